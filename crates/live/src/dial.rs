@@ -1,4 +1,4 @@
-//! The dialling end: a child asks its parent to be let in, and makes sure that it is the parent.
+//! The dialling side of the handshake: connects to a listener and authenticates both ends.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -16,14 +16,15 @@ use crosswind_agent::settings::Admission;
 use crate::error::LiveError;
 use crate::protocol::PROTOCOL;
 
-/// Between two attempts to reach a parent that is not there yet.
+/// Pause between two attempts to reach a parent that is not listening yet.
 const AGAIN: Duration = Duration::from_millis(100);
-/// A parent that says nothing for so long while it lets us in, or the way to it, may be gone: its listener gives us no longer.
+/// Longest wait for a parent's next bytes during the handshake. Its listener allows no more, so by then the parent or the
+/// route to it may be gone.
 const SILENCE: Duration = PATIENCE;
-/// Most code that is taken, bytes.
+/// Largest code accepted from a parent, bytes.
 const LARGEST_CODE: usize = 1 << 30;
 
-/// A parent that let us in.
+/// A connection that a parent has accepted.
 pub(crate) struct Welcome {
     pub stream: Transport,
     pub admission: Admission,
@@ -31,50 +32,50 @@ pub(crate) struct Welcome {
     pub rest: Vec<u8>,
 }
 
-/// A listener that has accepted this end and has shown the token.
+/// A listener that has accepted this end and has proved that it knows the token.
 pub(crate) struct Entered {
     pub stream: Transport,
-    /// What came with the welcome.
+    /// Payload of the welcome frame.
     pub settings: Vec<u8>,
     pub rest: Vec<u8>,
 }
 
-/// What must be listening at an address.
+/// Identity that the peer's certificate must prove.
 #[derive(Clone, Copy)]
 pub(crate) enum PeerRole {
-    /// A parent, which may have us run code; which one, the platform says that it sends.
+    /// A parent, whose code this process may run. The platform in its welcome names which node it must be.
     Parent,
     /// The host that the address belongs to.
     Host,
 }
 
-/// What this end sends to be let in.
+/// Parameters of one handshake, as seen by the dialling end.
 pub(crate) struct Handshake<'a> {
     /// HOST:PORT.
     pub address: &'a str,
     pub role: PeerRole,
-    /// Name of this end, and what it tells of itself.
+    /// Name of this end, followed by its description in `about`.
     pub name: &'a str,
     pub about: &'a str,
     pub access: &'a Access,
-    /// How long to wait for a listener that is not there yet.
+    /// Time limit for dialling and the handshake together.
     pub patience: Duration,
-    /// Whether it is still wanted.
+    /// Returns whether the connection is still wanted; checked before each attempt.
     pub still: &'a dyn Fn() -> bool,
 }
 
 impl Handshake<'_> {
-    /// Connects to the parent of a farm and is accepted; retries until the timeout where no listener is there yet.
+    /// Connects to the parent of a farm and is accepted. Retries until the timeout while no listener answers.
     pub fn dial(&self) -> Result<Welcome, LiveError> {
         self.again(&farm)
     }
 
-    /// The same for any listener: what follows the handshake is the caller's.
+    /// Does the same for any listener. The caller handles what follows the handshake.
     pub fn enter(&self) -> Result<Entered, LiveError> {
         self.again(&|talk, settings| talk.over(settings))
     }
 
-    /// The same over a connection that was made already.
+    /// Does the same over an existing connection, without retries.
     pub fn enter_over(&self, stream: TcpStream) -> Result<Entered, LiveError> {
         self.access.permits(self.address)?;
         let (talk, settings) = self.prove(stream, Instant::now() + self.patience)?;
@@ -90,7 +91,7 @@ impl Handshake<'_> {
             }
             match connect(self.address, until) {
                 Ok(stream) => match self.prove(stream, until).and_then(|(talk, said)| then(talk, said)) {
-                    // A parent that ends, or is cut off, while we stand at its listener may be one that comes back.
+                    // A parent that closes the connection or is cut off during the handshake may come back.
                     Err(LiveError::Unreachable { .. }) if Instant::now() + AGAIN < until => {}
                     result => return result,
                 },
@@ -103,7 +104,8 @@ impl Handshake<'_> {
         }
     }
 
-    /// Both ends authenticate: certificates first, where there are some, so that nothing is told to an unauthenticated peer.
+    /// Authenticates both ends. With TLS, certificates are checked first, so that nothing is sent to an unauthenticated
+    /// peer.
     fn prove(&self, stream: TcpStream, until: Instant) -> Result<(Conversation<'_>, Vec<u8>), LiveError> {
         let (address, name, access) = (self.address, self.name, self.access);
         let unreachable = |source| LiveError::Unreachable { peer: address.into(), source };
@@ -158,7 +160,7 @@ struct Conversation<'a> {
     name: &'a str,
     bytes: Vec<u8>,
     until: Instant,
-    /// The longest that nothing may be heard.
+    /// Longest wait for the peer's next bytes.
     silence: Duration,
 }
 
@@ -201,10 +203,10 @@ impl Conversation<'_> {
         }
     }
 
-    /// What the other end drew at random, from its greeting.
+    /// Returns the nonce in the peer's greeting.
     fn greeted(&mut self) -> Result<[u8; 32], LiveError> {
         loop {
-            // A parent that refuses at once says so in a frame, which is no greeting.
+            // A parent that refuses immediately sends a frame instead of a greeting.
             match Greeting::decode(&self.bytes, PROTOCOL) {
                 Ok(Some(greeting)) => {
                     self.bytes.drain(..GREETING_BYTES);
@@ -223,7 +225,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// The connection, for whatever comes now.
+    /// Ends the handshake and returns the connection.
     fn over(mut self, settings: Vec<u8>) -> Result<Entered, LiveError> {
         self.stream.wait_until(None).map_err(|error| self.failed(error))?;
         Ok(Entered { stream: self.stream, settings, rest: self.bytes })
@@ -243,7 +245,7 @@ impl Conversation<'_> {
     }
 }
 
-/// What the parent of a farm says beyond: the run, and the code.
+/// Reads the rest of a farm parent's welcome: the run and, if there is any, the code.
 fn farm(mut talk: Conversation<'_>, settings: Vec<u8>) -> Result<Welcome, LiveError> {
     let admission: Admission = serde_json::from_slice(&settings).map_err(|error| talk.refused(error))?;
     let own = admission.run.platform.nodes.iter().find(|node| node.name == talk.name);

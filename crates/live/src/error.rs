@@ -1,4 +1,4 @@
-//! What can go wrong in a live run. Each variant is something the user can act on.
+//! Errors of a live run. Each variant is something the user can act on.
 
 use std::io;
 
@@ -15,26 +15,26 @@ pub enum LiveError {
         value: String,
         permitted: String,
     },
-    /// Others reach the address, and there is nothing to keep them out; or a token that can be guessed.
+    /// Access control is missing or wrong: an open address, a weak token, or an unusable key or certificate.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// The other end answered, but not as an agent of this farm should.
+    /// The peer answered, but not as this protocol requires.
     #[error("{peer}: {why}")]
     Refused {
         peer: String,
-        /// What it said, or what was wrong with it.
+        /// The peer's reason, or what was wrong with its answer.
         why: String,
     },
     /// The peer could not be reached.
     #[error("{peer}: cannot be reached: {source}")]
     Unreachable { peer: String, source: io::Error },
-    /// No agent is left to work with.
+    /// No agent is left to do the work.
     #[error("{0}")]
     Lost(String),
-    /// Every rank of a program waits, or is done, and nothing is on its way.
+    /// Every rank is waiting or done, and no message is in flight.
     #[error("the program is stuck: {0}")]
     Deadlock(String),
-    /// A program's result is not that of a plain computation.
+    /// The program's result differs from that of a plain computation.
     #[error("the program's result is wrong: {0}")]
     WrongResult(String),
     /// The work can't be done as described.
@@ -48,16 +48,16 @@ pub enum LiveError {
         /// What to do about it.
         hint: &'static str,
     },
-    /// Recorded events give other commands than those recorded.
+    /// Replaying the recorded events gives commands other than those recorded.
     #[error("line {line} of the log of {node}: {why}")]
     Replay { node: String, line: usize, why: String },
     #[error("{what}: {source}")]
     System { what: String, source: io::Error },
-    /// A task is over its time, and only the end of this process ends it.
+    /// A task exceeded its time limit, and only ending this process stops it.
     #[error("task {task} is over its time of {timeout_s} s, and this agent ends with it")]
     OverTime {
         task: u64,
-        /// What it was given, s.
+        /// Time limit of the task, s.
         timeout_s: f64,
     },
     /// The caller asked to stop.
@@ -75,7 +75,7 @@ impl From<SettingsError> for LiveError {
 }
 
 impl LiveError {
-    /// Wraps what the system said with what was tried.
+    /// Adds what was attempted to an error of the system.
     pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::System { what, source }
@@ -118,7 +118,7 @@ impl LiveError {
     }
 }
 
-/// No space, no quota, or a file as large as it may be.
+/// Returns whether the error means no space, no quota, or a file at its maximum size.
 fn is_full(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
 }

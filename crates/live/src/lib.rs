@@ -1,16 +1,16 @@
-//! Runs farms and parallel programs in wall time: the agents of a tree of nodes, or the ranks of a program, over TCP, with
-//! the very policies that the simulator drives.
+//! Runs farms and parallel programs in wall time over TCP: the agents of a tree of nodes, or the ranks of a program. The
+//! policies are the ones that the simulator drives.
 //!
 //! | question | module |
 //! |---|---|
-//! | how does a farm of agents run? | [`farm`] |
-//! | with what does every connection begin? | [`protocol`] |
-//! | how are connections authenticated? | `listener`, `dial`, with what `crosswind-access` asks for |
+//! | how do agents form a farm? | [`farm`] |
+//! | what does every connection begin with? | [`protocol`] |
+//! | how are connections authenticated? | `listener` and `dial`, with the checks of `crosswind-access` |
 //! | how do the ranks of a parallel program run? | [`ranks`] |
-//! | which of two classes' messages leaves a host next? | [`filter`] |
-//! | how long do streams of messages take through it? | [`streams`] |
+//! | which class of messages leaves a host next? | [`filter`] |
+//! | how long do message streams take through the filter? | [`streams`] |
 //!
-//! It decides nothing: the order of service is the policy's (`crosswind-policy`). It knows no Python.
+//! This crate makes no scheduling decisions: `crosswind-policy` sets the order of service. It does not depend on Python.
 
 mod dial;
 pub mod error;

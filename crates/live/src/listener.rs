@@ -1,7 +1,7 @@
-//! The listener: a connection is unauthenticated until it has shown the token.
+//! The accepting side of the handshake. A connection is unauthenticated until it has proved that it knows the token.
 //!
-//! A stranger costs a descriptor and at most [`LARGEST_FROM_STRANGER`] bytes, for at most [`PATIENCE`]; there are at most
-//! [`STRANGERS`] at a time. What one of them does wrong ends that connection and no other.
+//! An unauthenticated peer costs one descriptor and at most [`LARGEST_FROM_STRANGER`] bytes, for at most [`PATIENCE`]. At
+//! most [`STRANGERS`] are connected at once. An error of one of them ends that connection and no other.
 
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
@@ -28,7 +28,7 @@ struct Stranger {
     meeting: Option<Meeting>,
 }
 
-/// A connection that has shown the token.
+/// A connection that has proved that it knows the token.
 pub(crate) struct Caller {
     pub stream: Transport,
     pub peer: String,
@@ -60,23 +60,24 @@ impl Listener {
         Ok(Self { listener, access, strangers: Vec::new() })
     }
 
-    /// HOST:PORT in use.
+    /// Returns the HOST:PORT in use.
     pub fn address(&self) -> io::Result<String> {
         self.listener.local_addr().map(|address| address.to_string())
     }
 
-    /// The listener, then the strangers; the listener only while there is room.
+    /// Returns the descriptors to watch: the listening socket, unless [`STRANGERS`] peers are pending, then those of the
+    /// pending peers.
     pub fn fds(&self) -> impl Iterator<Item = RawFd> + '_ {
         let listener = (self.strangers.len() < STRANGERS).then(|| self.listener.as_raw_fd());
         listener.into_iter().chain(self.strangers.iter().map(|stranger| stranger.stream.fd()))
     }
 
-    /// When the next stranger's time is over.
+    /// Returns when the next unauthenticated peer times out, ns.
     pub fn due(&self) -> Option<u64> {
         self.strangers.iter().map(|stranger| stranger.since_ns + PATIENCE_NS).min()
     }
 
-    /// Lets strangers take their next step; complaints are told, callers returned.
+    /// Accepts connections and advances every handshake. Refusals go to `complain`; authenticated peers are returned.
     pub fn attend(&mut self, now_ns: u64, complain: &mut dyn FnMut(&str)) -> Vec<Caller> {
         while self.strangers.len() < STRANGERS {
             let Ok((stream, peer)) = self.listener.accept() else { break };
@@ -115,7 +116,7 @@ impl Listener {
     }
 }
 
-/// Says why, if the other end takes it at once, and hangs up.
+/// Sends the reason, if the socket accepts it without blocking, and closes the connection.
 pub(crate) fn refuse(mut stream: Transport, why: &str) {
     let mut frame = Vec::new();
     Frame::Refused { why: why.into() }.encode(0, &mut frame);
@@ -135,7 +136,8 @@ impl Stranger {
         if ended && matches!(step, Step::Wait) { Step::Gone } else { step }
     }
 
-    /// Reads what is there, as much as a stranger may say; whether the connection has ended.
+    /// Reads the available bytes, up to the limit for an unauthenticated peer. Returns whether the peer has closed the
+    /// connection.
     fn read(&mut self) -> io::Result<bool> {
         let mut buffer = [0; 1024];
         while self.bytes.len() <= LARGEST_FROM_STRANGER + GREETING_BYTES {

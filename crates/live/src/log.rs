@@ -1,4 +1,4 @@
-//! An agent's log: one line per thing worth knowing, on stderr or in a file. Never a token.
+//! Log of an agent: one line per event, on stderr or in a file. Tokens are never logged.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use crate::error::LiveError;
 
-/// Different complaints that are remembered, so that each is written once.
+/// Number of distinct lines remembered by [`Log::note_once`]. Further new lines are dropped.
 const REMEMBERED: usize = 1_000;
 
 pub struct Log {
@@ -28,7 +28,7 @@ impl Log {
         Self { name: name.into(), out, written: HashSet::new() }
     }
 
-    /// A log at the end of a file; none: on stderr.
+    /// Opens a log that appends to a file. `None` writes to stderr.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -39,14 +39,14 @@ impl Log {
         Ok(Self::new(name, Box::new(file)))
     }
 
-    /// Writes a line. It may hold what a peer sent, so nothing in it reaches a terminal as a command.
+    /// Writes a line. Control characters are escaped, because the line may contain text from a peer.
     pub fn note(&mut self, line: &str) {
-        // A log that can't be written must not end a run.
+        // A failure to write the log must not end a run.
         let _ = writeln!(self.out, "{}: {}", printable(&self.name), printable(line));
         let _ = self.out.flush();
     }
 
-    /// Writes a line, unless it was written before, so that repeated connections cannot fill a disk.
+    /// Writes a line unless it was written before, so that repeated connections cannot fill a disk.
     pub fn note_once(&mut self, line: &str) {
         if self.written.len() < REMEMBERED && self.written.insert(line.to_owned()) {
             self.note(line);
@@ -54,13 +54,13 @@ impl Log {
     }
 }
 
-/// Whether a terminal obeys a character, or shows others in another order because of it.
+/// Returns whether a terminal treats the character as a control or uses it to reorder text.
 fn is_command(sign: char) -> bool {
     let turns = ['\u{61c}', '\u{200e}', '\u{200f}'].contains(&sign);
     turns || sign.is_control() || ('\u{2028}'..='\u{202e}').contains(&sign) || ('\u{2066}'..='\u{2069}').contains(&sign)
 }
 
-/// A text in which such characters are escaped, as `python/crosswind/terminal/printable.py` does it.
+/// Escapes such characters in the same way as `python/crosswind/terminal/printable.py`.
 fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_command) {
         return Cow::Borrowed(text);

@@ -1,6 +1,6 @@
-//! What this version greets with.
+//! Magic number and version in the greeting of this release.
 
 use crosswind_access::greeting::Protocol;
 
-/// What agents, ranks and filters speak: all meet in the same way.
+/// Protocol of agents, ranks and filters; all three use the same handshake.
 pub const PROTOCOL: Protocol = Protocol { magic: *b"XWFM", version: 5 };

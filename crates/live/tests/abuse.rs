@@ -1,7 +1,7 @@
-//! What an authenticated but broken child may say: it is dropped, and its tasks are done by others.
-//! A program of its own: it measures the memory of its process.
+//! Tests of protocol violations by an authenticated child: it is dropped, and other agents do its tasks. This is a
+//! separate program, because it measures the memory of its process.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
+#![allow(clippy::unwrap_used)] // failures in tests panic
 
 mod tree;
 
@@ -19,7 +19,7 @@ use crosswind_live::farm::root::Delivery;
 use crosswind_live::protocol::PROTOCOL;
 use tree::{List, access, agent, platform, root, settings};
 
-/// Connects as a child that knows the token; what it was sent beyond the welcome is left unread.
+/// Connects as a child that knows the token. What follows the welcome is left unread.
 fn enter(address: &str, name: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     let caller = [7; 32];
@@ -44,7 +44,7 @@ fn enter(address: &str, name: &str) -> TcpStream {
     }
 }
 
-/// What a listener answers to bytes that were heard when another child came in: the first frame, if there is one.
+/// Replays bytes recorded from another child's handshake. Returns the listener's first frame in answer, if there is one.
 fn replayed(address: &str, heard: &[Vec<u8>]) -> Option<Frame> {
     let mut stream = TcpStream::connect(address).unwrap();
     let mut got = Vec::new();
@@ -56,7 +56,7 @@ fn replayed(address: &str, heard: &[Vec<u8>]) -> Option<Frame> {
         }
     }
     got.clear();
-    // It may be hung up on with bytes unread.
+    // The listener may close the connection with bytes unread.
     let _ = stream.read_to_end(&mut got);
     decode(&got, LARGEST_FRAME).unwrap().map(|decoded| decoded.frame)
 }
@@ -64,7 +64,7 @@ fn replayed(address: &str, heard: &[Vec<u8>]) -> Option<Frame> {
 #[test]
 fn a_handshake_that_was_heard_is_refused_a_second_time() {
     let mut run = settings(platform(&[("r", "", 0.0), ("a", "r", 1.0), ("b", "r", 1.0), ("c", "r", 1.0)]), Work::Noop);
-    run.patience.start_s = 4.0; // so long it waits for c, which does not come
+    run.patience.start_s = 4.0; // how long the root waits for c, which does not come
     let farm = root(&run, Vec::new());
     let address = farm.address().unwrap();
     let (honest, _) = agent(&address, "a", access());
@@ -82,7 +82,7 @@ fn a_handshake_that_was_heard_is_refused_a_second_time() {
             Frame::Prove { proof: access().proof(&meeting, End::Caller, "b"), name: "b".into(), about: String::new() };
         shown.encode(0, &mut proof);
         stream.write_all(&proof).unwrap();
-        // It was let in: the proof is a good one.
+        // It was accepted, so the proof is valid.
         let mut head = [0; 5];
         stream.read_exact(&mut head).unwrap();
         drop(stream);
@@ -93,7 +93,7 @@ fn a_handshake_that_was_heard_is_refused_a_second_time() {
     let own = maker(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
     let ended = farm.run(&mut task_source, own);
     for answer in replaying.join().unwrap() {
-        // Refused, or hung up on before that could be read.
+        // Refused, or closed before the refusal could be read.
         assert!(matches!(&answer, None | Some(Frame::Refused { .. })), "{answer:?}");
     }
     ended.unwrap();
@@ -146,11 +146,11 @@ fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_no_other() {
         let (said, done) = mpsc::channel();
         let handshake = std::thread::spawn(move || {
             let mut stream = enter(&address, "b");
-            // Ready, as if it were honest: so it breaks the protocol in the middle of the run.
+            // Reports ready like an honest child, so that it violates the protocol in the middle of the run.
             stream.write_all(&wire(&[(Frame::Ready { agents: 1, tasks: 2 }, 0)])).unwrap();
             let mut buffer = [0; 4096];
             let _ = stream.read(&mut buffer); // the start, and perhaps tasks
-            // It may be dropped before all is said.
+            // It may be dropped before everything is sent.
             let _ = stream.write_all(&bytes);
             while stream.read(&mut buffer).is_ok_and(|read| read > 0) {}
             said.send(()).unwrap();
@@ -171,7 +171,8 @@ fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_no_other() {
     }
 }
 
-/// A farm of an honest agent and of `b`, which does as it likes once it is in: the results, and what was written of it.
+/// Runs a farm with an honest agent and with `b`, which does as it likes once accepted. Returns the results, and the
+/// messages of events about `b`.
 fn beside(evil: impl FnOnce(TcpStream) + Send + 'static) -> (Vec<Delivery>, Vec<String>) {
     let mut run = settings(platform(&[("r", "", 0.0), ("a", "r", 1.0), ("b", "r", 1.0)]), Work::Noop);
     run.patience.start_s = 20.0;
@@ -192,7 +193,7 @@ fn beside(evil: impl FnOnce(TcpStream) + Send + 'static) -> (Vec<Delivery>, Vec<
     (task_source.results, told.map(|(_, event)| event.message).collect())
 }
 
-/// The numbers of the first tasks that come.
+/// Returns the numbers of the first tasks that arrive.
 fn tasks_of(stream: &mut TcpStream, count: usize) -> Vec<u64> {
     let (mut got, mut tasks) = (Vec::new(), Vec::new());
     let mut buffer = [0; 4096];
@@ -272,7 +273,7 @@ fn a_child_that_asks_and_takes_no_answer_fills_no_memory() {
     });
 }
 
-/// Bytes of memory of this process.
+/// Returns the resident memory of this process, bytes.
 fn resident_bytes() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096

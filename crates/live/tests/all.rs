@@ -1,6 +1,6 @@
-//! All tests of what is public, as one program: each compiled and linked by itself would take minutes.
+//! All tests of the public API in one program, because compiling and linking each file by itself would take minutes.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
+#![allow(clippy::unwrap_used)] // failures in tests panic
 
 mod between;
 mod farm;

@@ -1,4 +1,4 @@
-//! Whole farms on loopback: a root and agents, each on a thread of its own, over real connections.
+//! Tests of whole farms on loopback: a root and agents, each on its own thread, over real connections.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ fn a_live_log_replayed_through_a_fresh_policy_gives_the_recorded_commands() {
             let events = replay(&run, &node.name, &node.log).unwrap();
             assert!(events > 10, "{} has {events} events with {order}", node.name);
         }
-        // The replay can fail: another order, other commands.
+        // Proof that the replay can fail: another order gives other commands.
         let mut other = run.clone();
         other.policy.order = crosswind_schema::experiment::Order::RootOnly;
         let root = &done.summary.nodes[0];
@@ -110,7 +110,7 @@ fn the_root_alone_computes_everything() {
 
 #[test]
 fn a_link_and_a_processor_that_change_are_followed_and_told_and_the_log_still_replays() {
-    // "a" is served first until its link falls to a third; then "b" is, and the throughput is that of the plan.
+    // "a" is served first until its link drops to a third, then "b" is. The throughput is that of the plan.
     let mut platform = platform(&[("r", "", 1.0), ("a", "r", 4.0), ("b", "r", 4.0)]);
     for (node, limit) in [(1, 10.0), (2, 9.0)] {
         platform.nodes[node].receive_limit_mb_per_s = Some(MegabytesPerSecond::new(limit).unwrap());
@@ -124,7 +124,7 @@ fn a_link_and_a_processor_that_change_are_followed_and_told_and_the_log_still_re
     .unwrap();
     let done = Tree::new(run.clone()).run((0..240).map(|_| (Payload::Blank(2_000_000), 1.0)).collect());
     assert_eq!(done.results.len(), 240);
-    // Bound after the change: b's 4 tasks/s take 0.89 of the port, a gets 0.185 tasks/s over the rest, the root computes 1.
+    // Bound after the change: b's 4 tasks/s use 0.89 of the port, a gets 0.185 tasks/s from the rest, the root computes 1.
     let computed = done.summary.rows.iter().filter(|row| row.work > 0.0).map(|row| row.end_ns as f64 * 1e-9);
     let after = computed.filter(|end| (25.0..40.0).contains(end)).count() as f64 / 15.0;
     assert!(after >= 0.9 * 5.185, "{after} tasks/s");

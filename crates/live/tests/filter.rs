@@ -1,4 +1,4 @@
-//! The message filter between applications that behave: bytes arrive as they were sent, and small messages pass large ones.
+//! Tests of the message filter between honest applications: bytes arrive unchanged, and small messages overtake large ones.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -14,7 +14,7 @@ fn shaped(discipline: Discipline) -> FilterSettings {
     FilterSettings { rate_out: Some(rate), ..settings(discipline) }
 }
 
-/// Sends each way on a connection of a class, and sees that it arrives unchanged and to its end.
+/// Sends in both directions on a connection of a class, and checks that everything arrives unchanged and to its end.
 fn both_ways(pair: &Between, class: Class, count: usize) {
     let (mut here, mut there) = pair.connect(class);
     let sent = [bytes(count, 1), bytes(count / 2 + 1, 2)];
@@ -43,7 +43,7 @@ fn bytes_arrive_unchanged_and_to_their_end_both_ways_whatever_the_discipline() {
             for (class, count) in [(Class::Parallel, 1), (Class::Local, 3_000_000), (Class::Parallel, 1_000_000)] {
                 let pair = &pair;
                 scope.spawn(move || both_ways(pair, class, count));
-                // The listener of a class hands out connections in order; so begin one after the other.
+                // The listener of a class returns connections in order, so they are opened one after another.
                 std::thread::sleep(Duration::from_millis(50));
             }
         });
@@ -126,7 +126,7 @@ fn a_receiver_holds_local_senders_back_while_parallel_frames_come_and_lets_go_af
         let mut large = [0; 4096];
         local_end.read_exact(&mut large).unwrap();
     }
-    // And without any parallel frame: the last credit was small, so only the timeout can let this through in full.
+    // Without any parallel frame: the last credit was small, so only the timeout can let all of this through.
     let large = bytes(200_000, 3);
     let mut got = vec![0; large.len()];
     std::thread::scope(|scope| {
@@ -175,7 +175,7 @@ fn a_target_without_a_listener_ends_the_connection_and_is_logged_once() {
         let mut here = std::net::TcpStream::connect(&pair.near.ports()[0]).unwrap();
         here.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut got = Vec::new();
-        // Ended, or reset: both say that it is over.
+        // An end of file and a reset both show that the connection has ended.
         let _ = here.read_to_end(&mut got);
         assert!(got.is_empty());
     }

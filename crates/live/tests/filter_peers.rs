@@ -1,4 +1,4 @@
-//! What a broken or hostile peer may do to a filter: others' traffic goes on, memory stays bounded, the log names it once.
+//! Tests of broken and hostile peers: other traffic continues, memory stays bounded, and the log names the peer once.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use crosswind_live::filter::wire::{Head, Kind, append};
 use crosswind_policy::queue::Discipline;
 use crosswind_schema::Class;
 
-/// An honest application's traffic goes on.
+/// Checks that an honest application's traffic continues.
 fn goes_on(pair: &Between, honest: &mut (TcpStream, TcpStream)) {
     let sent = bytes(100_000, 5);
     let mut got = vec![0; sent.len()];
@@ -63,7 +63,7 @@ fn a_peer_that_lies_is_dropped_and_named_once_and_others_go_on() {
         let mut stream = enter(&address);
         stream.write_all(bytes).unwrap();
         let mut rest = Vec::new();
-        // Whatever it was still told, it ends.
+        // Whatever else it receives, the connection ends.
         let _ = stream.read_to_end(&mut rest);
         until(what, || pair.far.counters().peers_dropped == before + 1);
         goes_on(&pair, &mut honest);
@@ -98,7 +98,7 @@ fn a_peer_that_asks_and_takes_no_answer_is_dropped() {
     let mut honest = pair.connect(Class::Parallel);
     let mut stream = enter(pair.far.address().unwrap());
     let opens: Vec<u8> = (1..=1000).flat_map(|number| open_frame(number, "127.0.0.1:9")).collect();
-    // There is room for one connection, so each is answered, and the answers are never read.
+    // There is room for one connection, so each request is answered, and the answers are never read.
     let mut again = 0u32;
     while stream.write_all(&opens).is_ok() {
         again += 1;
@@ -113,7 +113,7 @@ fn a_peer_that_asks_and_takes_no_answer_is_dropped() {
 fn a_peer_that_stops_reading_holds_up_no_other_and_no_memory() {
     let pair = between(settings(Discipline::Drr), settings(Discipline::Drr));
     let mut honest = pair.connect(Class::Parallel);
-    // It opens a stream whose target sends without end, and reads nothing of it.
+    // It opens a stream whose target sends without end, and reads none of it.
     let target = pair.targets[1].local_addr().unwrap().to_string();
     let mut deaf = enter(pair.far.address().unwrap());
     deaf.write_all(&open_frame(1, &target)).unwrap();
@@ -133,7 +133,7 @@ fn a_peer_that_stops_reading_holds_up_no_other_and_no_memory() {
     for _ in 0..3 {
         goes_on(&pair, &mut honest);
     }
-    // Its window, and no more, has left for it.
+    // No more than its window was sent to it.
     let sent = pair.far.counters().local.sent_bytes;
     assert!(sent <= 65_536, "{sent}");
 }
@@ -146,7 +146,7 @@ fn a_thousand_connections_of_one_peer_and_a_thousand_strangers_leave_the_others_
     let mut crowd = std::collections::VecDeque::new();
     for _ in 0..1000 {
         crowd.push_back(TcpStream::connect(&pair.near.ports()[1]).unwrap());
-        // This process may have a thousand descriptors and no more.
+        // This process may have no more than about a thousand descriptors.
         crowd.truncate(300);
     }
     until("the rest is refused", || pair.near.counters().refused >= 900);
@@ -155,11 +155,11 @@ fn a_thousand_connections_of_one_peer_and_a_thousand_strangers_leave_the_others_
     drop(crowd);
     pair.targets[1].set_nonblocking(true).unwrap();
     until("their places are free again", || {
-        // The target hangs up too, on each that has reached it.
+        // The target closes each connection that has reached it, too.
         while pair.targets[1].accept().is_ok() {}
         pair.near.counters().connections == 1
     });
-    // Unauthenticated connections that send nothing, or something else.
+    // Unauthenticated connections that send nothing, or invalid bytes.
     let address = pair.far.address().unwrap();
     let silent: Vec<TcpStream> = (0..300).filter_map(|_| TcpStream::connect(address).ok()).collect();
     for stream in silent.iter().step_by(2) {

@@ -1,4 +1,5 @@
-//! Every byte of a filter's peer is under a window: what comes beyond ends the link to that peer, and nothing of it is kept.
+//! Tests of windows: every byte of a peer counts against a window. A peer that exceeds it is disconnected, and nothing is
+//! kept.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +11,7 @@ use crosswind_live::filter::{FilterSettings, Rate};
 use crosswind_policy::queue::Discipline;
 use crosswind_schema::Class::{self, Local};
 
-/// Bytes of a stream's window in these tests.
+/// Window of a stream in these tests, bytes.
 const WINDOW: usize = 64 << 10;
 
 fn frame(kind: Kind, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -23,7 +24,7 @@ fn data(stream: u32, count: usize) -> Vec<u8> {
     frame(Kind::Data, stream, &vec![0; count])
 }
 
-/// A far filter behind a link that a byte takes a microsecond to cross, and an authenticated peer of it.
+/// Creates two filters and an authenticated peer of the far one, whose incoming link has the given rate.
 fn behind(mb_per_s: Option<f64>) -> (Between, TcpStream) {
     let rate_in = mb_per_s.map(|mb_per_s| Rate { mb_per_s, at_least_bytes: 1 });
     let pair = between(settings(Discipline::Drr), FilterSettings { rate_in, ..settings(Discipline::Drr) });
@@ -31,7 +32,7 @@ fn behind(mb_per_s: Option<f64>) -> (Between, TcpStream) {
     (pair, peer)
 }
 
-/// The frames that come until the first of a kind.
+/// Reads frames until the first of a kind, and returns its head.
 fn heard_until(peer: &mut TcpStream, kind: Kind) -> Head {
     loop {
         let mut head = [0; 12];
@@ -50,7 +51,7 @@ fn is_dropped(pair: &Between, what: &str, why: &str) {
     assert!(lines.len() == 1 && lines[0].contains(why), "{what}: {lines:?}");
 }
 
-/// What a peer can write before the filter stops to take it, or ends the link.
+/// Returns how many bytes a peer can write before the filter stops reading them, or ends the connection.
 fn written(peer: &mut TcpStream, block: &[u8], most: usize) -> usize {
     peer.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
     let mut sent = 0;
@@ -96,7 +97,7 @@ fn a_stream_that_was_reset_here_keeps_its_window_until_the_peer_has_heard_of_it(
         peer.write_all(&frame(Kind::Open, 1, closed().as_bytes())).unwrap();
         assert_eq!(heard_until(peer, Kind::Reset).stream, 1);
     };
-    // What was on its way is thrown away.
+    // Data that was in flight is discarded.
     let (pair, mut peer) = behind(Some(0.001));
     refused(&mut peer);
     peer.write_all(&data(1, WINDOW)).unwrap();
@@ -105,7 +106,7 @@ fn a_stream_that_was_reset_here_keeps_its_window_until_the_peer_has_heard_of_it(
     assert_eq!(pair.far.counters().peers_dropped, 0);
     peer.write_all(&data(1, 1)).unwrap();
     is_dropped(&pair, "beyond its window", "sent more than its window");
-    // A peer that has heard of it says so, and sends no more.
+    // A peer that has received the reset confirms it, and sends no more.
     let (pair, mut peer) = behind(Some(0.001));
     refused(&mut peer);
     peer.write_all(&[frame(Kind::End, 1, &[]), data(1, 1)].concat()).unwrap();
@@ -122,7 +123,7 @@ fn what_waits_on_the_incoming_link_keeps_its_connection_s_place() {
     let pair = between(settings(Discipline::Drr), few);
     let mut peer = enter(pair.far.address().unwrap());
     let target = pair.targets[1].local_addr().unwrap().to_string();
-    // It opens, sends a window, and gives up, again and again.
+    // It repeatedly opens a stream, sends data within its window, and resets it.
     for stream in 1..=100 {
         let open = frame(Kind::Open, stream, target.as_bytes());
         peer.write_all(&[open, data(stream, 1000)].concat()).unwrap();
@@ -162,7 +163,7 @@ fn applications_that_break_off_cost_no_link() {
         let (mut here, mut there) = pair.connect(class);
         here.write_all(&[1; 40_000]).unwrap();
         there.write_all(&[2; 40_000]).unwrap();
-        // With bytes unread in both, closing resets.
+        // Closing with unread bytes at both ends resets the connection.
         match round % 3 {
             0 => drop(here),
             1 => drop(there),
@@ -178,7 +179,7 @@ fn applications_that_break_off_cost_no_link() {
     assert_eq!((pair.near.counters().peers_dropped, pair.far.counters().peers_dropped), (0, 0));
 }
 
-/// A frame of any kind about one of a few streams, by bytes that decide; now and then one that no honest peer sends.
+/// Returns a frame of any kind about one of a few streams, chosen by `word`. Some are frames that no honest peer sends.
 fn any_frame(word: &[u8], targets: &[String]) -> Vec<u8> {
     let [kind, stream, size, class, ..] = *word else { return Vec::new() };
     let stream = 1 + u32::from(stream % 5);
@@ -203,14 +204,14 @@ fn whatever_a_peer_says_the_filter_goes_on_and_forgets_it() {
         let far = FilterSettings { rate_in, rate_out: rate_in, credits: Some(credits()), ..settings(Discipline::Drr) };
         let pair = between(settings(Discipline::Drr), far);
         let (mut here, mut there) = pair.connect(Local);
-        // One target is there and takes nothing, one is not there.
+        // One target listens and reads nothing, the other does not listen.
         let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         let targets = [pair.targets[0].local_addr().unwrap().to_string(), closed];
         for seed in 1..=150 {
             let script = bytes(4 * 60, seed * 7919);
             let said: Vec<u8> = script.chunks(4).flat_map(|word| any_frame(word, &targets)).collect();
             let mut peer = enter(pair.far.address().unwrap());
-            // It may be dropped at any of its words.
+            // It may be dropped at any of its frames.
             let _ = peer.write_all(&said);
             drop(peer);
             here.write_all(&seed.to_be_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! Parallel programs on loopback: every rank on a thread of its own, each connected with every other one.
+//! Tests of parallel programs on loopback: every rank on its own thread, each connected to every other one.
 
 use crate::scripted::{Script, message, run};
 use crosswind_program::{Body, Kind, Op};
@@ -8,7 +8,7 @@ fn window(packets: u32) -> serde_json::Value {
     json!({"policy": {"window_packets": packets}})
 }
 
-/// Every rank sends messages of every kind and size to every rank, itself too; what each must hold then.
+/// Makes every rank send messages of every kind and size to every rank including itself, with the expected results.
 fn everything(ranks: u32, rounds: u64) -> Script {
     let sizes = [1u32, 16, 17, 400, 5_000];
     let mut script = Script { ops: vec![Vec::new(); ranks as usize], expected: None };
@@ -61,7 +61,7 @@ fn every_message_of_every_kind_is_handled_once_whatever_the_window() {
             assert_eq!(outcome.ranks.len(), ranks as usize);
             for (number, rank) in outcome.ranks.iter().enumerate() {
                 assert_eq!(rank.rank, number as u32);
-                // Of each of five kinds to every rank, and the answers to three of them.
+                // One of each of five kinds to every rank, and answers to three of them from every other rank.
                 assert_eq!(rank.messages, 12 * (5 * u64::from(ranks) + 3 * u64::from(ranks - 1)));
                 assert!(rank.packets > rank.messages);
                 assert!(rank.done_s > 0.0 && rank.done_s <= outcome.makespan_s);
@@ -154,7 +154,7 @@ fn a_long_computation_is_no_deadlock() {
             ops: vec![vec![Op::Compute { ns: 2_000_000_000 }, Op::Barrier], vec![Op::Barrier]],
             expected: None,
         };
-        // Asked whether anything moves every 50 ms, and lost if silent for a second.
+        // Probed every 50 ms for progress, and lost if silent for a second.
         let more = json!({"compute": compute, "quiet_s": 0.05, "silence_s": 1.0});
         let outcome = run(&script, more).0.unwrap();
         assert!(outcome.makespan_s >= 2.0);
@@ -186,14 +186,14 @@ fn emulated_ranks_keep_to_the_disturbance() {
     let ops = vec![Op::Compute { ns: 30_000_000 }, Op::Barrier];
     let script = Script { ops: vec![ops.clone(), ops], expected: None };
     let outcome = run(&script, json!({"disturbance": disturbance, "seed": 3})).0.unwrap();
-    // Twenty there, twenty away, ten there.
+    // 20 ms running, 20 ms away, 10 ms running.
     assert!(outcome.makespan_s >= 0.05, "{outcome:?}");
     assert!(outcome.ranks.iter().all(|rank| rank.away_s >= 0.019), "{outcome:?}");
 }
 
 #[test]
 fn the_window_follows_whether_the_receiver_runs() {
-    // Rank 1 is away from 10 ms to the end of its slice; a rank that sends to it then has one credit.
+    // Rank 1 is away from 10 ms to the end of its slice. A rank that sends to it then has one credit.
     let disturbance = json!({
         "schema_version": 1, "name": "another job there",
         "source": [{"kind": "job", "ranks": [1], "share": 0.5, "slice_s": 0.05}],

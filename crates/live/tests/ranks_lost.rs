@@ -1,4 +1,4 @@
-//! Ranks that end, say nothing, or say what they may not: a clear error, and nothing hangs.
+//! Tests of ranks that end, stay silent, or violate the protocol: the error is clear, and nothing hangs.
 
 use crate::scripted::{Script, conductor, joining, rank, settings};
 use crosswind_live::LiveError;

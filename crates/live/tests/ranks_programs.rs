@@ -1,4 +1,4 @@
-//! The programs that the simulator runs, by real ranks: every result is that of a plain computation.
+//! Tests of the simulator's programs with real ranks: every result equals that of a plain computation.
 
 use crate::scripted::run;
 use crosswind_program::{Bsp, Cholesky, Column, Connect, Em3d, Program, Sample, Skeleton};
@@ -10,7 +10,7 @@ fn parameters<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
-/// Runs it without a limit, with the smallest window, and on a machine with daemons.
+/// Runs a program without a limit, with the smallest window, and on a machine with daemons.
 fn is_right_however_it_is_run<P: Program + Clone + Send + 'static>(program: &P) {
     let daemons = json!({
         "schema_version": 1, "name": "daemons",

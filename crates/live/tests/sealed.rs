@@ -1,4 +1,4 @@
-//! A farm and filters whose ends have certificates; and a parent that is none, with code.
+//! Tests of a farm and of filters whose ends have certificates, and of an impostor that poses as a parent and sends code.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -24,7 +24,7 @@ use crosswind_live::protocol::PROTOCOL;
 struct Set(PathBuf);
 
 impl Set {
-    /// Of nodes, each with whether it may have others run code.
+    /// Creates certificates for nodes, each with whether it may send code to others.
     fn new(nodes: &[(&str, bool)]) -> Self {
         let name = u64::from_ne_bytes(crosswind_access::token::random().unwrap());
         let path = std::env::temp_dir().join(format!("crosswind-farm-{name:016x}"));
@@ -66,7 +66,7 @@ fn task_source(payloads: Vec<Payload>) -> List {
     List { tasks: tasks.into_iter(), next: 0, results: Vec::new() }
 }
 
-/// A workshop that notes whether it was ever asked, and so given code.
+/// A workshop that records whether it was called, and thus given code.
 struct Wary(Arc<AtomicBool>);
 
 impl Workshop for Wary {
@@ -138,16 +138,16 @@ fn a_child_without_its_own_certificate_is_not_let_in() {
     assert!(refused[2].contains("TLS"), "{refused:?}");
 }
 
-/// Speaks as a parent that accepts every child, and sends code.
+/// Poses as a parent that accepts every child, and sends code.
 fn impostor(listener: &TcpListener, access: &Access, run: &RunSettings) {
     let (stream, _) = listener.accept().unwrap();
     let Ok(mut stream) = Transport::accepted(stream, access.tls()) else { return };
     let _ = stream.shake_hands();
     let mut bytes = [0; GREETING_BYTES];
     if stream.read_exact(&mut bytes).is_err() {
-        return; // the child wants nothing of us
+        return; // the child rejects this parent
     }
-    // A child without TLS receives no greeting, and answers all the same.
+    // The impostor answers even an invalid greeting, such as that of a child without TLS.
     let caller = Greeting::decode(&bytes, PROTOCOL).ok().flatten().map_or([0; 32], |greeting| greeting.nonce);
     let listener = [9; 32];
     let meeting = Meeting { protocol: PROTOCOL, caller, listener, channel: stream.channel() };
@@ -158,7 +158,7 @@ fn impostor(listener: &TcpListener, access: &Access, run: &RunSettings) {
     Frame::Welcome { proof, settings }.encode(0, &mut out);
     Frame::Code { last: true, piece: b"cos\nsystem\n(S'touch /tmp/owned'\ntR.".to_vec() }.encode(0, &mut out);
     let _ = stream.write_all(&out);
-    // Whatever it says, until it hangs up.
+    // Reads whatever the child sends until it closes the connection.
     let mut heard = Vec::new();
     let _ = stream.read_to_end(&mut heard);
     let frame = decode(&heard, LARGEST_FRAME);

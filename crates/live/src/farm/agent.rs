@@ -1,6 +1,7 @@
 //! An agent: one node of a farm as a process. It dials its parent, serves its own children, and ends with the run.
 //!
-//! When its parent is lost it forgets what it had (the parent's ledger remembers), lets its children go, and dials again.
+//! When the parent is lost, the agent drops its tasks (the parent's ledger still has them), disconnects its children, and
+//! dials again.
 
 use std::os::fd::RawFd;
 use std::path::PathBuf;
@@ -29,41 +30,42 @@ use crate::log::Log;
 use crosswind_linux::watchdog::{Undo as _, Watchdog};
 use crosswind_linux::{self as linux, Bell, now_ns};
 
-/// How long a starting agent assumes that the agent in its place has died and its parent has not noticed yet.
+/// Time after the start during which "here already" means that the parent has not yet noticed the death of this agent's
+/// predecessor.
 const SUCCESSION: Duration = Duration::from_secs(5);
 
-/// From SIGKILL to the end of what got it.
+/// Time allowed from SIGKILL to the end of the processes that received it.
 const LAST_SIGNAL: Duration = Duration::from_secs(1);
 
 pub struct AgentConfig {
     /// HOST:PORT of the parent.
     pub parent: String,
-    /// Its name in the platform.
+    /// Name of the node in the platform.
     pub name: String,
-    /// Where its own children connect: HOST:PORT; none: it has none.
+    /// HOST:PORT where its children connect. `None` for an agent without children.
     pub listen: Option<String>,
-    /// What its parent and its children must show, and are shown.
+    /// Credentials that the agent, its parent and its children use to authenticate each other.
     pub access: Access,
-    /// JSON: a node's rates, for one that the platform does not know; may be empty.
+    /// JSON with the node's rates, for a node that the platform does not list. May be empty.
     pub about: String,
-    /// For large inputs and results.
+    /// Directory for large inputs and results.
     pub spool_directory: PathBuf,
-    /// How long a parent is waited for, at the start and when it was lost, s.
+    /// How long to wait for the parent, at the start and after its loss, s.
     pub patience_s: f64,
-    /// Whether the end of the standard input ends the agent.
+    /// Whether the end of standard input ends the agent.
     pub watch_input: bool,
-    /// A descriptor at which a byte asks the agent to leave: it hands back what waits, finishes the rest, and ends. A second
-    /// one ends it at once.
+    /// Descriptor on which a byte asks the agent to leave: it returns waiting tasks, finishes the rest, and ends. A
+    /// second byte ends it immediately.
     pub leave: Option<RawFd>,
-    /// The value of [`MARK`](crate::farm::task_processes::marked::MARK) in this process's environment, where the process is an
-    /// agent and nothing else: what tasks leave behind ends with it.
+    /// Value of [`MARK`](crate::farm::task_processes::marked::MARK) in this process's environment, if the process is an
+    /// agent and nothing else. Processes that tasks leave behind then end with it.
     pub mark: Option<String>,
-    /// A directory in which the agent writes how it stands, for another process; none: nothing looks on.
+    /// Directory in which the agent writes its status for another process. `None` writes nothing.
     pub standing: Option<PathBuf>,
     pub log: Log,
 }
 
-/// What an agent is asked for: the fields of [`AgentConfig`] that a text can hold.
+/// Options of an agent as received in text form: the fields of [`AgentConfig`] that can be deserialized.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentAsked {
@@ -81,7 +83,7 @@ pub struct AgentAsked {
 }
 
 impl AgentAsked {
-    /// What the agent needs.
+    /// Builds the configuration and opens the log.
     ///
     /// # Errors
     /// When its log cannot be written.
@@ -103,16 +105,16 @@ impl AgentAsked {
     }
 }
 
-/// Makes what computes, for work that this crate does not know.
+/// Factory of executors for work that this crate does not implement.
 pub trait Workshop {
-    /// A maker for the work that the run is about, with the code that came for it.
+    /// Returns the executor factory for the run's work, with the code that the parent sent.
     ///
     /// # Errors
     /// When this agent cannot do it.
     fn maker(&mut self, work: &Work, code: Vec<u8>) -> Result<Maker, LiveError>;
 }
 
-/// A workshop that knows nothing beyond this crate: emulated, no-op, commands.
+/// Workshop for the work that this crate implements itself: emulated, no-op and commands. It rejects everything else.
 pub struct Bare;
 
 impl Workshop for Bare {
@@ -121,7 +123,7 @@ impl Workshop for Bare {
     }
 }
 
-/// What computes, with the workshop's help where that is needed; none where no thread is.
+/// Returns the executor factory for the run's work, from the workshop if needed. `None` if the work needs no thread.
 ///
 /// # Errors
 /// When this agent cannot do the work.
@@ -141,7 +143,7 @@ pub fn maker(
     }
 }
 
-/// Is an agent until the run ends. `listening` is told the address at which children connect.
+/// Runs an agent until the run ends. Calls `listening` with the address at which children connect.
 ///
 /// # Errors
 /// When the parent can't be reached or refuses, or the work can't be done here.
@@ -179,14 +181,14 @@ pub fn run_agent(
         };
         let welcome = match handshake.dial() {
             Ok(welcome) => welcome,
-            // A parent answers so that has not noticed yet that this agent, or the one before it, was lost.
+            // A parent gives this answer until it notices that this agent, or its predecessor, was lost.
             Err(LiveError::Refused { why, .. })
                 if why.contains("here already") && (again || begun.elapsed() < SUCCESSION) =>
             {
                 std::thread::sleep(Duration::from_millis(200));
                 continue;
             }
-            // The process that started this one is gone.
+            // The process that started this one has ended, or asked it to leave.
             Err(LiveError::Interrupted) => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -207,11 +209,11 @@ pub fn run_agent(
     }
 }
 
-/// What is done for the processes of tasks when the agent ends.
+/// Ends the processes of tasks when the agent ends.
 #[derive(Default)]
 struct Ending {
     grace: Duration,
-    /// Where tasks can leave processes behind.
+    /// Present if tasks can leave processes behind.
     watchdog: Option<(Marked, Watchdog)>,
 }
 
@@ -227,7 +229,8 @@ impl Ending {
         Ok(())
     }
 
-    /// After an error. One that is over its time starts again, perhaps in this very process: nothing of the try is left then.
+    /// Cleans up after an error. An agent whose task exceeded its time limit may restart in this process, so no process
+    /// of that attempt may remain.
     fn perform(&mut self, error: &LiveError) {
         self.wait();
         if let (LiveError::OverTime { .. }, Some((marked, watchdog))) = (error, self.watchdog.take()) {
@@ -269,7 +272,7 @@ fn serve(
     if let Some(standing) = &mut events.standing {
         standing.write_all(&events.node.agent);
     }
-    // Only the run's end is one for those below: if it is this node that is cut off, they dial until it is back.
+    // Children end only with the run. If this node is cut off, they dial until it is back.
     if matches!(result, Ok(End::Bye)) {
         events.say_goodbye();
     }

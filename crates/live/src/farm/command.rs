@@ -1,8 +1,9 @@
-//! A user's command as the work of a task: `CMD {input} {output}`.
+//! Runs a user's command as the work of a task: `CMD {input} {output}`.
 //!
-//! The input is a file (the user's own where it lies on this host, a spooled one otherwise). What the command writes to
-//! `{output}` is the result; where the line has no `{output}`, what it prints is. It fails when its exit status is not 0, or
-//! when it takes more time or memory than it may. What it started ends with it: [`crate::farm::task_processes`].
+//! The input is a file: the user's own if it is on this host, otherwise a spooled one. The result is what the command
+//! writes to `{output}`, or its standard output if the line has no `{output}`. The command fails if its exit status is
+//! not 0, or if it exceeds its time or memory limit. The processes that it started end with it:
+//! [`crate::farm::task_processes`].
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -16,7 +17,7 @@ use crate::farm::payload::{Payload, Spool, StoredFile, no_space};
 use crate::farm::task_processes::memory::Groups;
 use crate::farm::task_processes::{Canceller, End, Wanted};
 
-/// Bytes of a failing command's complaint that are kept, and lines of those.
+/// How much of a failing command's stderr is reported: bytes, then lines of those.
 const COMPLAINT: usize = 4_000;
 const COMPLAINT_LINES: usize = 20;
 /// Results up to this size travel in memory.
@@ -26,13 +27,13 @@ pub struct UsersCommand {
     line: String,
     spool: Spool,
     limits: TaskLimits,
-    /// Where its memory is limited, if it is to be and can be.
+    /// Where to create its control groups and their limit in bytes. `None` if no limit is set or no group can be created.
     groups: Option<(Groups, u64)>,
     canceller: Canceller,
 }
 
 impl UsersCommand {
-    /// A line with `{input}`, and `{output}` where the result is a file.
+    /// Creates an executor for a line with `{input}`, and with `{output}` if the result is a file.
     ///
     /// # Errors
     /// When the line has no `{input}`.
@@ -41,7 +42,7 @@ impl UsersCommand {
             return Err(format!("the command {line:?} has no {{input}}: each task's file would not be used"));
         }
         let spool = Spool::below(directory, 0).map_err(|error| error.to_string())?;
-        // That there is no such place is an event of the run (`Station::tell_of_memory`).
+        // A host that cannot limit memory is reported as an event of the run (`NodeRuntime::tell_of_memory`).
         let groups = limits.memory_bytes().and_then(|bytes| Some((Groups::find(bytes).ok()?, bytes)));
         Ok(Self { line: line.into(), spool, limits: limits.clone(), groups, canceller: Canceller::default() })
     }
@@ -94,7 +95,7 @@ impl UsersCommand {
         Ok(Answer::of(Payload::File(Arc::new(output))))
     }
 
-    /// The input as a file; what is made for it goes away with the second of the pair.
+    /// Returns the path of the input. A file made for it is removed when the second value is dropped.
     fn input(&mut self, payload: &Payload) -> io::Result<(PathBuf, Option<StoredFile>)> {
         if let Payload::File(file) = payload {
             return Ok((file.path.clone(), None));
@@ -133,7 +134,7 @@ fn last_lines(path: &Path) -> io::Result<String> {
     Ok(lines[lines.len().saturating_sub(COMPLAINT_LINES)..].join("\n"))
 }
 
-/// As one word of a shell.
+/// Quotes a path as one word of a shell.
 fn quoted(path: &Path) -> String {
     format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"))
 }
@@ -192,7 +193,7 @@ mod tests {
     #[test]
     fn a_command_over_its_memory_fails_and_says_so() {
         let limits = TaskLimits { memory_mb: Some(32.0), grace_s: 0.1, ..TaskLimits::default() };
-        // Elsewhere nothing limits it, and the run says so (tests/live/test_task_trees.py).
+        // On a host without control groups nothing limits memory, and the run reports it (tests/live/test_task_trees.py).
         if Groups::find(32 << 20).is_err() {
             return;
         }

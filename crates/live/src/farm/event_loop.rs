@@ -1,7 +1,7 @@
-//! The loop of an agent: waits for sockets, timers and the computing thread, tells the agent's logic, and does what that
-//! wants done. One thread, and no call in it waits but [`linux::wait`].
+//! The event loop of an agent. It waits for sockets, timers and the computing thread, passes events to the state machine,
+//! and executes the resulting actions. It runs on one thread, and only [`linux::wait`] blocks.
 //!
-//! Everything that has come is taken in before anything is written, so that many small tasks cost one call each way.
+//! All available input is read before anything is written, so that many small tasks cost one system call in each direction.
 
 use std::collections::HashMap;
 use std::os::fd::RawFd;
@@ -22,9 +22,9 @@ use crate::farm::standing::Standing;
 use crate::listener::{Caller, Listener, refuse};
 use crosswind_linux::{self as linux, Bell, now_ns};
 
-/// The longest that the loop sleeps, ns.
+/// Longest sleep of the loop, ns.
 const NAP_NS: u64 = 200_000_000;
-/// How long an agent that must end tries to say why, and how often it looks, ns.
+/// How long a failing agent tries to send the reason to its parent, and how long each wait for the socket lasts, ns.
 const LAST_WORDS_NS: u64 = 2_000_000_000;
 const LOOK_NS: u64 = 10_000_000;
 /// Bytes of code in one frame.
@@ -36,9 +36,9 @@ pub(crate) struct EventLoop<'a> {
     bell: Arc<Bell>,
     code: Arc<Vec<u8>>,
     pub watch_input: bool,
-    /// Where a byte asks this agent to leave.
+    /// Descriptor on which a byte asks this agent to leave.
     pub leave: Option<RawFd>,
-    /// Where another process looks on.
+    /// Writer of the status files for another process.
     pub standing: Option<Standing>,
     pub user: Option<User<'a>>,
     heard: Vec<Heard>,
@@ -47,11 +47,11 @@ pub(crate) struct EventLoop<'a> {
 /// The user's side of a root.
 pub(crate) struct User<'a> {
     pub task_source: &'a mut dyn TaskSource,
-    /// Tasks that each node computed and that were delivered.
+    /// Number of delivered tasks per computing node.
     pub computed: HashMap<u32, u64>,
     pub names: HashMap<u32, Arc<str>>,
     pub last_result_ns: u64,
-    /// How much of what happened the user's side was told.
+    /// Number of events already passed to the user's side.
     pub told: usize,
 }
 
@@ -90,7 +90,7 @@ impl<'a> EventLoop<'a> {
             standing.look(&self.node.agent, now);
         }
         if self.node.agent.is_opening() {
-            // The user's tasks are there before any child asks.
+            // The user's first tasks must be available before any child requests one.
             self.supply();
             self.node.agent.open(now);
         }
@@ -102,7 +102,7 @@ impl<'a> EventLoop<'a> {
         if self.node.agent.ended().is_some() {
             return Ok(());
         }
-        // What happened meanwhile may have made something due.
+        // Events handled meanwhile may have made something due.
         due = earliest(due, self.node.agent.pass_time(now));
         if self.node.agent.has_actions() {
             due = Some(now);
@@ -110,8 +110,9 @@ impl<'a> EventLoop<'a> {
         self.wait_and_read(due)
     }
 
-    /// When the task that is computed will be over its time. One that is, and that nothing but the end of this process
-    /// ends, is told to the parent, which knows then that this agent was not lost.
+    /// Returns when the task being computed will exceed its time limit. If it has, and only ending this process stops it,
+    /// reports that to the parent, so that the agent does not count as lost, and returns an error. The root never ends in
+    /// this way.
     fn end_if_over_time(&mut self, now: u64) -> Result<Option<u64>, LiveError> {
         let NodeRuntime { agent, processor: Processor::Thread(thread), parent, .. } = &mut self.node else {
             return Ok(None);
@@ -127,7 +128,7 @@ impl<'a> EventLoop<'a> {
         Err(LiveError::OverTime { task: trying.task, timeout_s })
     }
 
-    /// Tells the parent what ends this agent, where that is not the parent's or the run's end.
+    /// Reports to the parent the error that ends this agent. Lost agents, interrupts and exceeded time limits are skipped.
     fn tell_why(&mut self, error: &LiveError) {
         if matches!(error, LiveError::Lost(_) | LiveError::OverTime { .. } | LiveError::Interrupted) {
             return;
@@ -139,7 +140,7 @@ impl<'a> EventLoop<'a> {
         self.speak_last();
     }
 
-    /// Writes what is still to be written to the parent, while it takes any of it.
+    /// Flushes pending output to the parent, for at most [`LAST_WORDS_NS`].
     fn speak_last(&mut self) {
         self.node.perform();
         let Some(link) = &mut self.node.parent else { return };
@@ -152,7 +153,7 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// Takes tasks from the user, as many as are needed soon.
+    /// Takes as many tasks from the user as the agent needs soon.
     fn supply(&mut self) {
         let Some(User { task_source, .. }) = &mut self.user else { return };
         let agent = &mut self.node.agent;
@@ -166,7 +167,7 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// Hands results to the user.
+    /// Passes new events and results to the user.
     fn deliver(&mut self) {
         let Some(user) = &mut self.user else { return };
         let happened = self.node.agent.happened();
@@ -179,7 +180,7 @@ impl<'a> EventLoop<'a> {
             return;
         }
         user.last_result_ns = now_ns();
-        // Guests are known by what was said when they joined.
+        // The name of a late joiner is in its join event.
         let joined = self.node.agent.happened().iter();
         for (number, name) in joined.filter_map(|event| Some((event.number?, event.node.as_deref()?))) {
             user.names.entry(number).or_insert_with(|| name.into());
@@ -193,7 +194,7 @@ impl<'a> EventLoop<'a> {
         user.task_source.deliver(&mut deliveries);
     }
 
-    /// Writes to all links, and again where that made the agent want more; when there will be more, if that depends on time.
+    /// Writes to all links, and again if that produced new actions. Returns when more will be due, if that depends on time.
     fn flush(&mut self, now: u64) -> Result<Option<u64>, LiveError> {
         let mut due = None;
         for _ in 0..64 {
@@ -207,7 +208,7 @@ impl<'a> EventLoop<'a> {
                 match link.flush(now) {
                     Ok(next) => due = earliest(due, next),
                     Err(error) => {
-                        // Its last words still count.
+                        // Frames that it sent before the failure still count.
                         self.read_child(child as u32, now)?;
                         self.node.agent.lost(peer, &error.to_string(), now);
                         more = true;
@@ -252,7 +253,7 @@ impl<'a> EventLoop<'a> {
             watched.push(linux::watch(link.fd(), true, link.wants_room()));
             watched.len() - 1
         });
-        // What finishes what it has need not have a process that started it any more.
+        // An agent that is leaving need not stop when the process that started it ends.
         let input = (self.watch_input && !self.node.agent.is_leaving()).then(|| {
             watched.push(linux::watch(0, true, false));
             watched.len() - 1
@@ -267,7 +268,7 @@ impl<'a> EventLoop<'a> {
             patience = open.due();
         }
         let now = now_ns();
-        // What a sealed connection has read and not handed out, no socket tells.
+        // A TLS connection may hold decrypted bytes, which no socket event reports.
         let held = self.node.children.iter().flatten().any(Link::holds)
             || self.node.parent.as_ref().is_some_and(|link| link.holds());
         let until = if held { now } else { earliest(earliest(due, patience), Some(now + NAP_NS)).unwrap_or(now) };
@@ -318,7 +319,7 @@ impl<'a> EventLoop<'a> {
             if !matches!(heard, Heard::Said(Frame::Ping { .. })) {
                 self.node.agent.hear(peer, heard, now);
             } else if !self.node.child(child).is_some_and(|link| link.is_behind()) {
-                // An answer that waits behind much else would tell a wrong time, and more and more would wait.
+                // Behind a long output queue, a pong would report a wrong time, and pongs would pile up.
                 self.node.agent.hear(peer, heard, now_ns());
                 self.node.perform();
             }
@@ -339,7 +340,7 @@ impl<'a> EventLoop<'a> {
         let result = link.read(spool, now, &mut self.heard);
         agent.alive(Peer::Parent, link.heard_ns);
         for heard in self.heard.drain(..) {
-            // An answer to a ping tells a clock.
+            // The arrival time of a pong is used to synchronize clocks.
             let at = if matches!(heard, Heard::Said(Frame::Pong { .. })) { now_ns() } else { now };
             agent.hear(Peer::Parent, heard, at);
         }
@@ -359,7 +360,7 @@ impl<'a> EventLoop<'a> {
         LiveError::system(format!("{place}: keeping {what}"))(error)
     }
 
-    /// Accepts connections that know the token and have a place here.
+    /// Admits connections that know the token and have a slot here.
     fn attend(&mut self, now: u64) {
         let Some(listener) = &mut self.listener else { return };
         let mut complaints = Vec::new();
@@ -376,7 +377,7 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// Lets a caller in; otherwise says why not.
+    /// Admits an authenticated peer. An error contains the reason and the connection, if it still exists.
     fn admit(&mut self, caller: Caller, now: u64) -> Result<(), (Option<Transport>, String)> {
         let Caller { stream, name, about, rest, proof, .. } = caller;
         let random = crosswind_access::token::random().map(u32::from_be_bytes).map_err(|error| error.to_string());
@@ -401,7 +402,7 @@ impl<'a> EventLoop<'a> {
         Ok(())
     }
 
-    /// The last words to all below.
+    /// Sends the last frames to all children.
     pub fn say_goodbye(&mut self) {
         self.node.agent.say_goodbye();
         self.node.perform();

@@ -1,6 +1,6 @@
-//! What does the work of a task, and the thread that it runs on.
+//! Executors, which do the work of tasks, and the thread that they run on.
 //!
-//! One task at a time. Work so short that handing it to another thread would cost more than itself may run on the agent's
+//! An executor works on one task at a time. Work that costs less than handing it to another thread may run on the agent's
 //! own thread ([`Executor::immediate`]).
 
 use std::collections::VecDeque;
@@ -12,21 +12,21 @@ use crate::farm::payload::Payload;
 use crate::farm::task_processes::Canceller;
 use crosswind_linux::{self as linux, Bell};
 
-/// A task to be worked on.
+/// A task to execute.
 #[derive(Debug)]
 pub struct Job {
     pub task: u64,
-    /// Work units; 0 where not known.
+    /// Work units; 0 if unknown.
     pub work: f64,
     pub input: Payload,
 }
 
-/// What came of it.
+/// The outcome of a task.
 #[derive(Debug)]
 pub struct Answer {
-    /// Whether it is a result, not an error's text.
+    /// Whether the output is a result; otherwise it is the text of an error.
     pub ok: bool,
-    /// The result, or the text in UTF-8.
+    /// The result, or the error text in UTF-8.
     pub output: Payload,
 }
 
@@ -36,7 +36,7 @@ impl Answer {
         Self { ok: true, output }
     }
 
-    /// A failure, with what is known of it.
+    /// Creates a failed answer with the reason.
     #[must_use]
     pub fn failed(why: impl Into<String>) -> Self {
         Self { ok: false, output: Payload::bytes(why.into().into_bytes()) }
@@ -45,26 +45,26 @@ impl Answer {
 
 /// Does the work of tasks.
 pub trait Executor: Send {
-    /// Does the work of one task. A failure is an answer, too.
+    /// Does the work of one task. A failure is returned as an answer.
     fn run(&mut self, job: &Job) -> Answer;
 
-    /// Whether it takes a few microseconds at most, always.
+    /// Returns whether every task takes at most a few microseconds.
     fn immediate(&self) -> bool {
         false
     }
 
-    /// What ends a task that it is working on, from another thread; none where nothing does.
+    /// Returns a handle that cancels the running task from another thread. `None` if the task cannot be cancelled.
     fn canceller(&self) -> Option<Canceller> {
         None
     }
 
-    /// Whether it ends a task that is over its time by itself. If not, only the end of the process does.
+    /// Returns whether the executor itself ends a task that exceeds its time limit. If not, only ending the process does.
     fn ends_by_itself(&self) -> bool {
         self.immediate()
     }
 }
 
-/// Makes an executor, on the thread that will run it.
+/// Creates an executor on the thread that will run it.
 pub type Maker = Box<dyn FnOnce() -> Result<Box<dyn Executor>, String> + Send>;
 
 pub struct Noop;
@@ -79,7 +79,7 @@ impl Executor for Noop {
     }
 }
 
-/// Runs an executor, again where it failed and may be tried again.
+/// Runs an executor on a job, and again after each failure until `retries` are used up.
 pub(crate) fn work(executor: &mut dyn Executor, job: &Job, retries: u32, trying: &dyn Fn(Trying)) -> Worked<Payload> {
     let began_ns = linux::now_ns();
     let mut tried = 1;
@@ -102,7 +102,7 @@ struct TaskSource {
     ended: bool,
     failure: Option<String>,
     canceller: Option<Canceller>,
-    /// What is worked on, where only the end of the process ends it.
+    /// The attempt in progress, if only ending the process can stop it.
     trying: Option<Trying>,
 }
 
@@ -133,20 +133,20 @@ impl ComputeThread {
         self.0.given.notify_one();
     }
 
-    /// What has been worked on since the last call.
+    /// Returns the tasks completed since the last call, or the reason why no executor could be made.
     pub fn take(&self) -> Result<Vec<Worked<Payload>>, String> {
         let mut task_source = self.0.task_source();
         task_source.failure.take().map_or_else(|| Ok(std::mem::take(&mut task_source.worked)), Err)
     }
 
-    /// The try that is being made, where nothing but the end of this process ends it.
+    /// Returns the attempt in progress, if only ending this process can stop it.
     pub fn trying(&self) -> Option<Trying> {
         self.0.task_source().trying
     }
 }
 
 impl Drop for ComputeThread {
-    // A command that still runs is ended. A user's function is left to itself: nothing but the end of the process ends it.
+    // A running command is ended. A user's function keeps running, because only ending the process stops it.
     fn drop(&mut self) {
         let mut task_source = self.0.task_source();
         task_source.ended = true;

@@ -1,11 +1,13 @@
-//! The journal: which results have been delivered, in a file that survives the root.
+//! The journal: a file that records which results were delivered and survives the root.
 //!
-//! Append-only: a head with what run it is of, then a record for each result, each with its length and a checksum. A record
-//! names its task by what the task was made of ([`Identity`]), so that a later run can tell which inputs have changed. It is
-//! written when its result stands in its own file (where results have one) and before the result is reported as kept. After
-//! `kill -9` or a power cut a torn record at the end is cut off; so a result is made again rather than lost.
-//! A full disk leaves the journal as it was before the record that did not fit. One whose head is damaged is set aside as
-//! `NAME.damaged` (`NAME.damaged-2` where there is one already), and the run goes on with a new one: which results it had is not known, so all are made again.
+//! It is append-only: a head that identifies the run, then one record per result with its length and a checksum. A record
+//! identifies its task by what the task was made of ([`Identity`]), so that a later run can detect changed inputs. It is
+//! written after the result's own file (if results have files) and before the result is reported as kept.
+//!
+//! After `kill -9` or a power cut, a torn record at the end is cut off, so a result is computed again rather than lost. A
+//! full disk leaves the journal as it was before the record that did not fit. A journal with a damaged head is renamed to
+//! `NAME.damaged` (`NAME.damaged-2` if that exists) and a new one is started. All results are then computed again,
+//! because it is unknown which ones it had.
 
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -16,23 +18,23 @@ use std::path::{Path, PathBuf};
 use crate::error::LiveError;
 
 const MAGIC: &[u8; 8] = b"XWJRNL2\n";
-/// What version 0.1 wrote: numbers of tasks, which say nothing of what the tasks were made of.
+/// Head of version 0.1, whose records have task numbers but not what the tasks were made of.
 const MAGIC_OF_NUMBERS: &[u8; 8] = b"XWJRNL1\n";
-/// A run's name for itself.
+/// Longest digest of a run in the head, bytes; longer ones are truncated.
 const LONGEST_DIGEST: usize = 4096;
-/// A path of the system is at most 4096 bytes long.
+/// Longest label, bytes; longer ones are truncated. A path of the system has at most 4096 bytes.
 const LONGEST_LABEL: usize = 8192;
-/// Bytes of a record beside its label: length of the label, input, recipe, outcome, length of the result, checksum.
+/// Bytes of a record without its label: label length, input, recipe, outcome, result length, checksum.
 const BESIDE_LABEL: usize = 4 + 8 + 8 + 1 + 8 + 4;
 
-/// What a task is known by in later runs.
+/// What identifies a task across runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// Names the task: the path of its input.
+    /// Name of the task: the path of its input.
     pub label: Vec<u8>,
-    /// Digest of the input: what the task was made of.
+    /// Digest of the input, which is what the task was made of.
     pub input: u64,
-    /// Digest of the command and of the result's name: how it was made.
+    /// Digest of the command and of the result's name, which is how the result was made.
     pub recipe: u64,
 }
 
@@ -40,33 +42,34 @@ pub struct Identity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivered {
     pub identity: Identity,
-    /// Whether it was a result, not an error.
+    /// Whether it was a result; otherwise an error.
     pub ok: bool,
     pub bytes: u64,
 }
 
-/// What an earlier run noted last of a task.
+/// The last record of a task from earlier runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
     /// Digest of the input.
     pub input: u64,
     /// Digest of the recipe.
     pub recipe: u64,
-    /// Whether it was a result, not an error.
+    /// Whether it was a result; otherwise an error.
     pub ok: bool,
-    /// The result's length.
+    /// Length of the result, bytes.
     pub bytes: u64,
 }
 
-/// What earlier runs noted: 17 bytes a task in memory, since there may be millions. All else stays in the file.
+/// Index of the records of earlier runs: 17 bytes per record in memory, since there may be millions. Everything else
+/// stays in the file.
 #[derive(Debug, Default)]
 pub struct Past {
-    /// Hash of a record's label, and where the record begins; sorted.
+    /// Hash of each record's label, and the record's offset in the file; sorted.
     places: Vec<(u64, u64)>,
-    /// Whether a task was asked for; for each place.
+    /// Whether each record's task was looked up, in the order of `places`.
     asked_for: Vec<bool>,
     journal: Option<File>,
-    /// Where a journal with a damaged head was moved to.
+    /// New path of a journal that had a damaged head.
     set_aside: Option<PathBuf>,
 }
 
@@ -77,13 +80,13 @@ impl Past {
         Self { asked_for: vec![false; places.len()], places, journal: Some(journal), set_aside: None }
     }
 
-    /// Where the journal was moved to because its head is damaged.
+    /// Returns the new path of the journal if it was renamed because its head is damaged.
     #[must_use]
     pub fn set_aside(&self) -> Option<&Path> {
         self.set_aside.as_deref()
     }
 
-    /// What is known of a task; it counts as asked for from now on.
+    /// Returns the last record of a task. The task counts as looked up from now on.
     ///
     /// # Errors
     /// When the journal can't be read.
@@ -93,12 +96,12 @@ impl Past {
         let first = self.places.partition_point(|(of, _)| *of < hash);
         let (mut found, mut record) = (None, vec![0; label.len() + BESIDE_LABEL]);
         for (n, (_, at)) in self.places.iter().enumerate().skip(first).take_while(|(_, (of, _))| *of == hash) {
-            // Equal hashes need not be equal labels: the record tells.
+            // Different labels can have equal hashes, so the label in the record is compared.
             let whole = read_at_most(journal, &mut record, *at)? == record.len();
             let so_long = record.starts_with(&(label.len() as u32).to_be_bytes());
             let delivered =
                 decode(&record, label.len()).filter(|found| whole && so_long && found.identity.label == label);
-            // The last record of a label counts.
+            // The last record of a label wins.
             if let Some(Delivered { identity: Identity { input, recipe, .. }, ok, bytes }) = delivered {
                 self.asked_for[n] = true;
                 found = Some(Known { input, recipe, ok, bytes });
@@ -107,7 +110,7 @@ impl Past {
         Ok(found)
     }
 
-    /// Tasks that nothing has asked for: how many, and the labels of the first of them.
+    /// Returns the number of tasks that were never looked up, and the labels of the first `most` of them.
     ///
     /// # Errors
     /// When the journal can't be read.
@@ -116,7 +119,7 @@ impl Past {
         let unasked =
             self.places.iter().zip(&self.asked_for).filter_map(|(place, asked_for)| (!asked_for).then_some(*place));
         let mut last: Vec<(u64, u64)> = unasked.collect();
-        // Of the records of one label the last is kept.
+        // Keep only the last record of each label.
         last.dedup_by(|later, kept| {
             later.0 == kept.0 && {
                 kept.1 = later.1;
@@ -135,7 +138,7 @@ impl Past {
     }
 }
 
-/// The same in every process.
+/// Hashes a label. The hash is the same in every process.
 fn hashed(label: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     label.hash(&mut hasher);
@@ -146,13 +149,13 @@ fn hashed(label: &[u8]) -> u64 {
 pub struct Journal {
     file: File,
     path: PathBuf,
-    /// Where the last whole record ends.
+    /// Offset at which the last whole record ends.
     end: u64,
     buffer: Vec<u8>,
 }
 
 impl Journal {
-    /// Starts a journal; an existing file is refused, so that no results are forgotten by a slip.
+    /// Creates a journal. An existing file is rejected, so that results are not overwritten by mistake.
     ///
     /// # Errors
     /// When the file exists, or can't be written.
@@ -177,11 +180,11 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Opens a journal to go on with, and what it knows. A torn record at the end is cut off; one with a damaged head is set
-    /// aside for a new one.
+    /// Opens a journal to resume, with the index of its records. A torn record at the end is cut off. A journal with a
+    /// damaged head is renamed, and a new one is created.
     ///
     /// # Errors
-    /// When it is the journal of another run, or cannot be read or set aside.
+    /// When it is the journal of another run or of version 0.1, or cannot be read or renamed.
     pub fn resume(path: &Path, digest: &str) -> Result<(Self, Past), LiveError> {
         let doing = || LiveError::system(path.display().to_string());
         let wrong = |why: &str| LiveError::Journal {
@@ -220,10 +223,10 @@ impl Journal {
         Ok((Self { file, path: path.into(), end, buffer: Vec::new() }, past))
     }
 
-    /// Notes results; they stand in the file when this returns, and on the disk after [`Self::sync`].
+    /// Appends results. They are in the file when this returns, and on the disk after [`Self::sync`].
     ///
     /// # Errors
-    /// When the disk is full or broken; the journal is then as it was.
+    /// When the disk is full or broken. The journal is then as it was before.
     pub fn note<'a>(&mut self, delivered: impl IntoIterator<Item = &'a Delivered>) -> Result<(), LiveError> {
         for one in delivered {
             encode(one, &mut self.buffer);
@@ -231,7 +234,7 @@ impl Journal {
         self.write()
     }
 
-    /// Waits until what was noted is on the disk.
+    /// Waits until the appended records are on the disk.
     ///
     /// # Errors
     /// When the disk is full or broken.
@@ -249,7 +252,7 @@ impl Journal {
                 Ok(())
             }
             Err(source) => {
-                // A record cut short is dropped by the next reader too, if this fails.
+                // If this fails too, the next reader drops the partial record.
                 let _ = self.file.set_len(self.end);
                 Err(LiveError::System { what: format!("writing {}", self.path.display()), source })
             }
@@ -268,7 +271,7 @@ fn read_at_most(file: &File, bytes: &mut [u8], at: u64) -> io::Result<usize> {
     Ok(length)
 }
 
-/// Bytes of the head, and the digest.
+/// Returns the length of the head in bytes, and the digest. `None` if the head is damaged.
 fn read_head(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let rest = bytes.strip_prefix(MAGIC)?;
     let (length, rest) = rest.split_first_chunk::<4>()?;
@@ -295,7 +298,7 @@ fn encode(delivered: &Delivered, out: &mut Vec<u8>) {
     out.extend(sum.to_be_bytes());
 }
 
-/// Hands over each record with where it begins, up to the first that is torn or wrong; the bytes that they take.
+/// Calls `take` with each record and its offset, up to the first torn or wrong one. Returns the bytes of the whole records.
 fn each_record(reader: &mut impl BufRead, mut take: impl FnMut(u64, &Delivered)) -> io::Result<u64> {
     let mut whole = 0;
     let mut record = Vec::new();
@@ -331,7 +334,7 @@ fn decode(record: &[u8], label: usize) -> Option<Delivered> {
     Some(Delivered { identity, ok, bytes: word(17) })
 }
 
-/// Records up to the first that is torn or wrong, and the bytes that they take.
+/// Returns the records up to the first torn or wrong one, and the bytes that they occupy.
 #[must_use]
 pub fn read_records(mut bytes: &[u8]) -> (Vec<Delivered>, usize) {
     let mut found = Vec::new();
@@ -340,7 +343,7 @@ pub fn read_records(mut bytes: &[u8]) -> (Vec<Delivered>, usize) {
     (found, whole as usize)
 }
 
-/// CRC-32 (IEEE 802.3), bit by bit: records are short and rare.
+/// Computes a CRC-32 (IEEE 802.3) bit by bit, because records are short and rare.
 fn checksum(bytes: &[u8]) -> u32 {
     let mut sum = u32::MAX;
     for byte in bytes {
@@ -352,7 +355,7 @@ fn checksum(bytes: &[u8]) -> u32 {
     !sum
 }
 
-/// The name for a journal that is set aside, which no file has.
+/// Returns an unused name for a damaged journal.
 fn free_name(path: &Path) -> PathBuf {
     let named = |end: &str| {
         let mut name = path.as_os_str().to_owned();

@@ -1,7 +1,7 @@
-//! Keeps results on a thread of its own: each in its file, then in the journal, then both on the disk, and only then are they
-//! reported. So a slow disk holds up no agent, and a result that is reported as kept survives a power cut.
+//! Result writer, on its own thread. It writes each result to its file, then to the journal, and reports it after both
+//! are on the disk. A slow disk therefore delays no agent, and a reported result survives a power cut.
 //!
-//! The disk is waited for at most every [`PAUSE`], for all results that have come meanwhile.
+//! The disk is synced at most once per [`PAUSE`], for all results that have arrived meanwhile.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -17,21 +17,21 @@ use crate::farm::payload::Payload;
 use crate::farm::root::Delivery;
 use crate::farm::task_source::{Label, in_memory};
 
-/// Between two waits for the disk.
+/// Minimum time between two syncs.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Files up to this number are synced one by one; for more, the whole file system is, which then takes less.
+/// Up to this number, files are synced one by one. For more, syncing the whole file system takes less time.
 const ONE_BY_ONE: usize = 8;
 
 #[derive(Default)]
 pub struct Keeping {
-    /// A file for each result.
+    /// Directory for one file per result. `None` writes no files.
     pub directory: Option<PathBuf>,
     pub journal: Option<Journal>,
-    /// Whether the disk is waited for.
+    /// Whether files and journal are synced to the disk before results are reported.
     pub sync: bool,
 }
 
-/// Takes results that are kept, and how many bytes of them were in memory until then.
+/// Receives written results, and the bytes of memory that they occupied until then.
 type Report = Box<dyn FnMut(&mut Vec<Delivery>, u64) + Send>;
 type Fail = Box<dyn FnOnce(LiveError) + Send>;
 
@@ -57,7 +57,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What has come; waits for something until a time. The second: there will be no more.
+    /// Takes the queued results; waits until `until` for at least one. The second value is true if no more will be queued.
     fn take(&self, until: Option<Instant>) -> (Vec<(Label, Delivery)>, bool) {
         let mut queue = self.lock();
         while queue.results.is_empty() && !queue.over {
@@ -73,7 +73,7 @@ impl Shared {
 }
 
 impl Keeper {
-    /// Starts the thread. `report` takes results that are kept; `fail` is told why no more are.
+    /// Starts the thread. It passes written results to `report`, and to `fail` the error after which it writes no more.
     pub fn start(keeping: Keeping, report: Report, fail: Fail) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
@@ -91,10 +91,10 @@ impl Keeper {
         self.shared.changed.notify_one();
     }
 
-    /// Waits until all are kept.
+    /// Waits until all results are written.
     ///
     /// # Errors
-    /// When the thread has panicked: what it had is not kept.
+    /// When the thread has panicked. The results that it had are then lost.
     pub fn close(self) -> Result<(), LiveError> {
         self.shared.lock().over = true;
         self.shared.changed.notify_one();
@@ -102,7 +102,7 @@ impl Keeper {
     }
 }
 
-/// Results that stand in their files and are not reported yet.
+/// Results that are in their files and not reported yet.
 #[derive(Default)]
 struct Pending {
     results: Vec<Delivery>,
@@ -126,7 +126,7 @@ impl Keep {
             for (label, mut delivery) in results {
                 self.pending.held_bytes += in_memory(&delivery);
                 if let Err(error) = self.file(&label, &mut delivery) {
-                    // What stands in its file is noted, even when the next one did not fit.
+                    // Results that are in their files are recorded even if the next one did not fit.
                     let _ = self.commit();
                     return Err(error);
                 }
@@ -143,22 +143,22 @@ impl Keep {
         }
     }
 
-    /// When the disk may be waited for again; none: now.
+    /// Returns when the next sync may start. `None` means now.
     fn due(&self) -> Option<Instant> {
         self.synced.filter(|_| self.keeping.sync).map(|synced| synced + PAUSE)
     }
 
-    /// Puts a result into its file.
+    /// Writes a result to its file.
     fn file(&mut self, label: &Label, delivery: &mut Delivery) -> Result<(), LiveError> {
         let Some(directory) = self.keeping.directory.as_ref().filter(|_| delivery.ok) else { return Ok(()) };
         let name = if label.name.is_empty() { format!("{:08}", delivery.task) } else { label.name.clone() };
         let path = directory.join(name);
         let writing = || LiveError::system(format!("writing {}", path.display()));
-        // The name stands for the whole result or does not exist, whenever this process ends.
+        // The file appears under its name only when it is whole, so it is never partial if this process dies.
         let part = part_below(directory).map_err(writing())?;
         let written = write_whole(&delivery.payload, &part).and_then(|()| std::fs::rename(&part, &path));
         if written.is_err() {
-            let _ = std::fs::remove_file(&part); // it is only a part
+            let _ = std::fs::remove_file(&part); // remove the partial file
         }
         written.map_err(writing())?;
         delivery.payload = Payload::file(&path).map_err(writing())?;
@@ -168,7 +168,7 @@ impl Keep {
         Ok(())
     }
 
-    /// Notes what stands in its file, and reports it.
+    /// Records results that are in their files in the journal, and reports them.
     fn commit(&mut self) -> Result<(), LiveError> {
         let Pending { mut results, records, files, held_bytes } = std::mem::take(&mut self.pending);
         if results.is_empty() {
@@ -189,23 +189,23 @@ impl Keep {
     }
 }
 
-/// A name in a directory that cannot be foreseen; `crosswind.stored` takes such files away that a killed process left.
+/// Returns an unpredictable file name in a directory. `crosswind.stored` removes such files after a process was killed.
 fn part_below(directory: &Path) -> io::Result<PathBuf> {
     let name = u64::from_ne_bytes(crosswind_access::token::random()?);
     Ok(directory.join(format!(".crosswind-{name:016x}.part")))
 }
 
 fn write_whole(payload: &Payload, path: &Path) -> io::Result<()> {
-    // A new file: nothing that lies there, a link least of all, is written through.
+    // `create_new` never writes through an existing file or symbolic link.
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     match payload {
-        // On the same file system a rename would do; over two, only a copy does.
+        // A rename would do within one file system, but not across two.
         Payload::File(stored) => io::copy(&mut File::open(&stored.path)?, &mut file).map(drop),
         other => file.write_all(other.read()?.as_slice()),
     }
 }
 
-/// Waits until files, and their names, are on the disk.
+/// Waits until files and their directory entries are on the disk.
 fn sync_files(directory: &Path, files: &[PathBuf]) -> io::Result<()> {
     if files.is_empty() {
         return Ok(());

@@ -1,11 +1,12 @@
-//! One connection to a parent or a child: frames in, frames out, never waiting.
+//! A connection to a parent or a child. It reads and writes frames and never blocks.
 //!
-//! Out: small frames are gathered and written together; large payloads go frame by frame from where they lie (memory or a
-//! file), and control frames slip in between. In: heads are decoded from a small buffer, bodies are read to their place.
+//! Output: small frames are batched into one write. Large payloads are written frame by frame from memory or from a file,
+//! with control frames in between. Input: heads are decoded from a small buffer, and bodies are read directly to their
+//! place.
 //!
-//! `Sent` means that the link is free. The socket takes few bytes beyond those on their way (`TCP_NOTSENT_LOWAT`); after a
-//! transfer's last byte the kernel is asked how many bytes are not acknowledged, and the link counts as free when they are
-//! no more than what it carries within a round trip and [`LEAD_S`]. docs/decisions/0010 says why.
+//! `Sent` means that the link is free. The socket accepts few bytes beyond those in flight (`TCP_NOTSENT_LOWAT`). After a
+//! transfer's last byte the kernel reports the unacknowledged bytes. The link counts as free when it carries them within
+//! one round trip plus [`LEAD_S`]. docs/decisions/0010 explains why.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -20,30 +21,30 @@ use crate::farm::payload::{Payload, Place, Spool};
 use crate::farm::transfer::{Next, Pace, Transfer};
 use crosswind_linux as linux;
 
-/// Payloads up to this size are copied into the gathered frames: a call for each would cost more.
+/// Payloads up to this size are copied into the output batch: a system call for each would cost more.
 const SMALL: u64 = 32 << 10;
-/// Gathered bytes beyond which a small payload's `Sent` waits until they are gone.
+/// Size of the output batch above which a small payload's `Sent` waits until the batch is written.
 const GATHERED: usize = 256 << 10;
-/// Bytes that a socket may hold beyond those on their way.
+/// Bytes that a socket may hold beyond those in flight.
 const UNSENT: i32 = 256 << 10;
-/// How much earlier than its last acknowledgement a link counts as free, s: the next send is decided meanwhile.
+/// How long before its last acknowledgement a link counts as free, s, so that the next send can be decided meanwhile.
 const LEAD_S: f64 = 1e-3;
-/// Bytes so few that they are no traffic.
+/// Up to this number of unacknowledged bytes, a link counts as free.
 const NOTHING: u64 = 16 << 10;
 const INPUT: usize = 64 << 10;
-/// Bytes on their way through this process to or from a file, or out of a sealed connection.
+/// Size of the buffer for copying to or from a file, or out of a TLS connection.
 const SCRATCH: usize = 256 << 10;
-/// Bytes read from one link before the others have their turn.
+/// Bytes to read from one link before the other links are served.
 const TURN: usize = 4 << 20;
 
 pub(crate) type Heard = action::Heard<Payload>;
 
-/// Why nothing more can be read.
+/// Why a link can no longer be read.
 #[derive(Debug)]
 pub(crate) enum Broken {
-    /// The other end is gone, or breaks the protocol.
+    /// The peer is gone or violates the protocol.
     Peer(io::Error),
-    /// What came can't be kept here: a full disk.
+    /// Received bytes cannot be stored here, for example on a full disk.
     Own(io::Error),
 }
 
@@ -61,7 +62,7 @@ struct Inbound {
     place: Place,
 }
 
-/// Bytes that wait for the other end, beyond which it is given no answers.
+/// Number of unsent bytes above which pings from the peer are not answered.
 const UNHEARD: usize = 1 << 20;
 
 pub(crate) struct Link {
@@ -71,16 +72,16 @@ pub(crate) struct Link {
     to: usize,
     scratch: Vec<u8>,
     inbound: Option<Inbound>,
-    /// Bytes of the body under way in the frame under way.
+    /// Unread bytes of the current frame's body.
     body_left: usize,
     out: Vec<u8>,
     out_from: usize,
-    /// Frames that must not come between a frame's head and its body.
+    /// Frames that must wait, because a frame's head is written and its body is not.
     later: Vec<u8>,
-    /// Body bytes of the frame whose head is in `out`.
+    /// Unsent body bytes of the frame whose head is in `out`.
     frame_left: usize,
     transfers: VecDeque<Transfer>,
-    /// Small ones whose `Sent` waits for the gathered bytes to go.
+    /// Small transfers whose `Sent` waits until the output batch is written.
     gathered: Vec<Done>,
     pub done: Vec<Done>,
     full: bool,
@@ -90,7 +91,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Over a connection whose other end has shown the token; `rest` was read from it already.
+    /// Creates a link over an authenticated connection; `rest` was already read from it.
     pub fn new(transport: Transport, rest: &[u8], chunk: u64, largest_task: u64, now_ns: u64) -> io::Result<Self> {
         transport.socket().set_nonblocking(true)?;
         transport.socket().set_nodelay(true)?;
@@ -123,28 +124,28 @@ impl Link {
         self.transport.fd()
     }
 
-    /// Whether the socket is to be watched for room.
+    /// Returns whether to watch the socket for writability.
     pub fn wants_room(&self) -> bool {
         self.full || self.transport.wants_room()
     }
 
-    /// Whether something is to be read though the socket may have nothing.
+    /// Returns whether bytes can be read even if the socket reports none.
     pub fn holds(&self) -> bool {
         self.transport.holds()
     }
 
-    /// Whether much that was said waits for the other end to take it.
+    /// Returns whether more than [`UNHEARD`] bytes wait to be sent.
     pub fn is_behind(&self) -> bool {
         self.out.len() - self.out_from + self.later.len() > UNHEARD
     }
 
-    /// Says something; it leaves with the next [`Link::flush`].
+    /// Queues a frame for the next [`Link::flush`].
     pub fn say(&mut self, frame: &Frame) {
         let out = if self.frame_left > 0 { &mut self.later } else { &mut self.out };
         frame.encode(0, out);
     }
 
-    /// Begins to send a payload.
+    /// Starts sending a payload.
     pub fn send(&mut self, task: u64, kind: Kind, payload: Payload, pace: Option<Pace>, now_ns: u64) {
         let small = payload.len() <= SMALL && pace.is_none() && self.transfers.is_empty() && self.frame_left == 0;
         let mut transfer = Transfer::new(task, kind, payload, self.chunk, pace, now_ns);
@@ -164,7 +165,8 @@ impl Link {
         self.transfers.push_back(transfer);
     }
 
-    /// Changes the pace of the transfer under way; the other end is told once it knows of the transfer.
+    /// Changes the pace of the current transfer. If the transfer's first frame has begun and `tell` is true, sends a new
+    /// rate to the peer.
     pub fn pace(&mut self, rate: Option<(f64, f64)>, at_ns: u64, tell: bool) {
         let Some(transfer) = self.transfers.front_mut() else { return };
         transfer.turn(rate, at_ns);
@@ -177,10 +179,10 @@ impl Link {
         self.transfers.front_mut()
     }
 
-    /// Writes what may be written; when there will be more, if that depends on time.
+    /// Writes what may be written now. Returns when more will be due, if that depends on time.
     ///
     /// # Errors
-    /// When the connection is at its end, or a file can't be read.
+    /// When the connection has failed, or a file cannot be read.
     pub fn flush(&mut self, now_ns: u64) -> io::Result<Option<u64>> {
         self.full = !self.transport.try_flush()?;
         if self.full {
@@ -237,7 +239,7 @@ impl Link {
                     let done = self.finished(Outcome::Sent, at_ns.min(now_ns));
                     self.done.extend(done);
                     self.transfers.pop_front();
-                    // What waited behind it begins now.
+                    // The next transfer in the queue begins now.
                     if let Some(next) = self.transfers.front_mut() {
                         next.restart(at_ns.min(now_ns));
                     }
@@ -253,7 +255,7 @@ impl Link {
         Some(Done { task, kind, outcome, at_ns: at_ns.max(began_ns), began_ns, bytes })
     }
 
-    /// Writes once; false where the socket is full.
+    /// Writes once. Returns false if the socket is full.
     fn write(&mut self) -> io::Result<bool> {
         let head = &self.out[self.out_from..];
         let transfer = self.transfers.front_mut().filter(|_| self.frame_left > 0);
@@ -298,10 +300,10 @@ impl Link {
         }
     }
 
-    /// Reads what has come, up to a turn's share; false where more may be waiting.
+    /// Reads available bytes, up to a budget of [`TURN`]. Returns false if the budget is used up and more may be available.
     ///
     /// # Errors
-    /// When the connection is at its end, or what came is no frame.
+    /// When the connection has ended, a frame is invalid, or its bytes cannot be stored.
     pub fn read(&mut self, spool: &mut Spool, now_ns: u64, heard: &mut Vec<Heard>) -> Result<bool, Broken> {
         let mut budget = TURN;
         loop {
@@ -378,7 +380,7 @@ impl Link {
         }
     }
 
-    /// Reads into the small buffer; while a body is under way no further than the next head.
+    /// Reads into the small buffer. Within a transfer, it reads no further than the next frame head.
     fn read_head(&mut self) -> io::Result<usize> {
         if self.from == self.to {
             (self.from, self.to) = (0, 0);
@@ -410,7 +412,8 @@ impl Link {
                 (Place::Memory(memory), Some(stream)) => {
                     let room = self.body_left;
                     if memory.capacity() - memory.len() < room {
-                        // No more than came before, so that a promise alone takes no memory.
+                        // Grow by no more than what has arrived or is in this frame: a declared size alone allocates
+                        // nothing.
                         let left = (inbound.total - inbound.got) as usize;
                         memory.reserve_exact(left.min(room.max(memory.len())));
                     }
@@ -435,7 +438,7 @@ impl Link {
         Ok(read)
     }
 
-    /// Says the last words, if the socket takes them at once.
+    /// Sends the final `Bye`, if the socket accepts it without blocking.
     pub fn say_bye(&mut self, now_ns: u64) {
         self.say(&Frame::Bye);
         // The other end may be gone already.
@@ -443,7 +446,7 @@ impl Link {
     }
 }
 
-/// Zero bytes for "nothing now"; the end of the connection is an error.
+/// Maps "nothing available" to 0 bytes and the end of the connection to an error.
 fn received(result: io::Result<usize>) -> io::Result<usize> {
     match result {
         Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed")),
@@ -456,7 +459,8 @@ fn received(result: io::Result<usize>) -> io::Result<usize> {
 fn receive_into(stream: &TcpStream, memory: &mut Vec<u8>, most: usize) -> io::Result<usize> {
     let spare = memory.spare_capacity_mut();
     let room = spare.len().min(most);
-    // SAFETY: the pointer is to at least `room` bytes of spare capacity; as many as were received are initialised.
+    // SAFETY: the pointer refers to at least `room` bytes of spare capacity; `recv` has initialised the bytes that it
+    // returns.
     unsafe {
         let read = libc::recv(stream.as_raw_fd(), spare.as_mut_ptr().cast(), room, libc::MSG_DONTWAIT);
         if read < 0 {
@@ -467,7 +471,7 @@ fn receive_into(stream: &TcpStream, memory: &mut Vec<u8>, most: usize) -> io::Re
     }
 }
 
-/// Takes bytes from the socket without copying them anywhere.
+/// Discards bytes from the socket without copying them.
 fn discard(stream: &TcpStream, most: usize) -> io::Result<usize> {
     // SAFETY: with MSG_TRUNC a TCP socket drops the bytes and touches no buffer (tcp(7)).
     let read =
@@ -475,7 +479,7 @@ fn discard(stream: &TcpStream, most: usize) -> io::Result<usize> {
     if read < 0 { Err(io::Error::last_os_error()) } else { Ok(read as usize) }
 }
 
-/// None: the link is free. Otherwise when to look again.
+/// Returns `None` if the link is free, otherwise when to check again, ns.
 fn drained_at(stream: &TcpStream, now_ns: u64) -> io::Result<Option<u64>> {
     let sending = linux::sending(stream)?;
     let on_the_way = sending.rate * (sending.round_trip_s + LEAD_S);
@@ -487,13 +491,13 @@ fn drained_at(stream: &TcpStream, now_ns: u64) -> io::Result<Option<u64>> {
     Ok(Some(now_ns + wait_ns.clamp(5e4, 2e7) as u64))
 }
 
-/// What came breaks the protocol.
+/// Creates the error for a protocol violation.
 pub(crate) fn bad(what: impl ToString) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_string())
 }
 
 impl Payload {
-    /// The bytes, where they are few and in memory.
+    /// Returns the bytes of a payload of at most [`SMALL`] bytes. `None` for a file.
     fn read_small(&self) -> Option<&[u8]> {
         static BLANK: [u8; SMALL as usize] = [0; SMALL as usize];
         match self {

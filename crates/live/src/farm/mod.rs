@@ -1,18 +1,18 @@
-//! A farm in wall time: one process is one node of a tree, and tasks travel down it, results up.
+//! A farm in wall time. Each process is one node of a tree; tasks travel down the tree and results up.
 //!
 //! | question | module |
 //! |---|---|
-//! | how is a root, how an agent started? | [`root`], [`agent`] |
-//! | how do bytes get from one to the other? | `link`, `transfer`, [`payload`] |
+//! | how are the root and the agents started? | [`root`], [`agent`] |
+//! | how do bytes travel between nodes? | `link`, `transfer`, [`payload`] |
 //! | what does an agent decide? | not this crate: `crosswind-agent` |
-//! | what does what an agent decides? | `runtime` |
+//! | what carries out an agent's decisions? | `runtime` |
 //! | what waits for sockets, timers and the computing thread? | `event_loop` |
 //! | what computes? | [`executor`], [`command`] |
-//! | where do other threads hand tasks over? | [`task_source`] |
+//! | how do other threads submit tasks? | [`task_source`] |
 //! | what survives the root? | [`keeper`], [`journal`] |
-//! | what ends with a task? | [`task_processes`] |
-//! | what does another process see of a node that runs? | `standing` |
-//! | what is left of a run? | [`replay`] |
+//! | which processes end with a task? | [`task_processes`] |
+//! | what can another process read about a running node? | `standing` |
+//! | how is a recorded run replayed? | [`replay`] |
 
 pub mod agent;
 pub mod command;

@@ -1,7 +1,8 @@
-//! What a task or a result carries: bytes in memory, a file, or blank bytes that only load the link.
+//! Payload of a task or a result: bytes in memory, a file, or blank bytes that only load the link.
 //!
-//! A payload is kept where it passed until its result has come back, so that a lost child's tasks can be sent again; it is
-//! shared, never copied. Large inputs are received into a file of the agent's own ("spool"), not into memory.
+//! Every node on the way keeps a task's payload until its result has returned, so that a lost child's tasks can be sent
+//! again. Payloads are shared, not copied. Large inputs are received into a file of the agent's own (the spool), not into
+//! memory.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,40 +16,40 @@ use crosswind_agent::frame::Form;
 pub enum Payload {
     Bytes(Arc<Vec<u8>>),
     File(Arc<StoredFile>),
-    /// So many bytes of no meaning.
+    /// A number of bytes without meaning.
     Blank(u64),
 }
 
-/// A file, and whether it is removed with its last reference.
+/// A file that is either temporary or a user's own.
 #[derive(Debug)]
 pub struct StoredFile {
     pub path: PathBuf,
     pub bytes: u64,
-    /// Of a file that this process made for itself, the directory that it lies in.
+    /// The directory of a temporary file, which is removed with its last reference. `None` for a user's file.
     ours: Option<Arc<Directory>>,
 }
 
-/// Free bytes of a file system that is full: one block is sometimes left.
+/// A file system with less free space than this counts as full, bytes: one block is sometimes left.
 const LITTLE: u64 = 64 << 10;
 
-/// A directory that goes away with the last file in it.
+/// A directory that is removed with the last file in it.
 #[derive(Debug)]
 struct Directory(PathBuf);
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // Nothing is lost when it stays, or was never made.
+        // A directory that remains, or was never created, does no harm.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 impl StoredFile {
-    /// Keeps the file from being removed: it belongs to another owner now.
+    /// Keeps the file from being removed, because it has another owner now.
     pub fn keep(&mut self) {
         self.ours = None;
     }
 
-    /// Whether it is removed with its last reference.
+    /// Returns whether the file is removed with its last reference.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         self.ours.is_some()
@@ -58,7 +59,7 @@ impl StoredFile {
 impl Drop for StoredFile {
     fn drop(&mut self) {
         if self.ours.is_some() {
-            // What can't be removed lies in a directory that is removed in the end.
+            // A file that cannot be removed is removed later with its directory.
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -70,7 +71,7 @@ impl Payload {
         Self::Bytes(Arc::new(bytes))
     }
 
-    /// A user's file.
+    /// Creates a payload from a user's file.
     ///
     /// # Errors
     /// When it can't be read.
@@ -79,7 +80,7 @@ impl Payload {
         Ok(Self::File(Arc::new(StoredFile { path: path.to_owned(), bytes, ours: None })))
     }
 
-    /// Its length, bytes.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         match self {
@@ -89,19 +90,19 @@ impl Payload {
         }
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether the length is 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What its bytes mean on the way.
+    /// Returns how the bytes are declared in a frame.
     #[must_use]
     pub fn form(&self) -> Form {
         if matches!(self, Self::Blank(_)) { Form::Blank } else { Form::Bytes }
     }
 
-    /// Why its bytes can't be read any more: its file is gone, or shorter than it was.
+    /// Returns why the bytes can no longer be read: the file is gone or shorter than before. `None` if they can.
     #[must_use]
     pub fn missing(&self) -> Option<io::Error> {
         let Self::File(stored) = self else { return None };
@@ -117,7 +118,7 @@ impl Payload {
         }
     }
 
-    /// Its bytes in memory; of a file, they are read.
+    /// Returns the bytes in memory. A file is read.
     ///
     /// # Errors
     /// When the file can't be read.
@@ -152,7 +153,7 @@ impl TaskBytes for Payload {
     }
 }
 
-/// "no space left on DIR", where that is so: what failed there need not say it.
+/// Returns "no space left on DIR" if that is so, because an error there need not mention it.
 #[must_use]
 pub fn no_space(directory: &Path) -> Option<String> {
     let path = std::ffi::CString::new(directory.as_os_str().as_encoded_bytes()).ok()?;
@@ -166,7 +167,7 @@ pub fn no_space(directory: &Path) -> Option<String> {
     (found == 0 && (bytes < LITTLE || out_of_files)).then(|| format!("no space left on {}", directory.display()))
 }
 
-/// Where received bytes go.
+/// Destination of received bytes.
 #[derive(Debug)]
 pub(crate) enum Place {
     Memory(Vec<u8>),
@@ -175,7 +176,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// The payload, once all is there.
+    /// Returns the payload, after all bytes were received.
     pub fn payload(self) -> Payload {
         match self {
             Self::Memory(bytes) => Payload::bytes(bytes),
@@ -184,7 +185,7 @@ impl Place {
         }
     }
 
-    /// Takes bytes that lie in a buffer.
+    /// Appends bytes from a buffer.
     pub fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
             Self::Memory(memory) => memory.extend_from_slice(bytes),
@@ -198,14 +199,14 @@ impl Place {
     }
 }
 
-/// A directory for large inputs and results; it goes with the last of them.
+/// A directory for large inputs and results. It is removed with the last of them.
 #[derive(Debug)]
 pub struct Spool {
     directory: Arc<Directory>,
     next: u64,
-    /// Payloads larger than this are kept in files.
+    /// Payloads larger than this are stored in files.
     pub over_bytes: u64,
-    /// Large buffers that were used before: fresh ones cost the kernel a page at a time.
+    /// Large buffers for reuse, because the kernel maps fresh ones page by page.
     free: Vec<Vec<u8>>,
 }
 
@@ -213,7 +214,7 @@ const KEPT: std::ops::RangeInclusive<usize> = (64 << 10)..=(64 << 20);
 const KEPT_IN_ALL: usize = 64 << 20;
 
 impl Spool {
-    /// A directory of its own below `parent`; made when it is first needed.
+    /// Creates a spool with its own directory below `parent`. The directory is created on first use.
     ///
     /// # Errors
     /// When the kernel has no random bytes for its name.
@@ -223,16 +224,16 @@ impl Spool {
         Ok(Self { directory: Arc::new(Directory(directory)), next: 0, over_bytes, free: Vec::new() })
     }
 
-    /// The directory above its own, which is there from the start.
+    /// Returns the parent of the spool's directory, which exists from the start.
     #[must_use]
     pub fn directory(&self) -> &Path {
         self.directory.0.parent().unwrap_or(Path::new("/"))
     }
 
-    /// A file of our own, not yet made, in the directory.
+    /// Returns a new temporary file in the directory. The file itself is not created.
     ///
     /// # Errors
-    /// When the directory can't be made.
+    /// When the directory cannot be created.
     pub fn file(&mut self) -> io::Result<StoredFile> {
         if self.next == 0 {
             use std::os::unix::fs::DirBuilderExt as _;
@@ -243,7 +244,7 @@ impl Spool {
         Ok(StoredFile { path, bytes: 0, ours: Some(Arc::clone(&self.directory)) })
     }
 
-    /// Where so many bytes go.
+    /// Returns a destination for a payload of `bytes` bytes.
     pub(crate) fn place(&mut self, bytes: u64, form: Form) -> io::Result<Place> {
         if form == Form::Blank {
             return Ok(Place::Nowhere(0));
@@ -260,7 +261,7 @@ impl Spool {
         Ok(Place::Memory(kept.unwrap_or_default()))
     }
 
-    /// Keeps a payload's buffer for the next one, if nothing else refers to it.
+    /// Keeps a payload's buffer for reuse, if nothing else refers to it.
     pub fn recycle(&mut self, payload: Payload) {
         let Payload::Bytes(bytes) = payload else { return };
         let Ok(mut buffer) = Arc::try_unwrap(bytes) else { return };

@@ -1,4 +1,4 @@
-//! A live node's log through a fresh policy: the same events must give the same commands.
+//! Replays a live node's log through a fresh policy: the same events must give the same commands.
 
 use crosswind_agent::record::{command_words, event_of};
 use crosswind_agent::settings::RunSettings;
@@ -6,10 +6,10 @@ use crosswind_policy::farm::{Command, Node};
 
 use crate::error::LiveError;
 
-/// Replays the log of a node; how many events it had.
+/// Replays the log of a node and returns the number of events.
 ///
 /// # Errors
-/// The first line whose commands differ, or that is no line of a log.
+/// The first line whose commands differ, or that is not a line of a log.
 pub fn replay(run: &RunSettings, node: &str, log: &str) -> Result<usize, LiveError> {
     let (_, settings, _) = run.of_node(node)?;
     let mut policy = Node::new(settings);

@@ -1,4 +1,5 @@
-//! The root of a live farm: tasks from a user's task_source, results to it, and in the end a report of every node.
+//! The root of a live farm. It takes tasks from a user's task source, delivers results to it, and summarizes every node
+//! at the end.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -24,19 +25,19 @@ use crosswind_linux::{Bell, now_ns};
 /// A user's task.
 #[derive(Debug)]
 pub struct NewTask {
-    /// Its number; no other task of the run has it.
+    /// Task number, unique in the run.
     pub task: u64,
     pub payload: Payload,
-    /// Work units; 0 where not known.
+    /// Work units; 0 if unknown.
     pub work: f64,
 }
 
 #[derive(Debug)]
 pub enum Supply {
     Task(NewTask),
-    /// None at the moment; the bell rings when there is.
+    /// No task at the moment. The bell rings when there is one.
     Later,
-    /// There will be no more.
+    /// No more tasks will follow.
     Over,
 }
 
@@ -44,43 +45,43 @@ pub enum Supply {
 #[derive(Debug)]
 pub struct Delivery {
     pub task: u64,
-    /// The node that computed it.
+    /// The node that computed the result.
     pub node: Arc<str>,
-    /// Whether it is a result, not an error's text.
+    /// Whether the payload is a result; otherwise it is the text of an error.
     pub ok: bool,
     pub payload: Payload,
 }
 
-/// Where tasks come from and results go to. Called by the root's loop; must not block.
+/// Source of tasks and sink of results. The root's event loop calls its methods, which must not block.
 pub trait TaskSource {
     fn next(&mut self) -> Supply;
 
-    /// Whether more results would be taken; if not, no more tasks are begun.
+    /// Returns whether more results are accepted. If not, no more tasks are started.
     fn room(&self) -> bool {
         true
     }
 
     fn deliver(&mut self, results: &mut Vec<Delivery>);
 
-    /// Is told what happened since it was last told: agents that joined, were lost, came back.
+    /// Receives the new events: agents that joined, were lost or came back.
     fn happened(&mut self, _events: &[AgentEvent]) {}
 
-    /// Why the run is to end at once: the user's wish, a full disk, a broken journal.
+    /// Returns why the run must end immediately: a request of the user, a full disk, a broken journal.
     fn failure(&mut self) -> Option<LiveError> {
         None
     }
 }
 
 pub struct RootConfig {
-    /// What the run is about.
+    /// Settings of the run.
     pub run: RunSettings,
-    /// HOST:PORT where children connect; port 0 takes a free one.
+    /// HOST:PORT where children connect. Port 0 chooses a free one.
     pub listen: String,
-    /// What agents must show, and are shown.
+    /// Credentials that the root and its agents use to authenticate each other.
     pub access: Access,
-    /// Code that agents compute with; may be empty.
+    /// Code that agents run for the tasks. May be empty.
     pub code: Vec<u8>,
-    /// For large inputs and results.
+    /// Directory for large inputs and results.
     pub spool_directory: PathBuf,
     pub log: Log,
 }
@@ -96,34 +97,34 @@ pub struct Root {
 pub struct NodeSummary {
     pub name: String,
     pub number: u32,
-    /// Tasks computed there whose results were delivered.
+    /// Number of delivered results that were computed there.
     pub tasks: u64,
-    /// Time in which its processor was computing, s; 0 where it was lost before it could tell.
+    /// Time that its processor spent computing, s; 0 if it was lost before it could report.
     pub busy_s: f64,
-    /// Bytes of tasks received from its parent; as above.
+    /// Bytes of tasks received from its parent; 0 if it was lost before it could report.
     pub received_bytes: u64,
-    /// Its log for a replay, where one was kept.
+    /// Its log for a replay; empty if none was recorded.
     pub log: String,
-    /// What was seen of it and its link beside what the platform says.
+    /// Measured values of the node and its link that the platform does not give.
     pub seen: ObservedNode,
 }
 
-/// What a run came to.
+/// The summary of a run.
 #[derive(Clone, Debug)]
 pub struct RunSummary {
-    /// From time 0 to the last result at the root, s.
+    /// Time from time 0 to the last result at the root, s.
     pub makespan_s: f64,
     pub tasks: u64,
-    /// The platform's nodes, then those that joined.
+    /// The nodes of the platform, then those that joined.
     pub nodes: Vec<NodeSummary>,
-    /// What happened, in the order of time; times from time 0.
+    /// Events in the order of time, with their times from time 0, s.
     pub events: Vec<(f64, AgentEvent)>,
-    /// Activities, if recorded; times in ns from time 0.
+    /// Recorded activities with their times from time 0, ns. Empty if recording is off.
     pub rows: Vec<Row>,
 }
 
 impl RunSummary {
-    /// What it came to, as JSON: `{makespan_s, tasks, nodes, events}`.
+    /// Returns the summary as JSON: `{makespan_s, tasks, nodes, events}`.
     #[must_use]
     pub fn told(&self) -> Value {
         let nodes: Vec<_> = self.nodes.iter().map(|node| {
@@ -140,7 +141,7 @@ impl Root {
     /// Opens the listener.
     ///
     /// # Errors
-    /// When the settings can't be, or the address is not one of this host.
+    /// When the settings are invalid, or the address cannot be bound.
     pub fn open(config: RootConfig) -> Result<Self, LiveError> {
         config.run.check()?;
         let listener = Listener::open(&config.listen, config.access.clone())?;
@@ -148,24 +149,24 @@ impl Root {
         Ok(Self { config, listener, bell })
     }
 
-    /// HOST:PORT in use.
+    /// Returns the HOST:PORT in use.
     ///
     /// # Errors
-    /// When the port has failed.
+    /// When the socket has failed.
     pub fn address(&self) -> Result<String, LiveError> {
         self.listener.address().map_err(LiveError::system("listening"))
     }
 
-    /// Ring it when the task_source has something new.
+    /// Returns the bell to ring when the task source has something new.
     #[must_use]
     pub fn bell(&self) -> Arc<Bell> {
         Arc::clone(&self.bell)
     }
 
-    /// Runs until all results are delivered, on this thread.
+    /// Runs on this thread until all results are delivered.
     ///
     /// # Errors
-    /// When the task_source says so, when no node is left that computes, or the system fails.
+    /// When the task source fails, no computing node is left, or the system fails.
     pub fn run(mut self, task_source: &mut dyn TaskSource, maker: Option<Maker>) -> Result<RunSummary, LiveError> {
         let run = self.config.run.clone();
         let place = run.tree()?.root;
@@ -191,7 +192,7 @@ fn summary(events: EventLoop<'_>) -> RunSummary {
     let EventLoop { node: NodeRuntime { mut agent, .. }, user, .. } = events;
     let (computed, last_result_ns) = user.map_or_else(Default::default, |user| (user.computed, user.last_result_ns));
     let zero = agent.zero_ns();
-    // Emulated runs tell the platform's seconds, whatever the clock's were.
+    // Emulated runs report the platform's seconds, not wall time.
     let scale = if let Work::Emulated { time_scale, .. } = agent.run().work { time_scale } else { 1.0 };
     let seconds = |ns: u64| (ns as f64 - zero as f64) * 1e-9 * scale;
     let mut nodes: Vec<NodeSummary> = Vec::new();

@@ -1,4 +1,4 @@
-//! A node of a live farm: an agent's logic with the links, the processor and the disk that do what it says.
+//! A node of a live farm: the agent's state machine with the links, processor and disk that execute its actions.
 
 use std::sync::Arc;
 
@@ -17,16 +17,16 @@ use crate::log::Log;
 use crosswind_linux::{Bell, now_ns};
 
 pub(crate) enum Processor {
-    /// The agent's logic, which keeps an emulated one's time.
+    /// Emulated: the agent's state machine keeps its time.
     Emulated,
-    /// The loop's own thread.
+    /// Runs on the event loop's own thread.
     Immediate(Box<dyn Executor>),
-    /// A thread of its own.
+    /// Runs on its own thread.
     Thread(ComputeThread),
 }
 
 impl Processor {
-    /// What does the work of a run.
+    /// Creates the processor for the work of a run.
     pub fn start(run: &RunSettings, maker: Option<Maker>, bell: &Arc<Bell>) -> Result<Self, LiveError> {
         Ok(match (&run.work, maker) {
             (Work::Emulated { .. }, _) => Self::Emulated,
@@ -40,12 +40,12 @@ impl Processor {
     }
 }
 
-/// An agent's logic, and what it acts on.
+/// A state machine and the resources that its actions use.
 pub(crate) struct NodeRuntime<'a> {
     pub agent: Agent<Payload>,
-    /// Links to children, by their numbers.
+    /// Links to children, by child number.
     pub children: Vec<Option<Link>>,
-    /// None at the root.
+    /// `None` at the root.
     pub parent: Option<Box<Link>>,
     pub processor: Processor,
     pub spool: Spool,
@@ -64,19 +64,19 @@ impl<'a> NodeRuntime<'a> {
         Self { agent, children: Vec::new(), parent, processor, spool, log, actions: Vec::new() }
     }
 
-    /// A child's link, where there is one.
+    /// Returns a child's link, if it is connected.
     pub fn child(&mut self, child: u32) -> Option<&mut Link> {
         self.children.get_mut(child as usize)?.as_mut()
     }
 
-    /// A child has taken its seat.
+    /// Stores the link of a child that was admitted.
     pub fn connect(&mut self, child: u32, link: Link) {
         let places = self.children.len().max(child as usize + 1);
         self.children.resize_with(places, || None);
         self.children[child as usize] = Some(link);
     }
 
-    /// Does what the agent wants done, and what follows from that.
+    /// Executes the agent's actions until there are none left, including those that follow from them.
     pub fn perform(&mut self) {
         let mut actions = std::mem::take(&mut self.actions);
         loop {
@@ -128,7 +128,7 @@ impl<'a> NodeRuntime<'a> {
             }
             Action::Compute { task, work, input, told } => {
                 if let (true, Some(link)) = (told, &mut self.parent) {
-                    // What can't be written now is written, or told, in the loop.
+                    // What cannot be written now, and any error, is handled by the event loop.
                     let _ = link.flush(now_ns());
                 }
                 self.compute(Job { task, work, input });
@@ -158,7 +158,7 @@ impl<'a> NodeRuntime<'a> {
         }
     }
 
-    /// Tells the agent what became of a link's transfers.
+    /// Reports a link's finished transfers to the agent.
     pub fn collect(&mut self, peer: Peer) {
         let Some(link) = self.link(peer) else { return };
         for done in std::mem::take(&mut link.done) {
@@ -166,7 +166,7 @@ impl<'a> NodeRuntime<'a> {
         }
     }
 
-    /// Tells the agent what was worked on since the last call.
+    /// Reports the tasks completed since the last call to the agent.
     pub fn collect_work(&mut self) -> Result<(), LiveError> {
         if let Processor::Thread(thread) = &self.processor {
             let worked: Vec<Worked<Payload>> = thread.take().map_err(LiveError::Setup)?;
@@ -175,7 +175,7 @@ impl<'a> NodeRuntime<'a> {
         Ok(())
     }
 
-    /// Says so where the memory of the commands that run here is not limited though it was to be.
+    /// Records an event if the run limits the memory of commands and this node cannot.
     fn tell_of_memory(&mut self) {
         let run = self.agent.run();
         let (Work::Command { .. }, Some(bytes)) = (&run.work, run.task_limits.memory_bytes()) else { return };

@@ -1,7 +1,8 @@
-//! How a node stands while it runs, in files that another process reads: what a page about the node shows.
+//! Status files of a running node, which another process reads to show a page about the node.
 //!
-//! `run.json` is what the run is about, `now.json` what has passed through the node since; both say which connection to
-//! the parent they are of. Each is there whole or not at all. A disk without room costs the page, not the run.
+//! `run.json` has the settings of the run, `now.json` what has passed through the node since it was admitted. Both
+//! identify the connection to the parent. Each file is replaced as a whole. If the disk is full, the page is missing but
+//! the run continues.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +16,7 @@ use serde::Serialize;
 
 use crate::farm::payload::Payload;
 
-/// How often what has changed is written, ns.
+/// Interval at which changes are written, ns.
 const EVERY_NS: u64 = 500_000_000;
 
 #[derive(Serialize)]
@@ -33,7 +34,7 @@ struct Now<'a> {
     happened: u64,
 }
 
-/// Writes the files of one node.
+/// Writer of the status files of one node.
 pub(crate) struct Standing {
     directory: PathBuf,
     since_ns: u64,
@@ -42,12 +43,12 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// For a node that has just been let in.
+    /// Creates the writer for a node that was just admitted.
     pub fn new(directory: PathBuf, now_ns: u64) -> Self {
         Self { directory, since_ns: now_ns, due_ns: now_ns, written: None }
     }
 
-    /// Writes what has changed, if it is time.
+    /// Writes the status if it changed and the interval has passed.
     pub fn look(&mut self, agent: &Agent<Payload>, now_ns: u64) {
         if now_ns >= self.due_ns {
             self.due_ns = now_ns + EVERY_NS;
@@ -55,7 +56,7 @@ impl Standing {
         }
     }
 
-    /// Writes what has changed since, at the end.
+    /// Writes the status if it changed, regardless of the interval.
     pub fn write_all(&mut self, agent: &Agent<Payload>) {
         let passed = agent.passed();
         if self.written.as_ref() == Some(passed) {

@@ -1,7 +1,9 @@
-//! A task_source that other threads use: they hand tasks over and take results, while the root's loop runs on its own thread.
+//! A task source for use from other threads. They submit tasks and take results, while the root's event loop runs on its
+//! own thread.
 //!
-//! A thread that hands over faster than the tree takes waits; so does the tree when results are not taken. Where results are
-//! kept in files, or noted in a journal, a thread of its own does that ([`crate::farm::keeper`]) before they are reported.
+//! A thread that submits faster than the tree takes tasks blocks. The tree in turn stops starting tasks while results are
+//! not taken. If results are written to files or recorded in a journal, the result writer's thread does so
+//! ([`crate::farm::keeper`]) before they are reported.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,21 +19,21 @@ use crate::farm::payload::Payload;
 use crate::farm::root::{Delivery, NewTask, RunSummary, Supply, TaskSource};
 use crosswind_linux::Bell;
 
-/// Tasks handed over and not yet taken by the root's loop.
+/// Maximum number of submitted tasks that the event loop has not taken.
 const WAITING: usize = 1_024;
-/// Bytes of those in memory.
+/// Maximum bytes in memory of those tasks.
 const WAITING_BYTES: u64 = 64 << 20;
-/// Bytes of results in memory that have not been taken.
+/// Bytes in memory of untaken results at which no more tasks are started.
 const UNTAKEN_BYTES: u64 = 256 << 20;
-/// Results that have not been taken.
+/// Number of untaken results at which no more tasks are started.
 const UNTAKEN: usize = 100_000;
 
-/// How the result of a task is kept.
+/// How the result of a task is stored.
 #[derive(Clone, Debug, Default)]
 pub struct Label {
-    /// Name of its file; empty: the task's number.
+    /// File name of the result. If empty, the task number is used.
     pub name: String,
-    /// What the task is known by in the journal.
+    /// Identity of the task in the journal.
     pub identity: Identity,
 }
 
@@ -42,7 +44,7 @@ struct Shared {
     over: bool,
     results: VecDeque<Delivery>,
     untaken_bytes: u64,
-    /// Results that the keeper has not kept yet, and their bytes in memory.
+    /// Number of results that the result writer has not written yet, and their bytes in memory.
     unkept: usize,
     unkept_bytes: u64,
     interrupted: bool,
@@ -50,7 +52,7 @@ struct Shared {
     ended: Option<Result<RunSummary, LiveError>>,
     has_ended: bool,
     delivered: u64,
-    /// Tasks are asked for: time 0 has come.
+    /// Whether tasks have been requested, which means that time 0 has passed.
     begun: bool,
     events: Vec<AgentEvent>,
 }
@@ -80,30 +82,31 @@ impl Both {
 #[derive(Clone)]
 pub struct Counter(Arc<Both>);
 
-/// The loop's side.
+/// The event loop's side.
 pub struct SharedDesk {
     both: Arc<Both>,
     keeper: Option<Keeper>,
-    /// Results are counted and dropped: nothing asks for them.
+    /// Whether results are counted and dropped, because the caller does not want them.
     discard: bool,
     drawn: Option<Drawn>,
     labels: HashMap<u64, Label>,
 }
 
-/// A workload's own tasks.
+/// Tasks generated from the workload.
 struct Drawn {
     tasks: Tasks,
     next: u64,
-    /// Blank bytes are counted by the receiver; others have to be stored, as a user's would.
+    /// Whether inputs are blank bytes, which receivers only count. Other inputs are stored, as a user's are.
     blank: bool,
-    /// The input of the last task: those of one size share it.
+    /// Input of the last task, shared by consecutive tasks of the same size.
     input: Payload,
 }
 
-/// Both sides of a task_source. `drawn`: the workload's own tasks, instead of those handed over, and whether their bytes are blank.
+/// Creates both sides of a task source. `drawn` replaces submitted tasks by the workload's own, with a flag for blank
+/// bytes.
 ///
 /// # Errors
-/// When the thread that keeps results can't be started.
+/// When the result writer's thread cannot be started.
 pub fn task_source(
     bell: Arc<Bell>,
     keeping: Option<Keeping>,
@@ -127,7 +130,7 @@ pub fn task_source(
 }
 
 impl Both {
-    /// Results are the user's from now on.
+    /// Makes results available to the user.
     fn report(&self, results: &mut Vec<Delivery>, held_bytes: u64, discard: bool) {
         let mut shared = self.lock();
         shared.delivered += results.len() as u64;
@@ -142,7 +145,7 @@ impl Both {
         self.changed.notify_all();
     }
 
-    /// The run can't go on.
+    /// Records the error that ends the run.
     fn fail(&self, error: LiveError) {
         self.lock().failure.get_or_insert(error);
         self.bell.ring();
@@ -150,7 +153,7 @@ impl Both {
 }
 
 impl Counter {
-    /// Hands a task over. False: there is no room; ask again after the time is over.
+    /// Submits a task. Returns false if there is still no room after `patience`; the task then stays in `task`.
     ///
     /// # Errors
     /// When the run has ended.
@@ -174,7 +177,7 @@ impl Counter {
             if matches!(task.payload, Payload::Bytes(_)) {
                 shared.waiting_bytes += task.payload.len();
             }
-            // A reader that finds tasks waiting has been woken already.
+            // If tasks are waiting, the event loop has already been woken.
             let ring = shared.waiting.is_empty();
             shared.waiting.push_back((task, label));
             drop(shared);
@@ -197,7 +200,8 @@ impl Counter {
         self.0.changed.notify_all();
     }
 
-    /// Results that have come; waits for at least one. `None`: the run has ended and all are taken.
+    /// Takes the available results; waits up to `patience` for at least one. Returns `None` if the run has ended and all
+    /// results are taken.
     #[must_use]
     pub fn results(&self, patience: Duration) -> Option<Vec<Delivery>> {
         let until = Instant::now() + patience;
@@ -222,7 +226,7 @@ impl Counter {
         Some(results)
     }
 
-    /// Waits until the agents are there and time 0 has come, at most so long; whether it has.
+    /// Waits up to `patience` until the agents are connected and time 0 has passed. Returns whether that is so.
     #[must_use]
     pub fn has_begun(&self, patience: Duration) -> bool {
         let until = Instant::now() + patience;
@@ -242,13 +246,13 @@ impl Counter {
         self.0.lock().delivered
     }
 
-    /// What happened so far, all but the first `known`.
+    /// Returns the events so far, without the first `known`.
     #[must_use]
     pub fn events(&self, known: usize) -> Vec<AgentEvent> {
         self.0.lock().events.get(known..).unwrap_or_default().to_vec()
     }
 
-    /// The run has ended, and so.
+    /// Records how the run ended.
     pub fn end(&self, result: Result<RunSummary, LiveError>) {
         let mut shared = self.0.lock();
         (shared.ended, shared.has_ended) = (Some(result), true);
@@ -256,7 +260,7 @@ impl Counter {
         self.0.changed.notify_all();
     }
 
-    /// Whether the run has ended within a time.
+    /// Waits up to `patience` for the end of the run. Returns whether it has ended.
     #[must_use]
     pub fn has_ended(&self, patience: Duration) -> bool {
         let until = Instant::now() + patience;
@@ -271,7 +275,7 @@ impl Counter {
         true
     }
 
-    /// What the run came to, once.
+    /// Takes the outcome of the run. `None` before the end and after the first call that returned it.
     #[must_use]
     pub fn outcome(&self) -> Option<Result<RunSummary, LiveError>> {
         self.0.lock().ended.take()
@@ -295,10 +299,10 @@ impl SharedDesk {
         Some(Supply::Task(NewTask { task, payload: input.clone(), work: tasks.work.get(task) }))
     }
 
-    /// The run has ended, and so: waits until what was delivered is kept.
+    /// Waits until the delivered results are written. Returns how the run ended.
     ///
     /// # Errors
-    /// What ended the run; a full disk.
+    /// What ended the run, or an error in writing results, such as a full disk.
     pub fn close(mut self, ended: Result<RunSummary, LiveError>) -> Result<RunSummary, LiveError> {
         let kept = self.keeper.take().map_or(Ok(()), Keeper::close);
         let failure = self.both.lock().failure.take().or(kept.err());
@@ -309,7 +313,7 @@ impl SharedDesk {
     }
 }
 
-/// Bytes of a result in memory.
+/// Returns the bytes of a result in memory.
 pub(crate) fn in_memory(delivery: &Delivery) -> u64 {
     if matches!(delivery.payload, Payload::Bytes(_)) { delivery.payload.len() } else { 0 }
 }

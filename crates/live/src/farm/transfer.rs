@@ -1,7 +1,8 @@
-//! One task or result on its way out over one link: chunk by chunk, held and paced as the policy says.
+//! An outgoing transfer of one task or result over one link, chunk by chunk. The policy holds, resumes and paces it.
 //!
-//! A paced transfer hands bytes over when their time on the link is over, not when it begins: so the receiver has a chunk
-//! when a link of that rate would have brought it, and the last byte leaves when the link is free.
+//! A paced transfer hands bytes to the kernel when their time on the emulated link is over, not when it begins. The
+//! receiver thus gets a chunk when a link of that rate would have delivered it, and the last byte leaves when the link is
+//! free.
 
 use std::fs::File;
 use std::io;
@@ -11,16 +12,17 @@ use crosswind_agent::frame::{Form, Frame};
 
 use crate::farm::payload::Payload;
 
-/// Nanoseconds of a paced transfer in one frame, where chunks need not stay whole: what the receiver sees as a burst.
+/// Length of a frame of a paced transfer whose chunks may be split, ns, but at least [`LEAST_QUANTUM`] bytes. The
+/// receiver sees each frame as a burst.
 const QUANTUM_NS: f64 = 2e6;
 const LEAST_QUANTUM: f64 = 16_384.0;
-/// Part of a chunk that counts as none: a position is a sum.
+/// Fraction of a chunk that is ignored when positions are compared, because a position is a sum with rounding errors.
 const ROUNDING: f64 = 1e-9;
 
-/// How fast: a position on the link that grows with time.
+/// Rate of an emulated link, with a position in bytes that grows with time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// MB/s of the platform: what frames say; 0: not emulated.
+    /// Rate of the platform, MB/s, as reported in frames. 0 if not emulated.
     pub told: f64,
     bytes_per_ns: f64,
     position: f64,
@@ -32,12 +34,12 @@ impl Pace {
         Self { told, bytes_per_ns, position: 0.0, at_ns }
     }
 
-    /// How far the link is by then.
+    /// Returns the position at a time, bytes.
     fn position(&self, ns: u64) -> f64 {
         self.position + self.bytes_per_ns * ns.saturating_sub(self.at_ns) as f64
     }
 
-    /// When the link will be so far; none: never at this rate.
+    /// Returns when the link reaches a position. `None` if it never does at this rate.
     fn when(&self, bytes: u64) -> Option<u64> {
         let left = bytes as f64 - self.position;
         if left <= 0.0 {
@@ -54,14 +56,14 @@ impl Pace {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Next {
-    /// A frame with so many bytes, due at that time (0: whenever).
+    /// A frame with this number of bytes, and its due time in ns (0: any time).
     Frame(usize, u64),
     Wait(u64),
-    /// Nothing until the pace is set.
+    /// Nothing until the pace is changed.
     Stand,
-    /// The chunk is over, and it was to be held.
+    /// A hold was requested, and the chunk before it is complete at this time, ns.
     Held(u64),
-    /// All bytes are handed over; at that time, by the pace.
+    /// All bytes are handed over; the time is the end according to the pace, ns.
     Over(u64),
 }
 
@@ -77,12 +79,12 @@ pub(crate) struct Transfer {
     pub written: u64,
     /// Whether the first frame has begun.
     pub begun: bool,
-    /// It is held where so many bytes are framed.
+    /// Number of framed bytes at which the transfer is held.
     stop: Option<u64>,
     pub paused: bool,
     pub pace: Option<Pace>,
     chunk: u64,
-    /// When this stretch began, and with which byte: a held transfer has several.
+    /// When the current stretch began, ns, and its first byte. A held transfer has several stretches.
     pub began_ns: u64,
     pub began_at: u64,
     file: Option<File>,
@@ -109,7 +111,7 @@ impl Transfer {
         }
     }
 
-    /// It begins then, having waited for another one.
+    /// Sets the start, after the transfer has waited for another one.
     pub fn restart(&mut self, at_ns: u64) {
         self.began_ns = at_ns;
         if let Some(pace) = &mut self.pace {
@@ -117,7 +119,7 @@ impl Transfer {
         }
     }
 
-    /// The frame that announces the next bytes.
+    /// Encodes the head of the next frame.
     pub fn head(&mut self, out: &mut Vec<u8>, bytes: usize) {
         let (task, total, form) = (self.task, self.total, self.payload.form());
         let rate = self.pace.map_or(0.0, |pace| pace.told);
@@ -132,13 +134,13 @@ impl Transfer {
         self.framed += bytes as u64;
     }
 
-    /// What comes after the bytes that are framed already.
+    /// Returns what follows the bytes that are framed already.
     pub fn next(&self, now_ns: u64) -> Next {
         if self.stop.is_some_and(|stop| self.framed >= stop) && self.framed < self.total {
             let over = self.pace.filter(|_| self.begun).and_then(|pace| pace.when(self.framed));
             return Next::Held(over.unwrap_or(self.began_ns.max(now_ns)));
         }
-        // An emulated link tells its receiver at once that something is on its way.
+        // On an emulated link, an empty first frame immediately announces the transfer to the receiver.
         if !self.begun && self.pace.is_some() {
             return Next::Frame(0, self.began_ns);
         }
@@ -160,14 +162,14 @@ impl Transfer {
         }
     }
 
-    /// Holds the transfer at the end of the chunk that is on the link then; at once where none is.
+    /// Holds the transfer at the end of the chunk that is on the link at that time, or immediately if there is none.
     pub fn hold(&mut self, at_ns: u64) {
         let on_the_link = self.pace.map_or(0.0, |pace| pace.position(at_ns)).max(self.framed as f64);
         let chunks = (on_the_link / self.chunk as f64 - ROUNDING).ceil().max(0.0);
         self.stop = Some(chunks as u64 * self.chunk);
     }
 
-    /// It stands still from then on.
+    /// Stops the transfer from then on.
     pub fn pause(&mut self, at_ns: u64) {
         self.paused = true;
         if let Some(pace) = &mut self.pace {
@@ -176,14 +178,14 @@ impl Transfer {
         }
     }
 
-    /// Goes on where it stopped.
+    /// Resumes the transfer where it stopped.
     pub fn go_on(&mut self, bytes_per_ns: Option<(f64, f64)>, now_ns: u64) {
         (self.stop, self.paused) = (None, false);
         (self.began_ns, self.began_at) = (now_ns, self.framed);
         self.turn(bytes_per_ns, now_ns);
     }
 
-    /// Changes the pace; none: as fast as the link allows.
+    /// Changes the pace. `None` means as fast as the link allows.
     pub fn turn(&mut self, bytes_per_ns: Option<(f64, f64)>, now_ns: u64) {
         match (&mut self.pace, bytes_per_ns) {
             (Some(pace), Some((rate, told))) => pace.turn(rate, told, now_ns),
@@ -196,7 +198,7 @@ impl Transfer {
         }
     }
 
-    /// The bytes from the first that is not written, where they lie in memory.
+    /// Returns unwritten bytes, at most `most`, if the payload is in memory.
     pub fn memory(&self, most: usize) -> Option<&[u8]> {
         static BLANK: [u8; 1 << 20] = [0; 1 << 20];
         match &self.payload {
@@ -209,7 +211,7 @@ impl Transfer {
         }
     }
 
-    /// The file that the bytes lie in.
+    /// Opens and returns the payload's file.
     pub fn open_file(&mut self) -> io::Result<&File> {
         if self.file.is_none() {
             if let Payload::File(stored) = &self.payload {
@@ -281,7 +283,7 @@ mod tests {
     fn a_hold_before_the_first_byte_of_a_chunk_stops_there() {
         let pace = |at| Some(Pace::new(0.01, 10.0, at));
         let mut transfer = Transfer::new(0, Kind::Task { work: 1.0 }, Payload::Blank(1000), 300, pace(7), 7);
-        transfer.hold(7); // nothing has been said of it
+        transfer.hold(7); // the transfer is not announced yet
         assert!(matches!(transfer.next(7), Next::Held(7)));
         transfer.pause(7);
         transfer.go_on(Some((0.01, 10.0)), 100);

@@ -1,4 +1,4 @@
-//! A filter as it is asked for.
+//! Options of a filter, as received in text form.
 
 use std::path::PathBuf;
 
@@ -32,12 +32,12 @@ pub struct FilterAsked {
     rate_in_mb_per_s: Option<f64>,
     window_bytes: u32,
     connections: usize,
-    /// File of the log; none: standard error.
+    /// Log file. `None` writes to standard error.
     pub log: Option<PathBuf>,
 }
 
 impl FilterAsked {
-    /// What the filter goes by.
+    /// Converts the options to settings.
     #[must_use]
     pub fn settings(self) -> FilterSettings {
         let at_least_bytes = if self.pad { self.frame_bytes } else { 0 };

@@ -1,6 +1,7 @@
-//! The connection to another filter: frames of all streams, two queues before it, credits each way.
+//! The connection to another filter: frames of all streams, the two queues for it, and credits in both directions.
 //!
-//! Of what waits only tickets are here ([`super::connection`]); of what comes at most one frame and what was read with it.
+//! Waiting output consists only of tickets ([`super::connection`]). Waiting input is at most one frame and what was read
+//! with it.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -15,49 +16,49 @@ use super::slab::Key;
 use super::wire::{self, HEAD, Head, Kind, LARGEST};
 use crosswind_linux as linux;
 
-/// Room for reading: many large frames in one call, which costs as much as a few small ones.
+/// Size of the read buffer, bytes. Reading many large frames in one call costs as much as a few small ones.
 const INPUT: usize = 1 << 20;
-/// Bytes of replies that a peer does not read; a peer that requests more without reading is dropped.
+/// Bytes of unread replies above which a peer is dropped: it sends requests without reading the answers.
 const UNHEARD: usize = 256 << 10;
 
-/// A place in a queue: so many bytes of a connection.
+/// A queue entry for bytes of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ticket {
     pub carrier: Key,
     pub connection: Key,
     pub made_ns: u64,
-    /// Its stream's number, should the connection be gone when it is its turn.
+    /// Number of its stream, in case the connection is gone when its turn comes.
     pub number: u32,
 }
 
 pub(super) struct Carrier {
     pub socket: Transport,
-    /// Its address without the port: what a log calls it.
+    /// Its address as used in the log; without the port if it dialled this filter.
     pub peer: String,
-    /// Its place among the peers that are dialled; none: it dialled this one.
+    /// Its index among the dialled peers. `None` if it dialled this filter.
     pub dialled: Option<usize>,
     pub waiting: DoubleQueue<Ticket>,
-    /// Credits from the peer; none: it does not limit us.
+    /// Credits from the peer. `None` if it does not limit this end.
     pub credits: Option<SenderCredits>,
-    /// Credits for the peer; none: we do not limit it.
+    /// Credits for the peer. `None` if this end does not limit it.
     pub limits: Option<ReceiverCredits>,
     pub streams: HashMap<u32, Key>,
-    /// Streams that were reset here, and how many bytes may still come of each: what the peer sent before it heard of that.
-    /// It answers with [`Kind::End`].
+    /// Streams that were reset here, and how many bytes of each may still arrive: the peer sent them before it received
+    /// the reset, which it answers with [`Kind::End`].
     pub closing: HashMap<u32, usize>,
     pub next_number: u32,
-    /// Bytes that the peer takes of each new stream.
+    /// Initial window of each new stream to the peer, bytes.
     pub window: usize,
-    /// Parallel tickets that were not sent, wherever they wait.
+    /// Parallel tickets that are not sent yet, whether in the queue or on the outgoing link.
     pub parallel_left: usize,
     out: Vec<u8>,
     out_from: usize,
-    /// Bytes of words among `out`, since it was last empty.
+    /// Bytes of control frames in `out` since it was last empty.
     words: usize,
     input: Vec<u8>,
     from: usize,
     to: usize,
-    /// When something was last read or written here, ns.
+    /// When bytes were last read or written here, ns.
     pub moved_ns: u64,
 }
 
@@ -98,28 +99,28 @@ impl Carrier {
         })
     }
 
-    /// Whether the kernel takes more: nothing waits to be written.
+    /// Returns whether the peer's socket accepts more: no output is pending.
     pub fn has_room(&self) -> bool {
         self.out.is_empty() && !self.socket.wants_room()
     }
 
-    /// Which class has credit now.
+    /// Returns for each class whether it has credit now.
     pub fn may_send(&self) -> [bool; 2] {
         self.credits.as_ref().map_or([true, true], |credits| Class::BOTH.map(|class| credits.may_send(class)))
     }
 
-    /// Says something beside the queues.
+    /// Queues a control frame, which does not wait in the two queues.
     pub fn say(&mut self, kind: Kind, class: Class, stream: u32, payload: &[u8]) {
         wire::append(kind, class, stream, payload, &mut self.out);
         self.words += HEAD + payload.len();
     }
 
-    /// Tells the peer of credits.
+    /// Queues a grant of credits for the peer.
     pub fn say_grant(&mut self, grant: Grant) {
         self.say(Kind::Credit, grant.class, 0, &wire::grant_payload(grant.frames, grant.taken));
     }
 
-    /// Sends a frame that is whole in memory, head included; what the kernel does not take waits.
+    /// Sends a complete frame, including its head. Bytes that the kernel does not accept are buffered.
     pub fn send(&mut self, frame: &[u8], now_ns: u64) -> io::Result<()> {
         let mut sent = 0;
         if self.has_room() {
@@ -150,12 +151,12 @@ impl Carrier {
         Ok(())
     }
 
-    /// Whether the peer takes answers, if late.
+    /// Fails if the peer reads too few of its answers.
     fn heard_at_all(&self) -> io::Result<()> {
         if self.words > UNHEARD { Err(io::Error::other("asks, and takes no answer")) } else { Ok(()) }
     }
 
-    /// Reads once; 0: nothing more is there.
+    /// Reads once. Returns 0 if nothing is available.
     pub fn fill(&mut self, now_ns: u64) -> io::Result<usize> {
         if self.from == self.to {
             (self.from, self.to) = (0, 0);
@@ -164,7 +165,7 @@ impl Carrier {
             (self.from, self.to) = (0, self.to - self.from);
         }
         if self.to == self.input.len() {
-            // A frame that is longer than the room; the decoder has limited it.
+            // The frame does not fit into the buffer; the decoder has limited its length.
             self.input.resize(HEAD + LARGEST + INPUT, 0);
         }
         match self.socket.read(&mut self.input[self.to..]) {
@@ -180,7 +181,7 @@ impl Carrier {
         }
     }
 
-    /// The next whole frame: its head, and where its payload lies in [`Carrier::payload`].
+    /// Returns the head of the next whole frame, and the range of its payload for [`Carrier::payload`].
     pub fn next(&mut self) -> Result<Option<(Head, std::ops::Range<usize>)>, FrameError> {
         let Some(head) = Head::decode(&self.input[self.from..self.to])? else { return Ok(None) };
         let (start, end) = (self.from + HEAD, self.from + HEAD + head.bytes as usize);
@@ -195,7 +196,7 @@ impl Carrier {
         &self.input[place]
     }
 
-    /// Whether the peer has begun something and not ended it.
+    /// Returns whether the peer has sent an incomplete frame.
     pub fn has_begun(&self) -> bool {
         self.from < self.to
     }

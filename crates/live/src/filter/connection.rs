@@ -1,7 +1,7 @@
-//! An application's connection through two filters, as one of them holds it.
+//! An application's connection through two filters, as one of them sees it.
 //!
-//! What the application sends stays in the kernel until it is its turn: only how many bytes wait is known here ("tickets",
-//! in the queues). What comes for it is handed to the kernel at once, and waits here only where that takes no more.
+//! Bytes that the application sends stay in the kernel until their turn: the queues hold only their counts ("tickets").
+//! Bytes that arrive for it are passed to the kernel immediately, and wait here only if it accepts no more.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -13,36 +13,36 @@ use super::slab::Key;
 use super::sockets::waiting_bytes;
 use crosswind_linux as linux;
 
-/// What a peer did that sent more than it was told to.
+/// Violation of a peer that exceeds its window.
 pub(super) const BEYOND_WINDOW: &str = "sent more than its window";
 
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// None while the target is being reached.
+    /// `None` while the target is being connected.
     pub socket: Option<TcpStream>,
     /// The peer it goes through.
     pub carrier: Key,
     pub number: u32,
     pub class: Class,
-    /// Bytes that wait in the kernel and have their tickets.
+    /// Bytes that wait in the kernel and have tickets.
     pub ticketed: usize,
-    /// Bytes that the peer takes beyond those.
+    /// Bytes that the peer accepts beyond those.
     pub may_send: usize,
-    /// The application sends no more than what waits.
+    /// Whether the application sends no more than what waits.
     pub application_ended: bool,
     pub end_told: bool,
-    /// The peer's application sends no more.
+    /// Whether the peer's application sends no more.
     pub peer_ended: bool,
     shut: bool,
-    /// What the application has not taken.
+    /// Bytes that the application has not accepted.
     pending: VecDeque<u8>,
-    /// Bytes of each frame that is not wholly taken.
+    /// Remaining bytes of each frame that is not wholly accepted.
     pending_frames: VecDeque<usize>,
-    /// Frames that are on the incoming link.
+    /// Frames of it on the incoming link.
     pub on_link: usize,
     /// Bytes that the peer may still send.
     pub may_come: usize,
-    /// Bytes that were taken and not yet made good.
+    /// Bytes accepted by the application and not yet returned to the peer's window.
     pub owed: usize,
 }
 
@@ -74,7 +74,8 @@ impl Connection {
         }
     }
 
-    /// Bytes of the next ticket, at most a frame's; none while nothing waits without one, or the peer takes no more.
+    /// Returns the size of the next ticket, at most one frame. `None` if no bytes wait without a ticket, or the window is
+    /// used up.
     pub fn ticket(&mut self, frame_bytes: usize) -> Option<usize> {
         let waiting = waiting_bytes(self.socket.as_ref()?);
         let bytes = waiting.saturating_sub(self.ticketed).min(frame_bytes).min(self.may_send);
@@ -86,10 +87,10 @@ impl Connection {
         Some(bytes)
     }
 
-    /// The bytes of a ticket.
+    /// Reads the bytes of a ticket.
     ///
     /// # Errors
-    /// When the application has broken off, and so taken them back.
+    /// When the application has broken off, which discards its unread bytes.
     pub fn redeem(&mut self, into: &mut [u8]) -> io::Result<()> {
         self.ticketed = self.ticketed.saturating_sub(into.len());
         match self.socket.as_mut() {
@@ -98,7 +99,7 @@ impl Connection {
         }
     }
 
-    /// Whether everything was sent and the peer does not know yet that this is all.
+    /// Returns whether everything was sent and only the end of the stream is still to be sent.
     pub fn is_to_end(&self) -> bool {
         let waits = || self.socket.as_ref().is_some_and(|socket| waiting_bytes(socket) > 0);
         self.application_ended && !self.end_told && self.ticketed == 0 && !waits()
@@ -107,7 +108,7 @@ impl Connection {
     /// Counts a frame against the window.
     ///
     /// # Errors
-    /// What the peer did, where it may not send such a frame.
+    /// The violation, if the peer may not send this frame.
     pub fn admit(&mut self, class: Class, bytes: usize) -> Result<(), &'static str> {
         if self.class != class {
             return Err("sent a frame of another class than its stream's");
@@ -119,7 +120,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Hands the application a frame; how many bytes of it must wait.
+    /// Passes a frame to the application. Returns how many of its bytes must wait.
     pub fn deliver(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = if self.pending.is_empty() { self.give(bytes)? } else { 0 };
         let wait = bytes.len() - taken;
@@ -130,7 +131,7 @@ impl Connection {
         Ok(wait)
     }
 
-    /// Hands over what waits; how many frames the application has taken with it.
+    /// Passes waiting bytes to the application. Returns the number of frames that this completes.
     pub fn flush(&mut self) -> io::Result<usize> {
         let mut frames = 0;
         while !self.pending.is_empty() {
@@ -182,23 +183,23 @@ impl Connection {
         Ok(taken)
     }
 
-    /// Bytes that wait for the application.
+    /// Returns the bytes that wait for the application.
     pub fn held(&self) -> usize {
         self.pending.len()
     }
 
-    /// Whether both sides have ended and all was taken.
+    /// Returns whether both sides have ended and everything was accepted.
     pub fn is_over(&self) -> bool {
         self.end_told && self.shut
     }
 
-    /// Frames that were not wholly taken: their credits must be returned when the connection is given up.
+    /// Returns the frames that are not wholly accepted. Their credits must be returned when the connection is closed.
     pub fn frames_left(&self) -> usize {
         self.pending_frames.len()
     }
 }
 
-/// Writes once; 0 where the socket is full.
+/// Writes once. Returns 0 if the socket is full.
 fn write(socket: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
     loop {
         match linux::send_both(socket, bytes, &[], false) {

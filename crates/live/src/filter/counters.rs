@@ -1,47 +1,47 @@
-//! Counters of a filter, for people who observe it.
+//! Counters of a filter, for monitoring.
 
 use crosswind_schema::Class;
 use serde::Serialize;
 
-/// What has gone through for one class.
+/// Traffic of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ClassCounters {
     pub sent_frames: u64,
-    /// Bytes of applications in them.
+    /// Application bytes in the sent frames.
     pub sent_bytes: u64,
-    /// Frames that came from peers.
+    /// Frames received from peers.
     pub received_frames: u64,
-    /// Bytes of applications in them.
+    /// Application bytes in the received frames.
     pub received_bytes: u64,
-    /// Frames that wait to be sent now.
+    /// Frames that are waiting to be sent now.
     pub waiting_frames: u64,
-    /// Longest that a frame has waited in the queues, s.
+    /// Longest time that a frame has waited in the queues, s.
     pub longest_wait_s: f64,
-    /// How long all frames have waited together, s.
+    /// Total time that frames have waited, s.
     pub waited_s: f64,
-    /// Credits that were sent to peers, frames.
+    /// Grants sent to peers.
     pub credits_sent: u64,
 }
 
-/// What a filter has done.
+/// Counters of a filter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Counters {
     pub parallel: ClassCounters,
     pub local: ClassCounters,
     pub peers: usize,
-    /// Connections of applications now.
+    /// Current connections of applications.
     pub connections: usize,
     /// Connections of applications since the start.
     pub connections_made: u64,
     /// Connections that were refused: no room, no peer, or no listener at the target.
     pub refused: u64,
-    /// Peers that were dropped for what they said or did not say.
+    /// Peers dropped because they violated the protocol or stopped responding.
     pub peers_dropped: u64,
-    /// Bytes that were taken from peers and that applications have not taken yet.
+    /// Bytes received from peers that applications have not accepted yet.
     pub held_bytes: u64,
-    /// Frames that left an emulated or shaped link, both ways.
+    /// Frames that left an emulated or shaped link, in both directions.
     pub paced_frames: u64,
-    /// How late they left it, all together, s.
+    /// Total lateness of those frames, s.
     pub late_s: f64,
 }
 

@@ -1,7 +1,7 @@
-//! The filter's loop: what happens at a socket, or with time, and what follows from it.
+//! The filter's event loop: handles events of sockets and timers.
 //!
-//! One thread; it never waits for one socket alone. It decides nothing: which frame is next, and whether it may go, the
-//! queues and credits of `crosswind-policy` say, which the simulator asks too.
+//! It runs on one thread and never blocks on a single socket. It makes no scheduling decisions: the queues and credits of
+//! `crosswind-policy`, which the simulator uses too, choose the next frame and whether it may leave.
 
 mod arriving;
 mod leaving;
@@ -35,21 +35,21 @@ const BELL: u64 = 0;
 const DOOR: u64 = 1 << 56;
 const CARRIER: u64 = 2 << 56;
 const CONNECTION: u64 = 3 << 56;
-/// Bytes of a token of an event that say which thing of a kind it is.
+/// Bits of an event's token that identify the entry within its kind.
 const WHICH: u64 = (1 << 56) - 1;
 
-/// Bytes read from one peer before the others have their turn.
+/// Bytes to read from one peer before the others are served.
 const TURN: usize = 1 << 20;
-/// Interval between two checks for connections that do not move, ns.
+/// Interval between two checks for peers that make no progress, ns.
 const LOOK_NS: u64 = 1_000_000_000;
-/// A peer that does not move for so long is named in the log, ns.
+/// A peer that makes no progress for this time within a frame, or with unsent output, is named in the log, ns.
 const STILL_NS: u64 = 5_000_000_000;
-/// A peer that began a frame and does not end it for so long is dropped, ns.
+/// A peer that makes no progress for this time within a frame is dropped, ns.
 const BROKEN_NS: u64 = 30_000_000_000;
-/// Frames on the incoming link, beyond which no peer is read until some have left: windows count bytes, and a frame of few
-/// bytes takes room too.
+/// Number of frames on the incoming link at which peers are no longer read until some have left. Windows count bytes, but
+/// even frames of few bytes take memory.
 const MOST_ON_LINK: usize = 1 << 18;
-/// Threads that connect to targets at a time, and those of them for one peer.
+/// Maximum number of threads that connect to targets, and of those for one peer.
 const REACHING: (usize, usize) = (64, 16);
 
 /// A frame on the incoming link.
@@ -59,7 +59,7 @@ struct Arrived {
     bytes: Vec<u8>,
 }
 
-/// Why a peer is dropped: a word for the log, and what it did.
+/// Why a peer is dropped: a word for the log, and what the peer did.
 type Violation = (&'static str, String);
 
 pub(super) struct Exchange {
@@ -74,31 +74,31 @@ pub(super) struct Exchange {
     epoll: Epoll,
     carriers: Slab<Carrier>,
     connections: Slab<Connection>,
-    /// Of each dialled peer, the connection to it.
+    /// The connection to each dialled peer.
     dialled: Vec<Option<Key>>,
     outgoing: Option<Paced<Ticket>>,
     incoming: Option<Paced<Arrived>>,
     counters: Counters,
-    /// Peers and words that stand in the log.
+    /// Peers and words that are already in the log.
     named: HashSet<(String, &'static str)>,
-    /// Peers of which more may be read at once.
+    /// Peers with more input, which are read in the next iteration.
     again: Vec<Key>,
     /// Peers that are not read while the incoming link is full.
     held_back: Vec<Key>,
-    /// Connections that are gone, and how many frames of each are on the incoming link: they keep their places until then.
+    /// Closed connections and their number of frames on the incoming link. They count as connections until those have left.
     departed: HashMap<Key, usize>,
-    /// Targets that wait to be reached, and the connections that wait for them.
+    /// Targets to connect to, with the peers and connections that wait for them.
     to_reach: VecDeque<(Key, Key, String)>,
-    /// Connections whose targets are being reached.
+    /// The peer of each connection whose target is being connected.
     reaching: Vec<Key>,
-    /// A descriptor to give up when there is no other.
+    /// A descriptor to release when no other is left.
     spare: Option<OwnedFd>,
     frame: Vec<u8>,
     looked_ns: u64,
 }
 
 impl Exchange {
-    #[allow(clippy::too_many_arguments)] // each is another thing, and they come from one place
+    #[allow(clippy::too_many_arguments)] // independent values, all from one caller
     pub fn new(
         settings: FilterSettings,
         access: Access,
@@ -143,7 +143,7 @@ impl Exchange {
         })
     }
 
-    /// Until it is no more wanted.
+    /// Runs until the filter is stopped.
     pub fn run(&mut self) -> Result<(), LiveError> {
         crosswind_linux::exact_timers();
         let mut told = Vec::new();
@@ -166,7 +166,7 @@ impl Exchange {
         }
     }
 
-    /// When something is to be done though nothing happens.
+    /// Returns when a timer is due, ns.
     fn due(&self) -> u64 {
         let links = [self.outgoing.as_ref().and_then(Paced::due), self.incoming.as_ref().and_then(Paced::due)];
         let limits = self.carriers.keys().into_iter();
@@ -180,7 +180,7 @@ impl Exchange {
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = self.counters.clone();
     }
 
-    /// Does what an event asks for; false: it is over.
+    /// Handles an event. Returns false if the filter is to stop.
     fn attend(&mut self, event: Event) -> bool {
         let which = event.token & WHICH;
         match event.token & !WHICH {
@@ -224,7 +224,7 @@ impl Exchange {
         true
     }
 
-    /// Says something about a peer, once.
+    /// Logs a message about a peer, once for each word.
     fn name(&mut self, peer: &str, word: &'static str, why: &str) {
         if self.named.len() < 10_000 && self.named.insert((peer.to_owned(), word)) {
             let whose = if peer.is_empty() { String::new() } else { format!("{peer}: ") };
@@ -253,7 +253,7 @@ impl Exchange {
         }
     }
 
-    /// Before the connection is closed: the refused client may ask for the count immediately.
+    /// Publishes the count before the connection is closed, because the refused client may query it immediately.
     fn count_refusal(&mut self) {
         self.counters.refused += 1;
         self.publish();
@@ -265,7 +265,7 @@ impl Exchange {
         self.post.dialled.store(self.dialled.iter().flatten().count(), Ordering::Relaxed);
     }
 
-    /// A peer is no more, or is not wanted any more; so are its connections.
+    /// Removes a peer and its connections. With an offence, the peer is also counted and logged as dropped.
     fn drop_carrier(&mut self, key: Key, offence: Option<Violation>) {
         let Some(carrier) = self.carriers.remove(key) else { return };
         if let Some((word, why)) = offence {
@@ -287,7 +287,7 @@ impl Exchange {
         if let Some(place) = carrier.dialled {
             let (address, own, access, post) =
                 (self.settings.peers[place].clone(), self.own.clone(), self.access.clone(), self.post.clone());
-            // Without a thread the peer is not dialled again; the log says so.
+            // Without a thread the peer is not dialled again, which is logged.
             if let Err(error) = std::thread::Builder::new().spawn(move || dial(place, &address, &own, &access, &post)) {
                 self.name(&carrier.peer, "dialled", &error.to_string());
             }
@@ -304,14 +304,14 @@ impl Exchange {
             if connection.on_link > 0 {
                 self.departed.insert(key, connection.on_link);
             }
-            // Frames of it that came and were not taken have left the receiver's queue too.
+            // Its frames that were not accepted have left the receiver's queue too.
             for _ in 0..connection.frames_left() {
                 self.dequeued(connection.carrier, connection.class);
             }
         }
     }
 
-    /// Closes it here and tells the peer.
+    /// Closes a connection here and sends a reset to the peer.
     fn reset(&mut self, key: Key, why: &str) {
         let Some(connection) = self.connections.get(key) else { return };
         let (carrier, number, class) = (connection.carrier, connection.number, connection.class);
@@ -320,7 +320,7 @@ impl Exchange {
         self.say_reset(carrier, class, number, may_come, why);
     }
 
-    /// Tells a peer that a stream is no more; until it answers, so many bytes of it may still come.
+    /// Sends a reset. Until the peer answers, `may_come` more bytes of the stream may arrive.
     fn say_reset(&mut self, carrier: Key, class: Class, number: u32, may_come: Option<usize>, why: &str) {
         if let (Some(found), Some(may_come)) = (self.carriers.get_mut(carrier), may_come) {
             found.closing.insert(number, may_come);
@@ -328,7 +328,7 @@ impl Exchange {
         self.say(carrier, Kind::Reset, class, number, clipped(why).as_bytes());
     }
 
-    /// Whether another connection would be one too many.
+    /// Returns whether the maximum number of connections is reached.
     fn is_full(&self) -> bool {
         self.connections.len() + self.departed.len() >= self.settings.connections
     }
@@ -342,19 +342,19 @@ impl Exchange {
         }
     }
 
-    /// An error at a peer's socket: it has gone, or asks too much.
+    /// Handles an error at a peer's socket: the peer has disconnected, or requests more than it reads.
     fn lost(&mut self, key: Key, error: &io::Error) {
         let offence = (error.kind() == io::ErrorKind::Other).then(|| ("deaf", error.to_string()));
         self.drop_carrier(key, offence);
     }
 
-    /// Applications that connect to a port.
+    /// Accepts applications that connect to a port.
     fn accept(&mut self, place: usize) {
         loop {
             let socket = match self.listeners[place].accept() {
                 Ok((socket, _)) => socket,
                 Err(error) if is_out_of_descriptors(&error) && self.spare.take().is_some() => {
-                    // An unanswered connection would be reported again and again: it is accepted and closed.
+                    // The pending connection would be reported again and again, so it is accepted and closed.
                     self.count_refusal();
                     drop(self.listeners[place].accept());
                     self.spare = spare();
@@ -378,7 +378,7 @@ impl Exchange {
                 continue;
             };
             let number = carrier.next_number;
-            // A number is reused after four thousand million others; a connection that still has it then keeps it.
+            // A number is reused after 2^32 others, unless a connection still uses it.
             carrier.next_number = carrier.next_number.checked_add(1).unwrap_or(1);
             if carrier.streams.contains_key(&number) || carrier.closing.contains_key(&number) {
                 continue;
@@ -390,7 +390,7 @@ impl Exchange {
         }
     }
 
-    /// A place for an application's connection; with a socket, it is watched.
+    /// Adds an application's connection. If it has a socket, the socket is watched.
     fn add(
         &mut self,
         socket: Option<TcpStream>,
@@ -440,7 +440,7 @@ impl Exchange {
         }
     }
 
-    /// A peer wants a target to be reached.
+    /// Opens a connection to a target, on request of a peer.
     fn open(&mut self, carrier: Key, number: u32, class: Class, target: String) {
         if self.is_full() {
             self.count_refusal();
@@ -450,7 +450,7 @@ impl Exchange {
         let may_send = self.carriers.get(carrier).map_or(0, |carrier| carrier.window);
         if let Some(key) = self.add(None, carrier, number, class, may_send) {
             if self.to_reach.len() >= self.settings.connections {
-                // A client opens and resets again and again.
+                // A client may open and reset connections repeatedly.
                 self.to_reach.retain(|(_, key, _)| self.connections.get(*key).is_some());
             }
             self.to_reach.push_back((carrier, key, target));
@@ -458,7 +458,7 @@ impl Exchange {
         }
     }
 
-    /// Begins to reach targets, in the order in which they were asked for, few for each peer at a time.
+    /// Starts connecting to targets in the order of the requests, with a limit for each peer.
     fn reach_targets(&mut self) {
         while self.reaching.len() < REACHING.0 {
             let of = |peer: &Key| self.reaching.iter().filter(|busy| *busy == peer).count();
@@ -483,7 +483,7 @@ impl Exchange {
         while let Some((class, bytes, ticket, left_ns)) = self.outgoing.as_mut().and_then(|link| link.take(now)) {
             self.left_a_link(left_ns, now);
             self.send(class, bytes, ticket, now);
-            // What was not sent, for its application is gone, has left its credit to another.
+            // If the frame was not sent because its application is gone, its credit is free for another.
             self.pump(ticket.carrier);
         }
         while let Some((class, _, arrived, left_ns)) = self.incoming.as_mut().and_then(|link| link.take(now)) {
@@ -520,7 +520,7 @@ impl Exchange {
         }
     }
 
-    /// A frame of a connection that is gone has left the incoming link.
+    /// Records that a frame of a closed connection has left the incoming link.
     fn depart(&mut self, key: Key) {
         if let Entry::Occupied(mut left) = self.departed.entry(key) {
             *left.get_mut() -= 1;
@@ -535,7 +535,7 @@ impl Exchange {
         self.counters.late_s += now.saturating_sub(left_ns) as f64 * 1e-9;
     }
 
-    /// Logs the connections that do not move.
+    /// Logs peers that make no progress, and drops those that do not complete a frame.
     fn look(&mut self, now: u64) {
         for key in self.carriers.keys() {
             let Some(carrier) = self.carriers.get(key) else { continue };
@@ -555,7 +555,7 @@ fn spare() -> Option<OwnedFd> {
     std::fs::File::open("/dev/null").ok().map(OwnedFd::from)
 }
 
-/// A reason, as short as a frame may be.
+/// Truncates a reason to the longest permitted text.
 fn clipped(text: &str) -> &str {
     let mut end = text.len().min(LARGEST_TEXT);
     while !text.is_char_boundary(end) {

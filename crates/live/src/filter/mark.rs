@@ -1,4 +1,5 @@
-//! Do the marks of packets reach the other end? A marked connection is made, and the other end says with what it came.
+//! Tests whether marks of packets reach the other end: connects with a mark, and the other end reports the mark that
+//! arrived.
 
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
@@ -12,14 +13,15 @@ use super::sockets::{arrived_mark, connect_marked};
 use crate::dial::{Handshake, PeerRole};
 use crate::error::LiveError;
 
-/// How long the other end may take.
+/// Time limit for the other end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The type of service's byte with which a connection's first packet arrives, sent with `tos`: on this machine's loopback
-/// where no peer is named, else at a `crosswind filter` that listens there. None: the other end cannot tell.
+/// Returns the type-of-service byte of a connection's first packet on arrival, when sent with `tos`. Without a peer it
+/// uses this machine's loopback, otherwise a `crosswind filter` that listens at the address. `None` if the other end
+/// cannot determine it.
 ///
 /// # Errors
-/// When the peer can't be reached, or does not let us in.
+/// When the peer cannot be reached, or rejects this end.
 pub fn arrives(tos: u8, peer: Option<(&str, &Access)>) -> Result<Option<u8>, LiveError> {
     let making = || LiveError::system("making a marked connection");
     let Some((address, access)) = peer else {
@@ -40,7 +42,7 @@ pub fn arrives(tos: u8, peer: Option<(&str, &Access)>) -> Result<Option<u8>, Liv
 
 fn marked(address: &str, tos: u8) -> std::io::Result<TcpStream> {
     let places = resolve(address)?;
-    // The kernel tells the mark of IPv4 connections only.
+    // The kernel reports the mark only for IPv4 connections.
     let place = places.iter().find(|place| place.is_ipv4()).or(places.first());
     place.map_or_else(|| Err(std::io::ErrorKind::NotFound.into()), |place| connect_marked(*place, tos))
 }

@@ -1,27 +1,27 @@
 //! The message filter: a proxy on each host that frames, classifies, queues and credits the traffic of two classes.
 //!
-//! Applications connect to a port of the filter on their host, as to `ssh -L`. The port says the class, and the target that
-//! the filter on the other host connects to. Between two filters there is one connection; what goes over it is cut into
-//! frames, which wait in two queues and leave in the order that `crosswind_policy::queue` decides: the code that the
-//! simulator drives. Source: communication-interactions, section 6; the credits are those of section 5.3, repaired.
+//! Applications connect to a port of the filter on their host, as with `ssh -L`. The port determines the class, and the
+//! target to which the filter on the other host connects. Two filters share one connection. Its traffic is cut into
+//! frames, which wait in two queues and leave in the order set by `crosswind_policy::queue`, the code that the simulator
+//! drives. Source: communication-interactions, section 6; the credits are those of section 5.3, repaired.
 //!
-//! Where do frames wait? Not in the kernel: of what an application sends only the turn is queued, its bytes stay in its own
-//! socket until then; a peer's socket takes few bytes beyond those on their way; and each stream has a window. A link that is
-//! emulated or shaped ([`Rate`]) is where queues form on purpose.
+//! Frames do not wait in the kernel. The queues hold only tickets for an application's bytes, which stay in its own
+//! socket until sent. A peer's socket takes few bytes beyond those in flight, and each stream has a window. Only an
+//! emulated or shaped link ([`Rate`]) forms queues, on purpose.
 //!
 //! | question | module |
 //! |---|---|
-//! | what do filters say to each other, as bytes? | [`wire`] |
-//! | how do they meet? | `peers` |
-//! | what is an application's connection? | `connection` |
-//! | what is a peer's, and what waits before it? | `carrier` |
-//! | how does a link take its time? | `pace` |
-//! | what happens when? | `exchange` (the loop) |
+//! | which bytes do filters exchange? | [`wire`] |
+//! | how do filters connect and authenticate? | `peers` |
+//! | what is the state of an application's connection? | `connection` |
+//! | what is the state of a peer's connection, and which frames wait for it? | `carrier` |
+//! | how is a link emulated? | `pace` |
+//! | what handles events? | `exchange` (the event loop) |
 //! | do marks of packets arrive? | [`mark`] |
 //!
-//! Between filters that have certificates all is sealed.
+//! Filters with certificates use TLS between them.
 //!
-//! Frames are copied through this process: spliced from socket to socket they went slower, frames of 64 KB too.
+//! Frames are copied through this process: splicing them from socket to socket was slower, even for frames of 64 KB.
 
 pub mod asked;
 mod carrier;
@@ -59,10 +59,10 @@ use exchange::Exchange;
 use peers::{News, Post, attend, dial};
 use settings::{About, Limits};
 
-/// Descriptors for what is no connection.
+/// Descriptors for anything other than connections.
 const SOME: usize = 256;
 
-/// A filter at work, on threads of its own; dropping it ends it.
+/// A running filter, on its own threads. Dropping it ends it.
 pub struct Filter {
     post: Post,
     shown: Arc<Mutex<Counters>>,
@@ -72,38 +72,38 @@ pub struct Filter {
     work: Option<JoinHandle<Result<(), LiveError>>>,
 }
 
-/// Where peers connect, opened before the filter that is behind it: so filters can be told of each other.
+/// Listener for peers. It can be opened before its filter, so that filters can be given each other's addresses.
 pub struct Entrance(Listener);
 
 impl Entrance {
-    /// Opens it at HOST:PORT.
+    /// Opens a listener at HOST:PORT.
     ///
     /// # Errors
-    /// When the port can't be had.
+    /// When the port cannot be bound.
     pub fn open(listen: &str, access: &Access) -> Result<Self, LiveError> {
         Listener::open(listen, access.clone()).map(Self)
     }
 
-    /// HOST:PORT in use.
+    /// Returns the HOST:PORT in use.
     ///
     /// # Errors
-    /// When the system does not know.
+    /// When the socket has failed.
     pub fn address(&self) -> Result<String, LiveError> {
         self.0.address().map_err(LiveError::system("listening"))
     }
 }
 
 impl Filter {
-    /// Opens the ports and begins.
+    /// Opens the ports and starts the filter.
     ///
     /// # Errors
-    /// When a setting is out of its range, or a port can't be had.
+    /// When a setting is out of its range, or a port cannot be bound.
     pub fn open(settings: FilterSettings, access: &Access, log: Log) -> Result<Self, LiveError> {
         let entrance = settings.listen.as_ref().map(|listen| Entrance::open(listen, access)).transpose()?;
         Self::open_at(settings, entrance, access, log)
     }
 
-    /// The same behind an entrance that is there already; what the settings say of one counts for nothing.
+    /// Does the same with an existing entrance. `listen` in the settings is ignored.
     ///
     /// # Errors
     /// As [`Filter::open`].
@@ -157,25 +157,25 @@ impl Filter {
         Ok(Self { post, shown, address, ports, peers: peers.len(), work: Some(work) })
     }
 
-    /// HOST:PORT where peers connect.
+    /// Returns the HOST:PORT where peers connect. `None` if there is no listener.
     #[must_use]
     pub fn address(&self) -> Option<&str> {
         self.address.as_deref()
     }
 
-    /// HOST:PORT of each forward, in the order of the settings.
+    /// Returns the HOST:PORT of each forward, in the order of the settings.
     #[must_use]
     pub fn ports(&self) -> &[String] {
         &self.ports
     }
 
-    /// What was done so far.
+    /// Returns the current counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until all peers that are dialled are connected; false where the time was over before.
+    /// Waits until all dialled peers are connected. Returns false if that takes longer than `patience`, or the filter ends.
     #[must_use]
     pub fn wait_for_peers(&self, patience: Duration) -> bool {
         let until = Instant::now() + patience;
@@ -193,10 +193,10 @@ impl Filter {
         self.work.as_ref().is_some_and(|work| !work.is_finished())
     }
 
-    /// Ends it; all connections are closed.
+    /// Ends the filter and closes all connections.
     ///
     /// # Errors
-    /// What ended it earlier, where something did.
+    /// What ended the filter earlier, if anything did.
     pub fn stop(mut self) -> Result<Counters, LiveError> {
         let result = self.end();
         result.map(|()| self.counters())
@@ -215,7 +215,7 @@ impl Filter {
 
 impl Drop for Filter {
     fn drop(&mut self) {
-        // The result is reported by `stop`, or not wanted.
+        // Only `stop` reports the result.
         let _ = self.end();
     }
 }

@@ -1,22 +1,22 @@
-//! A link that takes its time: what is put in leaves one frame after the other, each after the time that it takes there.
+//! A link with a rate: frames leave it one after another, each after its transmission time.
 //!
-//! A link is emulated, or a real one shaped just below its rate, so that frames wait here, where it is decided which goes
-//! next, and not in a kernel or a card. A late look finds everything that has left meanwhile: the rate is kept.
+//! It emulates a link, or shapes a real one just below its rate. Frames then wait here, where the next one is chosen, and
+//! not in a kernel or a network card. A late call returns all frames that have left meanwhile, so the rate is kept.
 
 use crosswind_policy::queue::{DoubleQueue, QueueSettings};
 use crosswind_schema::Class;
 
-/// How fast a link is.
+/// Rate of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// MB/s.
+    /// Rate in MB/s.
     pub mb_per_s: f64,
-    /// Frames that are shorter take as long as if they had so many bytes.
+    /// Shorter frames take as long as frames of this size, bytes.
     pub at_least_bytes: u32,
 }
 
 impl Rate {
-    /// What a frame takes, ns, at least 1.
+    /// Returns the transmission time of a frame, ns, at least 1.
     #[must_use]
     pub fn frame_ns(&self, bytes: u32) -> u64 {
         ((f64::from(bytes.max(self.at_least_bytes)) * 1e3 / self.mb_per_s).round() as u64).max(1)
@@ -49,7 +49,7 @@ impl<F> Paced<F> {
         }
     }
 
-    /// The next frame that has left by now, and when it did.
+    /// Returns the next frame that has left by now, and when it left, ns.
     pub fn take(&mut self, now_ns: u64) -> Option<(Class, u32, F, u64)> {
         let left_ns = self.free_ns;
         let (class, bytes, frame) = if left_ns <= now_ns { self.under_way.take()? } else { return None };
@@ -57,12 +57,12 @@ impl<F> Paced<F> {
         Some((class, bytes, frame, left_ns))
     }
 
-    /// Frames that have not left.
+    /// Returns the number of frames that have not left.
     pub fn len(&self) -> usize {
         Class::BOTH.iter().map(|class| self.queue.len(*class)).sum::<usize>() + usize::from(self.under_way.is_some())
     }
 
-    /// When the frame under way has left.
+    /// Returns when the current frame leaves, ns.
     pub fn due(&self) -> Option<u64> {
         self.under_way.as_ref().map(|_| self.free_ns)
     }

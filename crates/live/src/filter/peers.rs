@@ -1,7 +1,7 @@
-//! How filters meet: a peer connects here, or is dialled from here; both prove that they know the token.
+//! How filters connect: a peer dials this filter or is dialled by it. Both ends prove that they know the token.
 //!
-//! Handshakes may take time and stay unanswered, so each way has a thread of its own; an authenticated peer is handed to the
-//! exchange. A peer that is dialled is dialled again when the connection is lost.
+//! Handshakes take time and may stay unanswered, so each direction has its own thread. Authenticated peers are passed to
+//! the exchange. A dialled peer is dialled again after its connection is lost.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -21,36 +21,36 @@ use crate::error::LiveError;
 use crate::listener::{Caller, Listener, refuse};
 use crosswind_linux::{self as linux, Bell, now_ns, watch};
 
-/// The name under which a filter shows the token.
+/// The name that a filter uses to authenticate.
 pub(super) const NAME: &str = "filter";
 /// How long a peer is dialled before the thread checks whether it is still wanted, s.
 const PATIENCE_S: f64 = 2.0;
-/// The listener looks so often whether it is still wanted, ns.
+/// Interval at which the listener checks whether it is still wanted, ns.
 const LOOK_NS: u64 = 200_000_000;
-/// Connecting to a target takes at most this.
+/// Time limit for connecting to one address of a target.
 const REACH: Duration = Duration::from_secs(5);
 
-/// A filter that has shown the token.
+/// An authenticated filter.
 pub(super) struct Met {
     pub socket: Transport,
-    /// Its address without the port.
+    /// Its address; without the port if it dialled this filter.
     pub peer: String,
-    /// Its place among those that are dialled; none: it dialled this one.
+    /// Its index among the dialled peers. `None` if it dialled this filter.
     pub dialled: Option<usize>,
     pub about: About,
     pub rest: Vec<u8>,
 }
 
-/// What other threads tell the exchange.
+/// Messages of other threads to the exchange.
 pub(super) enum News {
     Met(Met),
-    /// A target was reached, or not.
+    /// The outcome of connecting to a target.
     Reached {
         carrier: u64,
         key: u64,
         result: Result<TcpStream, String>,
     },
-    /// Something that belongs in the log, once for each word and peer.
+    /// A complaint about a peer, logged once for each word and peer.
     Complaint {
         peer: String,
         word: &'static str,
@@ -59,20 +59,20 @@ pub(super) enum News {
     Stop,
 }
 
-/// The way to the exchange, for other threads.
+/// Handle with which other threads send messages to the exchange.
 #[derive(Clone)]
 pub(super) struct Post {
     pub sender: Sender<News>,
     pub bell: Arc<Bell>,
     pub wanted: Arc<AtomicBool>,
     pub connected: Arc<AtomicUsize>,
-    /// Those of them that were dialled.
+    /// Number of connected peers that were dialled.
     pub dialled: Arc<AtomicUsize>,
 }
 
 impl Post {
     pub fn tell(&self, news: News) {
-        // An exchange that has ended wants no news.
+        // An exchange that has ended needs no messages.
         let _ = self.sender.send(news);
         self.bell.ring();
     }
@@ -89,7 +89,7 @@ pub(super) fn attend(mut listener: Listener, own: &About, post: &Post) {
             return;
         }
         let mut complain = |line: &str| {
-            // Once for each address, whatever else it tries.
+            // Logged once for each address, whatever else it tries.
             let peer = line.strip_prefix("refused a connection from ").and_then(|rest| rest.split(": ").next());
             let peer = peer.unwrap_or_default().to_owned();
             post.tell(News::Complaint { peer, word: "connected", why: line.to_owned() });
@@ -131,7 +131,7 @@ fn heard(name: &str, about: &str, post: &Post) -> Result<About, String> {
     About::heard(about.as_bytes())
 }
 
-/// Dials a peer until it lets us in.
+/// Dials a peer until it accepts this filter.
 pub(super) fn dial(place: usize, address: &str, own: &About, access: &Access, post: &Post) {
     let about = serde_json::to_string(own).unwrap_or_default();
     let complain = |why: String| {
@@ -168,7 +168,7 @@ pub(super) fn reach(target: &str) -> Result<TcpStream, String> {
     Err(last)
 }
 
-/// An address that listens on loopback at a free port.
+/// Returns an address for listening on loopback at a free port.
 #[must_use]
 pub fn free_loopback() -> String {
     SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).to_string()

@@ -8,50 +8,52 @@ use super::pace::Rate;
 use super::wire::{HEAD, LARGEST, LARGEST_TEXT};
 use crate::error::LiveError;
 
-/// Bytes of one connection that may be under way, where nothing else is said.
+/// Default window of one connection, bytes.
 pub const WINDOW: u32 = 512 << 10;
-/// Most connections of applications at a time, where nothing else is said. With [`WINDOW`], what bounds the memory: 128 MiB.
+/// Default maximum of simultaneous application connections. Together with [`WINDOW`] it limits memory to 128 MiB.
 pub const CONNECTIONS: usize = 256;
-/// Most connections that a filter may be told to have at a time.
+/// Largest permitted value of [`FilterSettings::connections`].
 pub(super) const MOST_CONNECTIONS: usize = 100_000;
-/// Most peers that may connect to one filter.
+/// Maximum number of peers connected to one filter.
 pub const PEERS: usize = 64;
 
 /// A port whose connections go to a target that a peer reaches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forward {
-    /// Whose messages its connections carry.
+    /// Class of the messages on its connections.
     pub class: Class,
-    /// HOST:PORT here; port 0 takes a free one.
+    /// HOST:PORT on this host. Port 0 chooses a free one.
     pub listen: String,
     /// HOST:PORT as the peer reaches it.
     pub target: String,
-    /// Place in [`FilterSettings::peers`].
+    /// Index in [`FilterSettings::peers`].
     pub peer: usize,
 }
 
-/// What a filter is told.
+/// Settings of a filter.
 #[derive(Clone, Debug)]
 pub struct FilterSettings {
-    /// HOST:PORT where peers connect; none: no listener.
+    /// HOST:PORT where peers connect. `None` means no listener.
     pub listen: Option<String>,
-    /// HOST:PORT of the peers that are dialled, again and again.
+    /// HOST:PORT of the peers to dial, again after each lost connection.
     pub peers: Vec<String>,
     pub forwards: Vec<Forward>,
     pub queue: QueueSettings,
-    /// Whether, and how, this end limits local senders.
+    /// Credits with which this end limits senders. `None` means no limit.
     pub credits: Option<CreditSettings>,
-    /// The link that frames leave through; none: as fast as the peer takes them.
+    /// The link through which frames leave. `None` sends as fast as the peer accepts them.
     pub rate_out: Option<Rate>,
-    /// The link that frames come through.
+    /// The link through which frames arrive. `None` adds no delay.
     pub rate_in: Option<Rate>,
-    /// Bytes of one connection that may be under way to here.
+    /// Maximum bytes of one connection in flight to this filter.
     pub window: u32,
-    /// Most connections of applications at a time.
+    /// Maximum number of simultaneous application connections.
     pub connections: usize,
 }
 
 impl FilterSettings {
+    /// Checks the ranges of the settings.
+    ///
     /// # Errors
     /// The first value that is out of its range.
     pub(super) fn check(&self, has_entrance: bool) -> Result<(), LiveError> {
@@ -98,13 +100,13 @@ impl FilterSettings {
         Ok(())
     }
 
-    /// Bytes that a peer's socket may hold beyond those on their way: the frame under way, and the next.
+    /// Returns the bytes that a peer's socket may hold beyond those in flight: the current frame and the next.
     pub(super) fn unsent(&self) -> i32 {
         2 * (self.queue.frame_bytes as i32 + HEAD as i32)
     }
 }
 
-/// Whether something is HOST:PORT.
+/// Returns whether a text is a valid HOST:PORT.
 pub(super) fn is_target(text: &str) -> bool {
     let Some((host, port)) = text.rsplit_once(':') else { return false };
     !host.is_empty()
@@ -113,13 +115,13 @@ pub(super) fn is_target(text: &str) -> bool {
         && port.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
-/// What a sender must know of a receiver that limits it.
+/// What a sender must know about the limits of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Limits {
-    /// Frames of each class that it holds.
+    /// Receive queue capacity for each class, frames.
     pub receive_frames: u32,
-    /// Whether it grants as the paper prints it.
+    /// Whether it grants credits exactly as printed in the paper.
     pub literal: bool,
 }
 
@@ -128,31 +130,31 @@ impl Limits {
         Self { receive_frames: settings.receive_frames, literal: settings.literal }
     }
 
-    /// As the sender obeys them.
+    /// Returns the settings that a sender applies.
     pub fn obeyed(self) -> CreditSettings {
         CreditSettings { receive_frames: self.receive_frames, receive_threshold: 1, idle_ns: 0, literal: self.literal }
     }
 }
 
-/// What one filter tells another when they meet.
+/// Description that each filter sends to the other in the handshake.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct About {
-    /// Version of the frames; both ends must speak the same.
+    /// Version of the frame format, which must be the same at both ends.
     pub version: u32,
-    /// Bytes of each connection that it takes ahead.
+    /// Initial window of each connection, bytes.
     pub window: u32,
-    /// How it limits senders; none: it does not.
+    /// Limits for senders. `None` means no limit.
     pub limits: Option<Limits>,
-    /// The mark with which the other end's first packet arrived.
+    /// Type-of-service byte with which the other end's first packet arrived. `None` if unknown.
     pub tos: Option<u8>,
 }
 
 impl About {
-    /// Version of the frames, and of what may follow what.
+    /// Version of the frame format, and of the permitted order of frames.
     pub const VERSION: u32 = 2;
 
-    /// What the other end says, where it may be said.
+    /// Decodes and checks the other end's description.
     pub fn heard(text: &[u8]) -> Result<Self, String> {
         let about: Self = serde_json::from_slice(text).map_err(|_| "does not say what it is".to_owned())?;
         if about.version != Self::VERSION {

@@ -1,6 +1,6 @@
-//! Places for things that come and go, with keys that never name a later thing in the same place.
+//! A slab whose keys never refer to a later entry in the same place.
 
-/// The name of a thing.
+/// Key of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     place: u32,
@@ -8,15 +8,15 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// Lives that a number of 56 bits can tell apart.
+    /// Number of generations that fit into a key of 56 bits.
     const LIVES: u32 = 1 << 24;
 
-    /// As 56 bits.
+    /// Returns the key as a number of 56 bits.
     pub fn number(self) -> u64 {
         u64::from(self.life) << 32 | u64::from(self.place)
     }
 
-    /// From 56 bits.
+    /// Converts a number of 56 bits to a key.
     pub fn from_number(number: u64) -> Self {
         Self { place: number as u32, life: (number >> 32) as u32 % Self::LIVES }
     }

@@ -1,26 +1,26 @@
-//! The calls to the kernel that only the filter needs: one thread for many sockets, bytes that wait in one, marks of packets.
+//! System calls that only the filter needs: epoll, the number of unread bytes of a socket, and marks of packets.
 
 use std::io;
 use std::mem::zeroed;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Events that are taken from the kernel in one call.
+/// Maximum number of events per system call.
 const AT_ONCE: usize = 256;
 
-/// What happened at one socket.
+/// An event of one socket.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Event {
-    /// What was registered with it.
+    /// The token registered with the socket.
     pub token: u64,
-    /// Bytes came, or the other end has ended.
+    /// Bytes have arrived, or the other end has closed its side.
     pub readable: bool,
     pub writable: bool,
     /// The other end sends no more, or the connection is broken.
     pub ended: bool,
 }
 
-/// Waits for many sockets; tells each change once.
+/// Waits for events of many sockets.
 #[derive(Debug)]
 pub(super) struct Epoll {
     fd: OwnedFd,
@@ -40,12 +40,12 @@ impl Epoll {
         Ok(Self { fd, events: Vec::with_capacity(AT_ONCE) })
     }
 
-    /// Watches a connection both ways; closing it ends that.
+    /// Watches a connection in both directions and reports each change once. Closing the connection ends the watch.
     pub fn watch_both(&self, fd: RawFd, token: u64) -> io::Result<()> {
         self.add(fd, token, libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET)
     }
 
-    /// Watches for something to read, and tells it as long as it is there.
+    /// Watches for input, and reports it as long as it is available.
     pub fn watch_input(&self, fd: RawFd, token: u64) -> io::Result<()> {
         self.add(fd, token, libc::EPOLLIN)
     }
@@ -57,7 +57,7 @@ impl Epoll {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Waits for events, or until the time is over.
+    /// Waits for events, at most for the timeout.
     pub fn wait(&mut self, timeout_ns: Option<u64>, told: &mut Vec<Event>) -> io::Result<()> {
         let time = timeout_ns.map(|ns| libc::timespec {
             tv_sec: (ns / 1_000_000_000) as libc::time_t,
@@ -80,7 +80,7 @@ impl Epoll {
             let error = io::Error::last_os_error();
             return if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) };
         }
-        // SAFETY: the kernel has written so many.
+        // SAFETY: the kernel has written `count` events.
         unsafe { self.events.set_len(count as usize) };
         told.extend(self.events.iter().map(|event| {
             let (bits, token) = (event.events as i32, event.u64);
@@ -91,7 +91,7 @@ impl Epoll {
     }
 }
 
-/// Lets this process have so many descriptors, where its own limit is all that forbids it.
+/// Raises this process's soft limit of descriptors, as far as its hard limit permits.
 pub(super) fn make_room(descriptors: usize) {
     let wanted = descriptors as libc::rlim_t;
     // SAFETY: an all-zero limit is valid, and the pointers are to a live local.
@@ -99,18 +99,18 @@ pub(super) fn make_room(descriptors: usize) {
         let mut limit: libc::rlimit = zeroed();
         if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 && limit.rlim_cur < wanted {
             limit.rlim_cur = wanted.min(limit.rlim_max);
-            // What is not permitted shows when there are no more: connections are refused then.
+            // If the limit stays too low, connections are refused when no descriptor is left.
             libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
         }
     }
 }
 
-/// Whether a descriptor was all that was missing.
+/// Returns whether the error means that no descriptor is left.
 pub(super) fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
-/// Bytes that have come over a connection and were not read yet.
+/// Returns the number of bytes that have arrived and were not read yet.
 pub(super) fn waiting_bytes(stream: &TcpStream) -> usize {
     let mut bytes = 0i32;
     // SAFETY: FIONREAD writes one int, to a live local.
@@ -125,7 +125,7 @@ fn set(fd: RawFd, level: i32, name: i32, value: i32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Connects with packets that carry a mark from the first: the type of service's byte, whose upper six bits are the DSCP.
+/// Connects with a mark from the first packet on: the type-of-service byte, whose upper six bits are the DSCP.
 pub(crate) fn connect_marked(to: SocketAddr, tos: u8) -> io::Result<TcpStream> {
     let family = if to.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     // SAFETY: takes integers only; a descriptor that was just opened has no other owner.
@@ -140,7 +140,7 @@ pub(crate) fn connect_marked(to: SocketAddr, tos: u8) -> io::Result<TcpStream> {
         if to.is_ipv4() { (libc::IPPROTO_IP, libc::IP_TOS) } else { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) };
     set(stream.as_raw_fd(), level, name, i32::from(tos))?;
     let (address, size) = kernels_address(to);
-    // SAFETY: the address is live and as large as is said.
+    // SAFETY: the address is live, and `size` is its length.
     if unsafe { libc::connect(stream.as_raw_fd(), (&raw const address).cast(), size) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -172,7 +172,7 @@ fn kernels_address(to: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) 
     }
 }
 
-/// The mark that a connection's first packet still had when it arrived; none where the kernel does not tell (IPv6).
+/// Returns the mark of a connection's first packet on arrival. `None` if the kernel does not report it (IPv6).
 pub(super) fn arrived_mark(stream: &TcpStream) -> Option<u8> {
     set(stream.as_raw_fd(), libc::IPPROTO_IP, libc::IP_RECVTOS, 1).ok()?;
     let mut buffer = [0u8; 128];
@@ -185,7 +185,7 @@ pub(super) fn arrived_mark(stream: &TcpStream) -> Option<u8> {
     if result != 0 {
         return None;
     }
-    // Control messages: length (a word of the machine), level, type, then what it says.
+    // Control messages: length (a machine word), level, type, data.
     const WORD: usize = size_of::<usize>();
     let (mut at, end) = (0, (size as usize).min(buffer.len()));
     while at + WORD + 8 < end {

@@ -1,37 +1,37 @@
-//! What two filters say to each other, as bytes. Pure functions; no socket is known here.
+//! Wire format between two filters. Pure functions without I/O.
 //!
-//! A head of [`HEAD`] bytes, then its payload: length of the payload (32 bits, big-endian), kind, class, a flag, a byte of
-//! zero, number of the stream (32 bits). The class and the flag stand at a fixed place, as the paper asks of a frame
-//! (communication-interactions, section 5.3). Nothing here trusts a length: one beyond [`LARGEST`] is refused by its head.
+//! A head of [`HEAD`] bytes precedes the payload: payload length (32 bits, big-endian), kind, class, a flag, a zero byte,
+//! stream number (32 bits). Class and flag have fixed positions, as the paper requires of a frame
+//! (communication-interactions, section 5.3). A length above [`LARGEST`] is rejected as soon as the head is read.
 
 use crosswind_agent::fields::FrameError;
 use crosswind_schema::Class;
 
 /// Bytes of a head.
 pub const HEAD: usize = 12;
-/// Most bytes of a payload.
+/// Maximum size of a payload, bytes.
 pub const LARGEST: usize = 256 << 10;
-/// Most bytes of a target's name, and of a reason.
+/// Maximum size of a target's name, and of a reason, bytes.
 pub const LARGEST_TEXT: usize = 300;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A stream begins: the payload names the target, HOST:PORT.
+    /// Opens a stream. The payload names the target, HOST:PORT.
     Open,
     Opened,
-    /// Bytes of a stream; the flag: no other frame of the parallel class waits behind it.
+    /// Bytes of a stream. The flag means that no other frame of the parallel class waits behind this one.
     Data,
-    /// So many bytes more of a stream may be sent (payload: 32 bits).
+    /// Increases the window of a stream by a number of bytes (payload: 32 bits).
     Window,
-    /// No data of the stream follows: the sender's application has ended its side, or the sender has heard of a reset.
+    /// No data of the stream follows: the sender's application has ended its side, or the sender has received a reset.
     End,
-    /// The stream is no more, and no data of it follows; the payload says why.
+    /// The stream is closed, and no data of it follows. The payload is the reason.
     Reset,
-    /// A grant: so many frames of the class may be under way (32 bits), so many were taken so far (64 bits).
+    /// Grants credits: frames of the class that may be in flight (32 bits), and frames taken so far (64 bits).
     Credit,
 }
 
-/// The kinds in the order of their numbers, with how many bytes a payload may have.
+/// The kinds in the order of their numbers, with the shortest and the longest payload, bytes.
 const KINDS: [(Kind, usize, usize); 7] = [
     (Kind::Open, 1, LARGEST_TEXT),
     (Kind::Opened, 0, 0),
@@ -42,20 +42,20 @@ const KINDS: [(Kind, usize, usize); 7] = [
     (Kind::Credit, 12, 12),
 ];
 
-/// A frame but for its payload.
+/// A frame without its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     pub kind: Kind,
     pub class: Class,
-    /// Of [`Kind::Data`]: nothing of the parallel class waits behind it.
+    /// Only for [`Kind::Data`]: no frame of the parallel class waits behind it.
     pub last: bool,
-    /// Which stream; 0 with [`Kind::Credit`].
+    /// Stream number; 0 for [`Kind::Credit`].
     pub stream: u32,
     /// Bytes of the payload.
     pub bytes: u32,
 }
 
-/// Number of a class on the wire.
+/// Returns the number of a class on the wire.
 fn code(class: Class) -> u8 {
     match class {
         Class::Parallel => 0,
@@ -64,7 +64,7 @@ fn code(class: Class) -> u8 {
 }
 
 impl Head {
-    /// As it goes over the wire.
+    /// Encodes the head.
     #[must_use]
     pub fn encode(&self) -> [u8; HEAD] {
         let mut out = [0; HEAD];
@@ -76,10 +76,10 @@ impl Head {
         out
     }
 
-    /// The head that bytes begin with; none while bytes of it are missing.
+    /// Decodes a head. `None` if it is incomplete.
     ///
     /// # Errors
-    /// When it is none, or its payload would have a length that such a frame cannot have.
+    /// When the head is invalid, or its payload length is not permitted for its kind.
     pub fn decode(bytes: &[u8]) -> Result<Option<Self>, FrameError> {
         let Some(head) = bytes.first_chunk::<HEAD>() else { return Ok(None) };
         let [a, b, c, d, number, class, flag, zero, stream @ ..] = *head;
@@ -107,13 +107,13 @@ impl Head {
     }
 }
 
-/// A frame with a small payload, appended.
+/// Appends a frame with a small payload.
 pub fn append(kind: Kind, class: Class, stream: u32, payload: &[u8], out: &mut Vec<u8>) {
     out.extend(Head { kind, class, last: false, stream, bytes: payload.len() as u32 }.encode());
     out.extend_from_slice(payload);
 }
 
-/// The payload of [`Kind::Credit`].
+/// Encodes the payload of [`Kind::Credit`].
 #[must_use]
 pub fn grant_payload(frames: u32, taken: u64) -> [u8; 12] {
     let mut payload = [0; 12];
@@ -122,7 +122,7 @@ pub fn grant_payload(frames: u32, taken: u64) -> [u8; 12] {
     payload
 }
 
-/// The grant of a payload; of bytes that are missing, zeros.
+/// Decodes the payload of [`Kind::Credit`]. A value with missing bytes is 0.
 #[must_use]
 pub fn grant(payload: &[u8]) -> (u32, u64) {
     (
@@ -131,7 +131,7 @@ pub fn grant(payload: &[u8]) -> (u32, u64) {
     )
 }
 
-/// The first 32 bits of a payload; of bytes that are missing, zero.
+/// Returns the first 32 bits of a payload, or 0 if it is shorter.
 #[must_use]
 pub fn number(payload: &[u8]) -> u32 {
     payload.first_chunk().map_or(0, |first| u32::from_be_bytes(*first))

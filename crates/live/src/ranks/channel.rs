@@ -1,6 +1,6 @@
-//! A connection between two ranks, or a rank and the conductor: bytes that wait to be written, bytes that wait to be read.
+//! A connection between two ranks, or between a rank and the conductor, with buffers for reading and writing.
 //!
-//! Never blocks. What the kernel does not take stays here until the next [`Channel::flush`].
+//! It never blocks. Bytes that the kernel does not accept remain here until the next [`Channel::flush`].
 
 use std::io::{self, Read};
 use std::net::TcpStream;
@@ -12,9 +12,9 @@ use super::wire::{self, Wire};
 use crate::farm::link::bad;
 use crosswind_linux as linux;
 
-/// Bytes that are read at most before others are looked at.
+/// Number of bytes to read before other channels are served.
 const TURN: usize = 1 << 20;
-/// Room for reading, at the start.
+/// Initial size of the read buffer, bytes.
 const INPUT: usize = 64 << 10;
 
 #[derive(Debug)]
@@ -28,9 +28,9 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Over a stream; `rest` is what came with the handshake.
+    /// Creates a channel over a stream; `rest` was already read with the handshake.
     pub fn new(stream: Transport, rest: &[u8]) -> io::Result<Self> {
-        // Ranks meet on loopback only.
+        // Ranks connect on loopback only, without TLS.
         let stream = stream.into_plain().ok_or_else(|| io::Error::other("ranks are not sealed"))?;
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
@@ -43,24 +43,24 @@ impl Channel {
         self.stream.as_raw_fd()
     }
 
-    /// Whether something waits for the kernel to take it.
+    /// Returns whether bytes wait until the kernel accepts them.
     pub fn is_full(&self) -> bool {
         self.out_from < self.out.len()
     }
 
-    /// Says something, as soon as the kernel takes it; `bytes` on the wire at least.
+    /// Sends a frame as soon as the kernel accepts it. A message is padded to at least `bytes` bytes on the wire.
     pub fn say(&mut self, what: &Wire, bytes: u64) -> io::Result<()> {
         what.encode(bytes, &mut self.out);
         self.flush()
     }
 
-    /// Raw bytes: what belongs to the handshake.
+    /// Sends raw bytes, which belong to the handshake.
     pub fn say_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.out.extend_from_slice(bytes);
         self.flush()
     }
 
-    /// Writes what the kernel takes.
+    /// Writes as much as the kernel accepts.
     pub fn flush(&mut self) -> io::Result<()> {
         while self.out_from < self.out.len() {
             match linux::send_both(&self.stream, &self.out[self.out_from..], &[], false) {
@@ -75,10 +75,10 @@ impl Channel {
         Ok(())
     }
 
-    /// Reads what is there, a turn's share.
+    /// Reads the available bytes, up to about [`TURN`].
     ///
     /// # Errors
-    /// When the connection is at its end; what came before it has been read.
+    /// When the connection has ended. Everything that arrived before has been read.
     pub fn fill(&mut self) -> io::Result<()> {
         let mut turn = 0;
         while turn < TURN {
@@ -88,7 +88,7 @@ impl Channel {
                 Ok(read) => {
                     (self.to, turn) = (self.to + read, turn + read);
                     if self.to < self.input.len() {
-                        return Ok(()); // it was all there was, most likely: a call to the kernel less
+                        return Ok(()); // most likely nothing more is available: saves a system call
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -112,7 +112,7 @@ impl Channel {
         }
     }
 
-    /// The next frame of what was read.
+    /// Returns the next frame in the read buffer.
     pub fn next(&mut self) -> io::Result<Option<Wire>> {
         let Some((said, used)) = wire::decode(&self.input[self.from..self.to]).map_err(bad)? else { return Ok(None) };
         self.from += used;

@@ -1,7 +1,9 @@
-//! The conductor: brings the ranks of a program together, is their control network, and knows when it is over or stuck.
+//! The conductor connects the ranks of a program, acts as their control network, and detects whether the run is over or
+//! stuck.
 //!
-//! It sees no message of the program. Barriers and store-syncs go through it (one message there, one back), as through the
-//! control network of the papers' machine. It starts no process: its caller does, and reports by [`Stop`] when one has ended.
+//! It sees none of the program's messages. Barriers and store-syncs go through it (one message each way), as through the
+//! control network of the papers' machine. It starts no processes: its caller does, and reports through [`Stop`] when one
+//! has ended.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,24 +22,24 @@ use crate::listener::{Caller, Listener, refuse};
 use crate::log::Log;
 use crosswind_linux::{self as linux, Bell, now_ns, watch};
 
-/// Time 0 is so long after all were connected, ns: each rank hears of it before.
+/// Time from when all ranks are connected to time 0, ns. Each rank receives time 0 before it comes.
 const AHEAD_NS: u64 = 20_000_000;
-/// Delay before a rank's report that another rank is lost is believed, ns; until then the lost rank's own report is waited for.
+/// Delay before a rank's report of another lost rank ends the run, ns. The lost rank's own report may arrive meanwhile.
 const HEARSAY_NS: u64 = 2_000_000_000;
-/// Most bytes that a rank may hold at its end.
+/// Maximum size of a rank's result, bytes.
 const MOST_HELD: usize = 1 << 30;
 
 pub struct ConductorConfig {
-    /// What the run is about.
+    /// Settings of the run.
     pub run: RanksSettings,
-    /// HOST:PORT where ranks connect; port 0 takes a free one.
+    /// HOST:PORT where ranks connect. Port 0 chooses a free one.
     pub listen: String,
-    /// What ranks must show, and are shown.
+    /// Credentials that the conductor and the ranks use to authenticate each other.
     pub access: Access,
     pub log: Log,
 }
 
-/// Ends a run from another thread.
+/// Handle that ends a run from another thread.
 #[derive(Clone, Debug)]
 pub struct Stop {
     why: Arc<Mutex<Option<Option<String>>>>,
@@ -45,12 +47,12 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// The user wants no more of it.
+    /// Ends the run because the user asked for it.
     pub fn interrupt(&self) {
         self.ring(None);
     }
 
-    /// It cannot go on: a process has ended.
+    /// Ends the run because a process has ended.
     pub fn fail(&self, why: &str) {
         self.ring(Some(why.to_owned()));
     }
@@ -69,14 +71,14 @@ impl Stop {
     }
 }
 
-/// What the conductor knows of a rank.
+/// State of one rank.
 #[derive(Default)]
 struct Seat {
     channel: Option<Channel>,
     address: String,
     meshed: bool,
     done_ns: Option<u64>,
-    /// Waits for all: whether at a store-sync, one-way messages sent, handled.
+    /// Set while the rank waits for all others: whether at a store-sync, then its one-way messages sent and handled.
     entered: Option<(bool, u64, u64)>,
     held: Vec<u8>,
     report: Option<RankReport>,
@@ -89,10 +91,10 @@ pub struct Conductor {
     stop: Stop,
     seats: Vec<Seat>,
     waves: Waves,
-    /// When the wave under way began, or the last one ended, ns.
+    /// When the current wave began or the last one ended, ns.
     wave_ns: u64,
     hearsay: Option<(u64, u32, String)>,
-    /// How often all were let go on.
+    /// Number of released barriers and store-syncs.
     meetings: u64,
     finishing: bool,
 }
@@ -101,7 +103,7 @@ impl Conductor {
     /// Opens the listener.
     ///
     /// # Errors
-    /// When the settings are invalid, or the address is not one of this host.
+    /// When the settings are invalid, or the address cannot be bound.
     pub fn open(config: ConductorConfig) -> Result<Self, LiveError> {
         config.run.check()?;
         let listener = Listener::open(&config.listen, config.access.clone())?;
@@ -122,24 +124,25 @@ impl Conductor {
         })
     }
 
-    /// HOST:PORT in use.
+    /// Returns the HOST:PORT in use.
     ///
     /// # Errors
-    /// When the port has failed.
+    /// When the socket has failed.
     pub fn address(&self) -> Result<String, LiveError> {
         self.listener.address().map_err(LiveError::system("listening"))
     }
 
-    /// Ends the run from another thread.
+    /// Returns a handle that ends the run from another thread.
     #[must_use]
     pub fn stop(&self) -> Stop {
         self.stop.clone()
     }
 
-    /// Runs until all ranks are done, on this thread; `started` is told time 0 on the monotonic clock, ns, a little before it.
+    /// Runs on this thread until all ranks are done. Calls `started` with time 0 on the monotonic clock, ns, shortly
+    /// before it.
     ///
     /// # Errors
-    /// When a rank is lost or does what can't be, when the program is stuck, when its result is wrong.
+    /// When a rank is lost or does something invalid, the program is stuck, or its result is wrong.
     pub fn run<P: Program>(mut self, program: &P, started: &mut dyn FnMut(u64)) -> Result<Outcome, LiveError> {
         if program.ranks() != self.config.run.ranks {
             let why = format!("the program has {} ranks, the run {}", program.ranks(), self.config.run.ranks);
@@ -177,7 +180,7 @@ impl Conductor {
         let admission = Admission { run: self.config.run.clone(), peers };
         let settings = serde_json::to_vec(&admission).map_err(|error| LiveError::Setup(error.to_string()))?;
         for rank in 0..self.seats.len() {
-            // The proof has waited in the seat since the rank connected.
+            // Since the rank connected, `held` has stored its proof.
             let proof = <[u8; 32]>::try_from(std::mem::take(&mut self.seats[rank].held)).unwrap_or_default();
             self.with(rank, |channel| welcome(proof, channel, settings.clone()))?;
         }
@@ -201,7 +204,7 @@ impl Conductor {
         Ok(zero_ns)
     }
 
-    /// Attends until all ranks are so, or it is time.
+    /// Handles events until `is` is true for all ranks. Fails after `by_ns`.
     fn until(&mut self, by_ns: u64, lacks: &str, is: impl Fn(&Seat) -> bool) -> Result<(), LiveError> {
         while let Some(rank) = self.seats.iter().position(|seat| !is(seat)) {
             if now_ns() > by_ns {
@@ -213,7 +216,7 @@ impl Conductor {
         Ok(())
     }
 
-    // What moves? -----------------------------------------------------------------------------------------------------------
+    // Termination detection -------------------------------------------------------------------------------------------------
 
     fn next_ns(&self, limit: Option<u64>) -> u64 {
         let run = &self.config.run;
@@ -262,13 +265,13 @@ impl Conductor {
         }
     }
 
-    /// Lets all go on where all are there.
+    /// Releases the ranks if all of them wait, and at a store-sync if all one-way messages are handled.
     fn release(&mut self) -> Result<(), LiveError> {
         let Some(entered) = self.seats.iter().map(|seat| seat.entered).collect::<Option<Vec<_>>>() else {
             return Ok(());
         };
         let stores = entered[0].0;
-        // Some at a barrier, others at a store-sync: no rank goes on, and the waves detect it.
+        // If some wait at a barrier and others at a store-sync, none is released, and the waves detect a deadlock.
         let same = entered.iter().all(|one| one.0 == stores);
         let empty = entered.iter().map(|one| one.1).sum::<u64>() == entered.iter().map(|one| one.2).sum::<u64>();
         if !same || stores && !empty {
@@ -299,7 +302,7 @@ impl Conductor {
         LiveError::Lost(format!("rank {rank} is gone: {error}{waits}"))
     }
 
-    /// Waits until something happens, or it is time, and deals with it.
+    /// Waits for an event until `by_ns`, and handles it.
     fn attend(&mut self, by_ns: u64) -> Result<(), LiveError> {
         let by_ns = self.hearsay.as_ref().map_or(by_ns, |(at, ..)| by_ns.min(at + HEARSAY_NS));
         let by_ns = self.listener.due().map_or(by_ns, |due| by_ns.min(due));
@@ -353,7 +356,7 @@ impl Conductor {
                 Err(error) => return Err(self.gone(rank, &error)),
             }
         }
-        // A rank that has reported everything may go.
+        // A rank that has sent its report may disconnect.
         match filled {
             Err(error) if self.seats[rank].report.is_none() => Err(self.gone(rank, &error)),
             Err(_) => {
@@ -369,7 +372,7 @@ impl Conductor {
         let seat = &mut self.seats[rank];
         match said {
             Wire::Meshed => seat.meshed = true,
-            // Handled since, but of a meeting that is over: a rank that went on earlier has sent already.
+            // A rank repeats its counts after handling more messages. By then the store-sync may be complete.
             Wire::Enter { meeting, .. } if meeting < self.meetings => {}
             Wire::Enter { stores, sent, handled, .. } => {
                 seat.entered = Some((stores, sent, handled));
@@ -394,7 +397,7 @@ impl Conductor {
             Wire::Lost { rank: other, why } => {
                 self.hearsay.get_or_insert((now_ns(), other, why));
             }
-            // What it repeats is what another rank's end did to it.
+            // The reason may be a consequence of another rank's end.
             Wire::Abort { why } => return Err(LiveError::Lost(format!("rank {rank} gave up: {why}"))),
             _ => return broken("says what only others may"),
         }

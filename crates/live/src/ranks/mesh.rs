@@ -1,7 +1,7 @@
-//! How ranks connect: first to the conductor, then each to all others. Each connection is authenticated in both directions.
+//! How ranks connect: first to the conductor, then to each other. Both ends of each connection authenticate.
 //!
-//! A rank opens its own listener before it dials the conductor; so all listeners are open before any address is told. It dials
-//! the ranks below it and accepts those above: rank 0 dials no rank, so there is no circular wait.
+//! A rank opens its own listener before it dials the conductor, so all listeners are open before any address is
+//! announced. It dials the ranks below it and accepts those above. Rank 0 dials none, so there is no circular wait.
 
 use std::time::{Duration, Instant};
 
@@ -16,26 +16,26 @@ use crate::listener::{Caller, Listener};
 use crate::log::Log;
 use crosswind_linux::{self as linux, now_ns, watch};
 
-/// Between two looks whether all this is still wanted.
+/// Interval between two checks whether the run is still wanted, ns.
 const LOOK_NS: u64 = 100_000_000;
 
-/// What a rank needs to find the others.
+/// Configuration of one rank for joining a run.
 pub struct RankConfig {
     pub rank: u32,
     /// HOST:PORT of the conductor.
     pub conductor: String,
     /// Where other ranks connect: HOST:PORT, port 0 for a free one.
     pub listen: String,
-    /// What others must show, and are shown.
+    /// Credentials that the conductor and the ranks use to authenticate each other.
     pub access: Access,
-    /// How long others are waited for, s.
+    /// How long to wait for the conductor and for other ranks, s.
     pub patience_s: f64,
-    /// Whether the end of the standard input ends the rank.
+    /// Whether the end of standard input ends the rank.
     pub watch_input: bool,
     pub log: Log,
 }
 
-/// A rank that the conductor has accepted; it knows the run's settings, and is not connected to other ranks yet.
+/// A rank that the conductor has accepted. It has the run's settings, and is not connected to other ranks yet.
 pub struct Joined {
     pub(super) config: RankConfig,
     pub(super) settings: RanksSettings,
@@ -44,12 +44,12 @@ pub struct Joined {
     pub(super) listener: Listener,
 }
 
-/// The name under which a rank shows the token.
+/// Returns the name that a rank uses to authenticate.
 pub(super) fn name(rank: u32) -> String {
     format!("rank-{rank}")
 }
 
-/// The rank of a name, where it is one of so many.
+/// Returns the rank with a name. `None` if it is not one of `ranks` ranks.
 pub(super) fn number(name: &str, ranks: u32) -> Option<u32> {
     name.strip_prefix("rank-")?.parse().ok().filter(|&number| number < ranks)
 }
@@ -65,7 +65,7 @@ fn handshake(
     Handshake { address, role: PeerRole::Host, name, about, access, patience, still }.enter()
 }
 
-/// Lets a caller in that has shown the token.
+/// Sends the welcome to an authenticated peer.
 pub(super) fn welcome(proof: [u8; 32], channel: &mut Channel, settings: Vec<u8>) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     Frame::Welcome { proof, settings }.encode(0, &mut bytes);
@@ -73,10 +73,10 @@ pub(super) fn welcome(proof: [u8; 32], channel: &mut Channel, settings: Vec<u8>)
 }
 
 impl Joined {
-    /// Opens a listener and is let in by the conductor, once all ranks have connected there.
+    /// Opens a listener and joins the run. The conductor accepts once all ranks have connected to it.
     ///
     /// # Errors
-    /// When the conductor can't be reached, refuses, or says what can't be.
+    /// When the conductor cannot be reached, refuses, or sends invalid settings.
     pub fn join(config: RankConfig) -> Result<Self, LiveError> {
         let listener = Listener::open(&config.listen, config.access.clone())?;
         let own = listener.address().map_err(LiveError::system("listening"))?;
@@ -95,25 +95,25 @@ impl Joined {
         Ok(Self { settings: admission.run, peers: admission.peers, conductor, listener, config })
     }
 
-    /// What the run is about.
+    /// Returns the settings of the run.
     #[must_use]
     pub fn settings(&self) -> &RanksSettings {
         &self.settings
     }
 
-    /// Tells the conductor that nothing will come of this rank.
+    /// Reports to the conductor that this rank cannot take part.
     pub fn give_up(mut self, why: &str) {
         // If the conductor is gone, the message is not needed.
         let _ = self.conductor.say(&super::wire::Wire::Abort { why: why.into() }, 0);
     }
 
-    /// Connects with all other ranks; a place for each, its own empty.
+    /// Connects to all other ranks. The result has an entry for each rank; its own is `None`.
     pub(super) fn mesh(&mut self) -> Result<Vec<Option<Channel>>, LiveError> {
         let own = self.config.rank;
         let patience = Duration::from_secs_f64(self.config.patience_s.clamp(0.1, 1e6));
         let until = Instant::now() + patience;
         let (fd, watches) = (self.conductor.fd(), self.config.watch_input);
-        // The conductor says nothing before all are connected, but that it is over.
+        // Before all ranks are connected, the conductor sends nothing except the end of the run.
         let wanted = || {
             let mut watched = [watch(fd, true, false)];
             let over = linux::wait(&mut watched, Some(0)).is_err() || linux::readable(&watched[0]);

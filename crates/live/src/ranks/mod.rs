@@ -1,21 +1,22 @@
-//! A parallel program run in wall time: one process per rank, each connected with every other one, over TCP.
+//! Runs a parallel program in wall time: one process per rank, each connected to every other rank over TCP.
 //!
-//! The ranks are those that the simulator drives (`crosswind_program`), the window is the simulator's (`crosswind_policy`),
-//! messages have bodies and as many bytes as they say. It models no network and no disturbance: those are the machine's, but
-//! that an emulated rank keeps to the timeline of a disturbance file (`processor`).
+//! The ranks are those that the simulator drives (`crosswind_program`), and the window is the simulator's
+//! (`crosswind_policy`). Messages have bodies and occupy their stated size on the wire. Network and disturbances are the
+//! machine's own and are not modelled, except that an emulated rank follows the timeline of a disturbance file
+//! (`processor`).
 //!
 //! | question | module |
 //! |---|---|
-//! | what is a run about? | [`settings`] |
-//! | what do ranks say, as bytes? | [`wire`] |
-//! | which ranks are connected, and how are connections authenticated? | [`mesh`], `channel` |
-//! | what does a rank do with its operations and with what comes? | `rank` |
-//! | what does it wait for, until when, and what of it is told when the run is stuck? | `waiting` |
-//! | what does it hear from the conductor and tell it? | `obeying` |
-//! | what is computing? | `processor` |
-//! | what starts all at the same time, lets them through barriers, and ends the run? | [`conductor`] |
-//! | is it over, or stuck? | `waves` |
-//! | what came of it? | [`report`] |
+//! | what are the settings of a run? | [`settings`] |
+//! | which bytes do ranks exchange? | [`wire`] |
+//! | how do ranks connect and authenticate? | [`mesh`], `channel` |
+//! | how does a rank execute its operations and handle messages? | `rank` |
+//! | what does a rank wait for, until when, and how is that reported if the run is stuck? | `waiting` |
+//! | how does a rank handle frames of the conductor, and report to it? | `obeying` |
+//! | how are computations carried out? | `processor` |
+//! | what starts the ranks together, releases barriers, and ends the run? | [`conductor`] |
+//! | is the run over, or stuck? | `waves` |
+//! | what is the outcome? | [`report`] |
 
 mod channel;
 pub mod conductor;

@@ -1,4 +1,4 @@
-//! A rank and the conductor: what the rank is told and asked, and what it tells of itself, at the end and when another is lost.
+//! The rank's side of its conversation with the conductor: frames received, the report at the end, and lost ranks.
 
 use std::io;
 
@@ -10,9 +10,9 @@ use super::wire::{State, Wire};
 use crate::error::LiveError;
 use crosswind_linux::{self as linux, now_ns, watch};
 
-/// How long the conductor may take to decide on a run that has lost a rank, ns.
+/// How long the conductor may take to end a run that has lost a rank, ns.
 const VERDICT_NS: u64 = 15_000_000_000;
-/// What a rank holds is told in pieces of so many bytes.
+/// Size of the pieces in which a rank sends its result, bytes.
 const PIECE: usize = 1 << 20;
 
 impl<R: Rank> Station<R> {
@@ -34,7 +34,7 @@ impl<R: Rank> Station<R> {
         self.conductor.next().map_err(|error| conductor_lost(&error))
     }
 
-    /// Does what the conductor has said meanwhile.
+    /// Handles the frames that the conductor has sent meanwhile.
     pub(super) fn hear_conductor(&mut self) -> Result<(), LiveError> {
         while let Some(said) = self.next_of_conductor()? {
             self.obey(said)?;
@@ -72,14 +72,14 @@ impl<R: Rank> Station<R> {
         }
     }
 
-    /// Another rank is gone: tells the conductor, and waits for what it says.
+    /// Reports a lost rank to the conductor, and waits until the conductor ends the run.
     pub(super) fn lost(&mut self, rank: u32, error: &io::Error) -> Result<(), LiveError> {
         self.links[rank as usize] = None;
         self.tell(&Wire::Lost { rank, why: error.to_string() })?;
         let until = now_ns() + VERDICT_NS;
         while now_ns() < until {
             match self.next_of_conductor()? {
-                // Questions are answered; only an end is waited for.
+                // Probes are answered meanwhile.
                 Some(said) => self.obey(said)?,
                 None => self.rest(LOOK_NS)?,
             }
@@ -87,7 +87,7 @@ impl<R: Rank> Station<R> {
         Err(LiveError::Lost(format!("the connection with rank {rank} broke: {error}")))
     }
 
-    /// Tells what was done, and stays until all have.
+    /// Sends the result and the report, and stays connected until all ranks have done so.
     pub(super) fn account(&mut self) -> Result<(), LiveError> {
         if self.settings.check {
             let held: Vec<u8> = self.rank.result().iter().flat_map(|word| word.to_be_bytes()).collect();
@@ -101,7 +101,7 @@ impl<R: Rank> Station<R> {
         }
         let report = serde_json::to_vec(&self.report).map_err(|error| LiveError::Setup(error.to_string()))?;
         self.tell(&Wire::Report { report })?;
-        // The conductor hangs up once all have told: until then no connection may break.
+        // The conductor closes the connection after all reports. No connection may break before.
         loop {
             let mut watched = [watch(self.conductor.fd(), true, self.conductor.is_full())];
             linux::wait(&mut watched, Some(LOOK_NS)).map_err(LiveError::system("waiting"))?;

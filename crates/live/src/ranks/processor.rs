@@ -1,9 +1,10 @@
-//! The processor of a rank: real work for a stated time, or a wait for as long.
+//! The processor of a rank: real work for a stated time, or a wait of the same length.
 //!
-//! *Burn* keeps a CPU busy until this thread has had it for so long (CLOCK_THREAD_CPUTIME_ID): whatever takes the CPU away,
-//! or stops the process, makes it last longer, as real work would. It knows nothing of caches or of the memory's speed.
-//! *Emulated* needs no CPU but at the end of a wait, to be there in time; and it keeps to its rank's timeline: while that says
-//! that the processor is away, nothing is computed, sent or handled. (A burning rank is disturbed from outside, or not at all.)
+//! *Burn* keeps a CPU busy until this thread has used a given CPU time (CLOCK_THREAD_CPUTIME_ID). Anything that takes the
+//! CPU away, or stops the process, makes it last longer, like real work. It models neither caches nor memory bandwidth.
+//!
+//! *Emulated* needs a CPU only at the end of a wait, to end on time. It follows its rank's timeline: while the processor
+//! is away, nothing is computed, sent or handled. (A burning rank is disturbed from outside, or not at all.)
 
 use std::hint::spin_loop;
 use std::mem::zeroed;
@@ -13,49 +14,49 @@ use crosswind_schema::disturbance::{NEVER, Timeline, Timelines};
 
 use crosswind_linux::now_ns;
 
-/// A wait ends so long before its time, ns: a thread that sleeps wakes up late, one that turns does not.
+/// How long before its end a wait stops sleeping and starts spinning, ns: a sleeping thread wakes up late.
 const AWAKE_NS: u64 = 10_000;
-/// Longest stretch of work after which the conductor is looked at, ns.
+/// Longest stretch of work between two checks for frames of the conductor, ns.
 const STRETCH_NS: u64 = 5_000_000;
 
-/// What is to be done next for a computation.
+/// Next step of a computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Over,
-    /// A stretch was done; the conductor may be looked at.
+    /// A stretch is complete, and frames of the conductor can be handled.
     Worked,
-    /// Nothing, until the conductor says something or so many ns have passed.
+    /// Idle for this time, ns, or until a frame of the conductor arrives.
     Rest(u64),
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Work {
-    /// So many ns of the CPU are left.
+    /// Remaining CPU time, ns.
     Burn(u64),
-    /// It ends at this time of the monotonic clock.
+    /// End on the monotonic clock, ns.
     Until(u64),
 }
 
-/// The time of a processor's being away, as far as it is known now.
+/// A period in which a processor is away, as far as it is known now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Absence {
-    /// When it is back, on the monotonic clock, ns; none: never.
+    /// When the processor is back, on the monotonic clock, ns. `None` means never.
     pub until_ns: Option<u64>,
-    /// A daemon takes messages off the network meanwhile.
+    /// Whether a daemon reads messages from the network meanwhile.
     pub polled: bool,
 }
 
 pub(super) struct Processor {
     compute: RankCompute,
     zero_ns: u64,
-    /// Of an emulated processor that is disturbed.
+    /// The rank's timeline, if the processor is emulated and disturbed.
     timeline: Option<Timeline>,
-    /// The timelines of all ranks, where their senders follow them, and until when each is known to be away.
+    /// If senders follow the timelines: those of all ranks, each with the time until which the rank is known to be away.
     others: Vec<(Timeline, u64)>,
 }
 
 impl Processor {
-    /// The processor of a rank; time 0 of its timeline is not known yet.
+    /// Creates the processor of a rank. Time 0 of its timeline is set later.
     pub fn new(compute: RankCompute, rank: u32, timelines: Option<&Timelines>, follows: bool) -> Self {
         let others =
             timelines.filter(|_| follows).map(|all| (0..all.ranks()).map(|other| (all.rank(other), 0)).collect());
@@ -63,12 +64,12 @@ impl Processor {
         Self { compute, zero_ns: now_ns(), timeline, others: others.unwrap_or_default() }
     }
 
-    /// Time 0 of the timelines.
+    /// Sets time 0 of the timelines.
     pub fn starts_at(&mut self, zero_ns: u64) {
         self.zero_ns = zero_ns;
     }
 
-    /// Begins to compute for so many ns; none: it would never be over.
+    /// Starts a computation of `ns` nanoseconds. Returns `None` if it would never end.
     pub fn begin(&mut self, ns: u64) -> Option<Work> {
         let now = now_ns();
         match (self.compute, &mut self.timeline) {
@@ -81,22 +82,23 @@ impl Processor {
         }
     }
 
-    /// Whether the processor is away now.
+    /// Returns the current absence of the processor, if it is away.
     pub fn absence(&mut self) -> Option<Absence> {
         let at = now_ns().saturating_sub(self.zero_ns);
         let timeline = self.timeline.as_mut()?;
-        // Asked first: the time that is asked about must not decrease.
+        // Queried first, because the times passed to a timeline must not decrease.
         let polled_until = timeline.is_polled(at);
         let back = polled_until.unwrap_or_else(|| timeline.next_on(at));
         let until_ns = (back < NEVER).then(|| self.zero_ns + back);
         (back > at).then_some(Absence { until_ns, polled: polled_until.is_some() })
     }
 
-    /// Whether another rank's processor is there, as its timeline says; always, where senders do not follow it.
+    /// Returns whether another rank's processor is running according to its timeline. Always true if senders do not
+    /// follow timelines.
     pub fn runs(&mut self, other: u32) -> bool {
         let at = now_ns().saturating_sub(self.zero_ns);
         let Some((timeline, away_until)) = self.others.get_mut(other as usize) else { return true };
-        // A timeline that has said when its processor is back may not be asked about earlier times.
+        // After a timeline has returned a time of return, earlier times must not be queried.
         if at >= *away_until {
             *away_until = timeline.next_on(at);
         }
@@ -126,7 +128,7 @@ impl Processor {
     }
 }
 
-/// Keeps the CPU busy until this thread has had it for so many ns more.
+/// Keeps the CPU busy until this thread has used `ns` more nanoseconds of it.
 fn burn(ns: u64) {
     let end = cpu_ns().saturating_add(ns);
     while cpu_ns() < end {
@@ -134,7 +136,7 @@ fn burn(ns: u64) {
     }
 }
 
-/// CPU time of this thread, ns.
+/// Returns the CPU time of this thread, ns.
 pub(super) fn cpu_ns() -> u64 {
     // SAFETY: an all-zero timespec is a valid value, and the pointer is to a live local.
     let time = unsafe {
@@ -172,14 +174,14 @@ mod tests {
         while let step @ (Step::Rest(_) | Step::Worked) = Processor::step(&mut work) {
             assert!(matches!(step, Step::Rest(_)));
         }
-        // Ten there, ten away, the rest there; when the clock is late, more is left for later.
+        // 10 ms running, 10 ms away, 5 ms running. If the clock is late, more is left for later.
         assert!(now_ns() - zero >= 25_000_000);
         let seen = std::iter::repeat_with(|| (processor.absence(), processor.runs(0), now_ns()));
         let (absence, other_runs, at) =
             seen.into_iter().find(|(absence, ..)| absence.is_some()).expect("away at some time");
         let Some(Absence { until_ns: Some(until), polled: false }) = absence else { panic!("{absence:?}") };
         assert_eq!((until - zero) % 20_000_000, 0);
-        // The other one is away at the same times, unless these two questions lie on either side of the end.
+        // The other rank is away at the same times, unless the two queries are on either side of the end.
         assert!(!other_runs || at >= until, "{} {}", at - zero, until - zero);
     }
 }

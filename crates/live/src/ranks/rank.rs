@@ -1,11 +1,11 @@
-//! A rank of a parallel program as a process: it does what its [`Rank`] says, one thing at a time, on one thread.
+//! A rank of a parallel program as a process. It executes the operations of its [`Rank`] one after another on one thread.
 //!
-//! Messages are taken off the network and handled where the program communicates or waits, never while it computes. Whatever
-//! arrives meanwhile waits in the kernel, as the packets of the papers wait in the network. Nothing here blocks with a message
-//! unsent and unread ones waiting: a rank that waits for credits, or for room in a full socket, goes on handling.
+//! Messages are read from the network and handled while the program communicates or waits, never while it computes. Until
+//! then they wait in the kernel, as the packets of the papers wait in the network. The rank never blocks with an unsent
+//! message while unread ones wait: while it waits for credits, or for room in a full socket, it handles messages.
 //!
-//! Not here: until when it waits (`waiting`); what the conductor wants of it (`obeying`); when a credit goes back, and how many
-//! there are (`crosswind_policy::window`); what is computed (`crosswind_program`).
+//! Not in this module: until when it waits (`waiting`); frames of the conductor (`obeying`); when a credit is returned,
+//! and the number of credits (`crosswind_policy::window`); what is computed (`crosswind_program`).
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,20 +23,20 @@ use super::wire::{LARGEST, PART, Wire};
 use crate::error::LiveError;
 use crosswind_linux::{self as linux, now_ns, watch};
 
-/// Between two looks at the standard input, ns.
+/// Interval between two checks of standard input, ns.
 pub(super) const LOOK_NS: u64 = 500_000_000;
-/// Between two looks whether another rank's processor has come back, ns.
+/// Interval between two checks whether another rank's processor has come back, ns.
 const RETURNS_NS: u64 = 200_000;
 
-/// What was taken off the network and not yet handled.
+/// A frame that was read from the network and not yet handled.
 struct Extracted {
     from: u32,
     said: Wire,
-    /// Taken by a daemon while the program was away.
+    /// Whether a daemon read it while the program was away.
     elsewhere: bool,
 }
 
-/// A rank, and all that it is connected with.
+/// A rank and its connections.
 pub(super) struct Station<R> {
     pub(super) rank: R,
     pub(super) number: u32,
@@ -47,7 +47,7 @@ pub(super) struct Station<R> {
     pub(super) conductor: Channel,
     pub(super) processor: Processor,
     inbox: VecDeque<Extracted>,
-    /// By sender: tags of sends that came and were not asked for yet.
+    /// By sender: tags of sends that arrived and were not received by the program yet.
     pub(super) mail: Vec<VecDeque<u32>>,
     /// Own messages that are not answered yet.
     pub(super) open: u64,
@@ -56,17 +56,17 @@ pub(super) struct Station<R> {
     pub(super) one_way_handled: u64,
     pub(super) one_way_told: u64,
     pub(super) waiting: Waiting,
-    /// Whether it goes on by itself although it waits: it computes for a handler, or its processor is away.
+    /// Why the rank proceeds by itself although it waits: it computes for a handler, or its processor is away.
     pub(super) busy: Option<&'static str>,
     pub(super) zero_ns: Option<u64>,
-    /// How often all have been waited for.
+    /// Number of completed barriers and store-syncs.
     pub(super) meetings: u64,
     pub(super) released: bool,
     pub(super) finishing: bool,
-    /// Frames to and of other ranks.
+    /// Frames sent to other ranks, then frames of other ranks handled.
     pub(super) sent: u64,
     pub(super) handled: u64,
-    /// Messages and answers handled, those of oneself too.
+    /// Messages and answers handled, including those to itself.
     pub(super) events: u64,
     pub(super) report: RankReport,
     pub(super) watch_input: bool,
@@ -74,10 +74,10 @@ pub(super) struct Station<R> {
 }
 
 impl Joined {
-    /// Connects with the others, runs the program's rank, and tells the conductor what it did.
+    /// Connects to the other ranks, runs the program's rank, and reports to the conductor.
     ///
     /// # Errors
-    /// When the run ends before its time: another rank is lost, the program is stuck, or it does what can't be.
+    /// When the run ends early: another rank is lost, the program is stuck, or it does something invalid.
     pub fn run<P: Program>(mut self, program: &P) -> Result<(), LiveError> {
         if program.ranks() != self.settings.ranks {
             let why = format!("the program has {} ranks, the run {}", program.ranks(), self.settings.ranks);
@@ -152,7 +152,7 @@ impl<R: Rank> Station<R> {
         self.account()
     }
 
-    /// Waits for time 0; when it is.
+    /// Waits for time 0 and returns it, on the monotonic clock, ns.
     fn begin(&mut self) -> Result<u64, LiveError> {
         let zero_ns = loop {
             match self.zero_ns {
@@ -167,7 +167,7 @@ impl<R: Rank> Station<R> {
         Ok(zero_ns)
     }
 
-    /// One operation; whether there are more.
+    /// Executes one operation. Returns whether there are more.
     fn step(&mut self) -> Result<bool, LiveError> {
         let op = self.rank.next();
         let events = self.events;
@@ -232,7 +232,7 @@ impl<R: Rank> Station<R> {
         self.packets(to, bytes, |packets| Wire::Sent { tag, packets })
     }
 
-    /// Sends the packets of a message as credits allow; the last ones carry it.
+    /// Sends the packets of a message as credits allow. The last frame carries the message itself.
     fn packets(&mut self, to: u32, bytes: u64, last: impl FnOnce(u32) -> Wire) -> Result<(), LiveError> {
         let size = u64::from(self.settings.packet_bytes);
         let most = (PART / size).max(1);
@@ -257,7 +257,7 @@ impl<R: Rank> Station<R> {
         }
     }
 
-    /// How many of so many packets may be sent now.
+    /// Takes credits for at most `wanted` packets. Returns how many may be sent now.
     fn granted(&mut self, to: u32, wanted: u64) -> u64 {
         if !self.window.limits() {
             return wanted;
@@ -279,14 +279,14 @@ impl<R: Rank> Station<R> {
         }
     }
 
-    // Hearing ---------------------------------------------------------------------------------------------------------------
+    // Receiving -------------------------------------------------------------------------------------------------------------
 
-    /// Takes what has come off the network and handles it; waits for something first, at most so long.
+    /// Reads and handles arrived messages. Waits for the first of them for at most `wait_ns`; `None` means no limit.
     pub(super) fn attend(&mut self, wait_ns: Option<u64>) -> Result<(), LiveError> {
         self.come_back()?;
         let mut wait_ns = wait_ns.unwrap_or(u64::MAX);
         if self.watch_input || matches!(self.waiting, Waiting::Credit { .. }) && self.window.follows() {
-            // There is no event when the input ends, or when another rank's processor comes back.
+            // No event signals the end of the input or the return of another rank's processor.
             wait_ns = wait_ns.min(if self.window.follows() { RETURNS_NS } else { LOOK_NS });
         }
         self.extract(wait_ns, false)?;
@@ -300,7 +300,7 @@ impl<R: Rank> Station<R> {
         Ok(())
     }
 
-    /// Takes what has come off the network; `elsewhere`: not the program does it.
+    /// Reads arrived messages without handling them. `elsewhere` means that a daemon does so, not the program.
     fn extract(&mut self, wait_ns: u64, elsewhere: bool) -> Result<(), LiveError> {
         let others = self.links.iter().map(|link| {
             link.as_ref().map_or_else(|| watch(-1, false, false), |link| watch(link.fd(), true, link.is_full()))
@@ -323,7 +323,7 @@ impl<R: Rank> Station<R> {
         Ok(())
     }
 
-    /// Waits while the processor is away; messages that a daemon takes off the network meanwhile are not handled.
+    /// Waits while the processor is away. Messages that a daemon reads meanwhile are not handled yet.
     fn come_back(&mut self) -> Result<(), LiveError> {
         while let Some(Absence { until_ns, polled }) = self.processor.absence() {
             let begun = now_ns();
@@ -449,7 +449,7 @@ impl<R: Rank> Station<R> {
         Ok(())
     }
 
-    /// Does nothing for so long; hears the conductor only.
+    /// Idles for at most `ns`; handles only frames of the conductor.
     pub(super) fn rest(&mut self, ns: u64) -> Result<(), LiveError> {
         let mut watched = [watch(self.conductor.fd(), true, self.conductor.is_full())];
         linux::wait(&mut watched, Some(ns.min(LOOK_NS))).map_err(LiveError::system("waiting"))?;
@@ -458,7 +458,7 @@ impl<R: Rank> Station<R> {
     }
 }
 
-/// Credits of a frame's packets that go back at a moment: by themselves, and with an answer.
+/// Returns how many credits of a frame's packets are returned at a moment: by themselves, and with an answer.
 fn returned(window: &WindowSettings, said: &Wire, moment: Moment, elsewhere: bool) -> (u32, u32) {
     let (packets, answered) = match said {
         Wire::Part { packets } | Wire::Sent { packets, .. } => (*packets, false),
@@ -466,7 +466,7 @@ fn returned(window: &WindowSettings, said: &Wire, moment: Moment, elsewhere: boo
         _ => return (0, 0),
     };
     let (mut alone, mut with_answer) = (0, 0);
-    // Only the last packet is the one that is answered.
+    // Only the last packet is answered.
     let last = u32::from(answered).min(packets);
     for (count, answer) in [(packets - last, false), (last, true)] {
         match window.returned(moment, answer, elsewhere) {

@@ -1,4 +1,4 @@
-//! What a live run of a parallel program came to.
+//! Outcome of a live run of a parallel program.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,30 +7,30 @@ use serde::{Deserialize, Serialize};
 pub struct RankReport {
     pub rank: u32,
     pub pid: u32,
-    /// When it was done, from time 0, s.
+    /// When the rank was done, from time 0, s.
     pub done_s: f64,
-    /// Computation that it asked for, that of handlers with it, s.
+    /// Requested computation, including that of handlers, s.
     pub busy_s: f64,
-    /// How much longer than asked for computing took, and how long it waited for its processor otherwise, s.
+    /// Time by which computations took longer than requested, plus other waits for the processor, s.
     pub away_s: f64,
-    /// Waited for credits, s.
+    /// Time spent waiting for credits, s.
     pub stalled_s: f64,
-    /// Waited for anything else, s.
+    /// Time spent waiting for anything else, s.
     pub waited_s: f64,
-    /// CPU time of its thread, s.
+    /// CPU time of the rank's thread, s.
     pub cpu_s: f64,
-    /// Messages sent, answers and those to itself among them, credits not.
+    /// Messages sent, including answers and messages to itself, without credits.
     pub messages: u64,
-    /// Packets of those to others.
+    /// Packets of the messages to other ranks.
     pub packets: u64,
 }
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// From time 0 until the last rank was done, s.
+    /// Time from time 0 until the last rank was done, s.
     pub makespan_s: f64,
     pub ranks: Vec<RankReport>,
-    /// Whether the result was gathered, and is right against a plain computation.
+    /// Whether the result was gathered and equals that of a plain computation.
     pub checked: bool,
 }

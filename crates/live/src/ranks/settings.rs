@@ -1,4 +1,4 @@
-//! What a live run of a parallel program is about, as every rank must know it: what the conductor says when it lets one in.
+//! Settings of a live run of a parallel program. The conductor sends them to every rank that it accepts.
 
 use crosswind_policy::window::WindowSettings;
 use crosswind_schema::RankCompute;
@@ -8,24 +8,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::LiveError;
 
-/// Most ranks on one machine: each has a connection with every other one.
+/// Maximum number of ranks on one machine, since each is connected to every other one.
 pub const MOST_RANKS: u32 = 64;
 
-/// What a run is about.
+/// Settings of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RanksSettings {
-    /// How many, 1 to [`MOST_RANKS`].
+    /// Number of ranks, 1 to [`MOST_RANKS`].
     pub ranks: u32,
     #[serde(default)]
     pub compute: RankCompute,
-    /// Bytes of a packet: what the window counts.
+    /// Packet size in bytes; the window counts packets.
     #[serde(default = "packet")]
     pub packet_bytes: u32,
-    /// The window: packets that may be under way.
+    /// The window, which limits the packets in flight.
     #[serde(default)]
     pub policy: WindowPolicy,
-    /// What takes processors away. Emulated ranks keep to it themselves; for burning ones it is only informative.
+    /// What takes processors away. Emulated ranks apply it themselves, burning ranks do not. Windows that follow
+    /// receivers use it in both cases.
     #[serde(default)]
     pub disturbance: Option<Disturbance>,
     /// Seed of the disturbance.
@@ -34,19 +35,19 @@ pub struct RanksSettings {
     /// Whether the result is gathered and checked.
     #[serde(default = "yes")]
     pub check: bool,
-    /// How long ranks are waited for before time 0, s.
+    /// Time limit for all ranks to connect before time 0, s.
     #[serde(default = "start")]
     pub start_s: f64,
-    /// How often all are asked whether anything moves, s: a deadlock is found after two to three times as long.
+    /// Interval of the checks for a deadlock, s. A deadlock is detected after two to three intervals.
     #[serde(default = "quiet")]
     pub quiet_s: f64,
-    /// A rank that does not answer for so long is lost, s; no pause that a disturbance makes may be as long.
+    /// A rank that does not answer within this time is lost, s. It must exceed any pause that a disturbance causes.
     #[serde(default = "silence")]
     pub silence_s: f64,
-    /// The run is ended after so long, s; none: never.
+    /// Time limit of the run, s. `None` means no limit.
     #[serde(default)]
     pub limit_s: Option<f64>,
-    /// What the ranks make their program of: a text for the code that started them.
+    /// Description of the program, for the code that starts the ranks.
     #[serde(default)]
     pub about: String,
 }
@@ -68,7 +69,7 @@ fn silence() -> f64 {
 }
 
 impl RanksSettings {
-    /// Checks what types alone can't tell.
+    /// Checks what the types cannot express.
     ///
     /// # Errors
     /// The first value out of its range.
@@ -101,30 +102,30 @@ impl RanksSettings {
         Ok(())
     }
 
-    /// When each rank's processor is away; none: never.
+    /// Returns when each rank's processor is away. `None` if there is no disturbance.
     ///
     /// # Errors
-    /// When the disturbance names a rank that is not there.
+    /// When the disturbance is invalid for these ranks, for example names a rank that does not exist.
     pub fn timelines(&self) -> Result<Option<Timelines>, LiveError> {
         let Some(disturbance) = &self.disturbance else { return Ok(None) };
         let timelines = Timelines::new(disturbance, self.ranks, self.seed);
         timelines.map(Some).map_err(|error| LiveError::Setup(error.to_string()))
     }
 
-    /// What the window code is told.
+    /// Returns the settings of the window.
     #[must_use]
     pub fn window(&self) -> WindowSettings {
         WindowSettings::from_policy(&self.policy)
     }
 
-    /// How many packets so many bytes are.
+    /// Returns the number of packets of a message with `bytes` bytes, at least 1.
     #[must_use]
     pub fn packets(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.packet_bytes.into()).max(1)
     }
 }
 
-/// What the conductor says to a rank that it lets in.
+/// Payload of the welcome that the conductor sends to a rank.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Admission {

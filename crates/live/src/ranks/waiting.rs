@@ -1,4 +1,4 @@
-//! What a rank waits for: until when, and, if the run is stuck, in words.
+//! What a rank waits for: the condition, and its description for a run that is stuck.
 
 use crosswind_program::Rank;
 
@@ -20,7 +20,7 @@ pub(super) enum Waiting {
     Stored {
         bytes: u64,
     },
-    /// More messages and answers than so many.
+    /// Until more than this number of messages and answers are handled.
     More {
         than: u64,
     },
@@ -34,7 +34,7 @@ pub(super) enum Waiting {
 }
 
 impl<R: Rank> Station<R> {
-    /// Goes on handling until it is met.
+    /// Handles messages until the condition is met.
     pub(super) fn wait(&mut self, what: Waiting) -> Result<(), LiveError> {
         if self.is_met(what) {
             return Ok(());
@@ -79,7 +79,7 @@ impl<R: Rank> Station<R> {
         }
     }
 
-    /// What it waits for, for a person who looks at a run that is stuck.
+    /// Describes what the rank waits for, to explain a run that is stuck.
     pub(super) fn waits_for(&self) -> String {
         match self.waiting {
             Waiting::Nothing => "goes on".into(),

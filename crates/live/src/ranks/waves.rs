@@ -1,30 +1,33 @@
-//! Whether anything can still move: asked of all ranks, twice, so that nothing between two answers is overlooked.
+//! Termination detection: polls all ranks twice, so that no change between two answers is overlooked.
 //!
-//! Counting in two waves (Mattern, "Algorithms for distributed termination detection", 1987, section 4): each rank tells what
-//! it is about and how many frames it has sent and handled. The second wave begins when the first is over. If every rank has
-//! the same counts in both and goes on by itself in neither, then at the moment between them all were idle; and if as many
-//! frames were handled as were sent, nothing was on its way. Then nothing will ever move: the program is over, or it is stuck.
-//! A rank that is stopped does not answer, so a pause of any length is no deadlock. No clock, no socket is known here.
+//! It counts in two waves (Mattern, "Algorithms for distributed termination detection", 1987, section 4). Each rank
+//! reports its activity and how many frames it has sent and handled. The second wave begins after the first ends. If
+//! every rank has the same counts in both waves and proceeds by itself in neither, then all were idle at the moment
+//! between them. If also as many frames were handled as were sent, none was in flight. Then nothing can ever move: the
+//! program is over, or stuck.
+//!
+//! A stopped rank does not answer, so a pause of any length is not taken for a deadlock. The module uses no clock and no
+//! I/O.
 
 use super::wire::State;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub state: State,
-    /// Frames sent to, and handled of, other ranks since the start.
+    /// Frames sent to other ranks, then frames of other ranks handled, since the start.
     pub sent: u64,
     pub handled: u64,
-    /// What it waits for, for a person.
+    /// Description of what the rank waits for.
     pub what: String,
 }
 
-/// What follows from a wave.
+/// Result of a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Moving,
-    /// All are done, and nothing is on its way.
+    /// All ranks are done, and no frame is in flight.
     Over,
-    /// Nothing can move, and not all are done.
+    /// Nothing can move, and not all ranks are done.
     Stuck,
 }
 
@@ -35,7 +38,7 @@ pub(super) struct Waves {
     answers: Vec<Option<Answer>>,
     missing: usize,
     previous: Option<Vec<Answer>>,
-    /// Whether the conductor itself has moved anything since the previous wave began.
+    /// Whether the conductor itself has released ranks since the previous wave ended.
     stirred: bool,
 }
 
@@ -44,7 +47,7 @@ impl Waves {
         Self { number: 0, answers: vec![None; ranks], missing: 0, previous: None, stirred: true }
     }
 
-    /// Begins a wave; its number.
+    /// Begins a wave and returns its number.
     pub fn begin(&mut self) -> u64 {
         self.number += 1;
         self.missing = self.answers.len();
@@ -52,22 +55,22 @@ impl Waves {
         self.number
     }
 
-    /// Whether answers are waited for.
+    /// Returns whether answers are missing.
     pub fn is_open(&self) -> bool {
         self.missing > 0
     }
 
-    /// The conductor lets a rank go on.
+    /// Records that the conductor has released ranks.
     pub fn stir(&mut self) {
         self.stirred = true;
     }
 
-    /// The first rank whose answer is waited for.
+    /// Returns the first rank whose answer is missing.
     pub fn silent(&self) -> Option<usize> {
         if self.is_open() { self.answers.iter().position(Option::is_none) } else { None }
     }
 
-    /// An answer; what follows, once it is the last one.
+    /// Records an answer. Returns the verdict once the last answer of the wave has arrived.
     pub fn answer(&mut self, rank: usize, number: u64, answer: Answer) -> Option<Verdict> {
         let place = self.answers.get_mut(rank)?;
         if number != self.number || place.is_some() {
@@ -95,7 +98,7 @@ impl Waves {
         })
     }
 
-    /// What each rank waited for when it was last asked.
+    /// Returns what each rank waited for when it last answered.
     pub fn waits(&self) -> Vec<String> {
         let said = |rank: usize| self.answers[rank].as_ref().or_else(|| self.previous.as_ref()?.get(rank));
         (0..self.answers.len())

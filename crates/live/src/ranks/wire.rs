@@ -1,25 +1,25 @@
-//! What ranks say to each other and to the conductor, as bytes. Pure functions; no socket is known here.
+//! Wire format between ranks and with the conductor. Pure functions without I/O.
 //!
-//! A frame: a length (32 bits, big-endian), one byte for the kind, its fields, and, where a message counts for more bytes than
-//! its data has, zeros up to them: so a message loads the link as it says. The greeting and the token come before
-//! ([`crosswind_agent::frame`]). Nothing here trusts a length: a larger one than [`LARGEST`] is refused before memory is taken for it.
+//! A frame has a length (32 bits, big-endian), one byte for its kind, and its fields. A message whose stated size exceeds
+//! its data is padded with zeros, so that it loads the link accordingly. The greeting and the token come before
+//! ([`crosswind_agent::frame`]). A length above [`LARGEST`] is rejected before memory is allocated.
 
 use crosswind_agent::fields::{self, FrameError, Reader, long, word};
 use crosswind_program::{Body, Kind};
 
-/// Most bytes of a frame, its length not counted.
+/// Maximum length of a frame in bytes, without its length field.
 pub const LARGEST: usize = 64 << 20;
-/// Most bytes of packets in one frame: a longer message goes in parts, so that others are heard in between.
+/// Maximum bytes of packets in one frame. A longer message is sent in parts, so that other frames can be sent in between.
 pub const PART: u64 = 1 << 20;
 
-/// What a rank is about.
+/// Activity of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It computes, or has more to do.
+    /// It computes or has more operations to execute.
     Moving,
-    /// It goes on when something comes.
+    /// It waits for a message, an answer, a credit, or the conductor.
     Waiting,
-    /// It has nothing more to do, and handles what comes.
+    /// It has no more operations, and handles what arrives.
     Done,
 }
 
@@ -27,59 +27,59 @@ const STATES: [State; 3] = [State::Moving, State::Waiting, State::Done];
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wire {
-    /// Packets of a message that are not its last ones.
+    /// Packets of a message before its last ones.
     Part { packets: u32 },
     /// The last packets of a one-sided message.
     Message {
         kind: Kind,
-        /// How many packets are in this frame.
+        /// Number of packets in this frame.
         packets: u32,
-        /// Bytes of the whole message.
+        /// Size of the whole message, bytes.
         bytes: u32,
         body: Body,
     },
     /// The last packets of a send.
     Sent {
         tag: u32,
-        /// How many packets are in this frame.
+        /// Number of packets in this frame.
         packets: u32,
     },
-    /// To a get, put or request.
+    /// The answer to a get, put or request.
     Answer {
-        /// Credits that come back with it, packets.
+        /// Number of credits returned with it, packets.
         packets: u32,
         body: Body,
     },
-    /// Credits that come back, packets.
+    /// Returned credits, packets.
     Credit { packets: u32 },
-    /// Rank to conductor: connected with all others.
+    /// Rank to conductor: connected to all other ranks.
     Meshed,
     /// Conductor to rank: time 0.
     Start {
-        /// The monotonic clock then, ns.
+        /// Time 0 on the monotonic clock, ns.
         zero_ns: u64,
     },
-    /// Rank to conductor: waits for all; of a store-sync with what one-way messages it has sent and handled so far.
+    /// Rank to conductor: waits at a barrier or a store-sync; for a store-sync with the counts of one-way messages so far.
     Enter {
-        /// Which time it waits for all, from 0: what is said late of an earlier time counts for nothing.
+        /// Number of the barrier or store-sync, from 0. Late frames about an earlier one are ignored.
         meeting: u64,
-        /// Whether it is a store-sync.
+        /// Whether this is a store-sync.
         stores: bool,
         /// Stores and posts sent since the start.
         sent: u64,
         /// Stores and posts handled since the start.
         handled: u64,
     },
-    /// Conductor to rank: all are there.
+    /// Conductor to rank: all ranks have arrived.
     Release,
-    /// Conductor to rank: what are you doing?
+    /// Conductor to rank: requests a [`Wire::Status`].
     Probe {
-        /// Which time this is asked.
+        /// Number of the wave.
         wave: u64,
     },
     Status {
         wave: u64,
-        /// Whether it goes on by itself.
+        /// Activity of the rank.
         state: State,
         /// Frames sent to other ranks since the start.
         sent: u64,
@@ -87,20 +87,20 @@ pub enum Wire {
         handled: u64,
         what: String,
     },
-    /// Rank to conductor: nothing more to do.
+    /// Rank to conductor: no more operations.
     Done {
-        /// The monotonic clock then, ns.
+        /// That time on the monotonic clock, ns.
         at_ns: u64,
     },
-    /// Conductor to rank: all are done; tell.
+    /// Conductor to rank: all ranks are done, so send the result and the report.
     Finish,
-    /// Rank to conductor: a piece of what it holds at the end.
+    /// Rank to conductor: a piece of the result.
     Held { piece: Vec<u8> },
-    /// Rank to conductor: what it did, and all is told.
+    /// Rank to conductor: the report, which ends the result.
     Report { report: Vec<u8> },
-    /// Rank to conductor: the connection with another rank broke.
+    /// Rank to conductor: the connection to another rank broke.
     Lost { rank: u32, why: String },
-    /// Either way: the run ends.
+    /// Either direction: the run ends.
     Abort { why: String },
 }
 
@@ -123,7 +123,7 @@ const LOST: u8 = 16;
 const ABORT: u8 = 17;
 
 impl Wire {
-    /// Appends the frame; with zeros so that its fields have `wire` bytes at least.
+    /// Appends the frame. Messages and answers are padded with zeros until their fields have at least `wire` bytes.
     pub fn encode(&self, wire: u64, out: &mut Vec<u8>) {
         let start = fields::begin(out);
         match self {
@@ -186,13 +186,13 @@ impl Wire {
         fields::end(start, 0, out);
     }
 
-    /// Whether zeros may follow the fields.
+    /// Returns whether zeros may follow the fields.
     const fn is_padded(&self) -> bool {
         matches!(self, Self::Part { .. } | Self::Message { .. } | Self::Sent { .. } | Self::Answer { .. })
     }
 }
 
-/// Its form, then its words.
+/// Appends the form of a body, then its words.
 fn put_body(body: &Body, out: &mut Vec<u8>) {
     match body {
         Body::Empty => out.push(0),
@@ -208,15 +208,15 @@ fn put_body(body: &Body, out: &mut Vec<u8>) {
     }
 }
 
-/// Words of eight bytes each; what is left over counts for nothing.
+/// Returns the big-endian 8-byte words. An incomplete word at the end is ignored.
 pub(super) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks_exact(8).map(|word| word.iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
 }
 
-/// Reads the next frame and the bytes that it took; none while bytes of it are missing.
+/// Decodes the next frame. Returns it with its length, or `None` if it is incomplete.
 ///
 /// # Errors
-/// When the length is larger than [`LARGEST`], or the bytes are no frame.
+/// When the length exceeds [`LARGEST`], or the bytes are not a valid frame.
 pub fn decode(bytes: &[u8]) -> Result<Option<(Wire, usize)>, FrameError> {
     let Some((&head, rest)) = bytes.split_first_chunk::<4>() else { return Ok(None) };
     let length = fields::length(head, LARGEST)?;
@@ -230,7 +230,7 @@ pub fn decode(bytes: &[u8]) -> Result<Option<(Wire, usize)>, FrameError> {
     Ok(Some((wire, 4 + length)))
 }
 
-/// The fields that only ranks' frames have.
+/// Readers of the fields that occur only in frames of ranks.
 trait RankFields {
     fn state(&mut self) -> Result<State, FrameError>;
     fn message_kind(&mut self) -> Result<Kind, FrameError>;

@@ -1,5 +1,5 @@
-//! The hosts of a measurement, and the way of every stream through them: a filter on each, or a network namespace each, whose
-//! device has two queues and takes parallel packets by their mark.
+//! The hosts of a measurement and the paths of its streams. A host is a filter, or a network namespace whose device has
+//! two queues and classifies parallel packets by their mark.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,43 +17,43 @@ use crate::error::LiveError;
 use crate::filter::{Entrance, Filter, FilterSettings, Forward, Rate, WINDOW, connect_marked, free_loopback};
 use crate::log::Log;
 
-/// How long filters may take to meet.
+/// Time limit for the filters to connect to each other.
 const MEETING: Duration = Duration::from_secs(20);
 
-/// The type of service's byte of parallel packets: DSCP 34.
+/// Type-of-service byte of parallel packets: DSCP 34.
 const PARALLEL_TOS: u8 = 34 << 2;
 
-/// A host that is a network namespace: where to enter it, and its address.
+/// A host that is a network namespace.
 #[derive(Clone, Debug)]
 pub struct NamespaceHost {
-    /// Such as `/run/netns/NAME`.
+    /// Path of the namespace, such as `/run/netns/NAME`.
     pub namespace: PathBuf,
-    /// Its address, which the others reach.
+    /// Address at which the other hosts reach it.
     pub address: IpAddr,
 }
 
-/// How queues are served in a measurement.
+/// Queues and credits of a measurement.
 #[derive(Clone, Copy)]
 pub(super) struct Queues {
     pub queue: QueueSettings,
     pub credits: Option<CreditSettings>,
 }
 
-/// The way from a stream's host to one of its receivers.
+/// The path from a stream's host to one of its receivers.
 pub(super) struct Path {
     pub sink: TcpListener,
     entry: Entry,
 }
 
 enum Entry {
-    /// A port of the host's filter.
+    /// Connects to a port of the host's filter.
     Filter(String),
-    /// The host's namespace, to the sink itself, with a mark.
+    /// Connects from the host's namespace directly to the sink, with a mark.
     Namespace { namespace: PathBuf, to: SocketAddr, tos: u8 },
 }
 
 impl Path {
-    /// The sender's end.
+    /// Opens the sender's end.
     pub fn connect(&self) -> io::Result<TcpStream> {
         match &self.entry {
             Entry::Filter(port) => TcpStream::connect(port),
@@ -64,12 +64,12 @@ impl Path {
 
 pub(super) struct Hosts {
     filters: Vec<Filter>,
-    /// Of each stream, of each of its receivers.
+    /// Paths by stream and receiver.
     ways: Vec<Vec<Path>>,
 }
 
 impl Hosts {
-    /// Hosts that are namespaces; the queues stand already, and without a mark all packets go to one of them.
+    /// Uses existing namespaces, whose queues are already configured. Without a mark, all packets use the same queue.
     pub fn in_namespaces(hosts: &[NamespaceHost], streams: &[&Stream], marked: bool) -> Result<Self, LiveError> {
         let of = |host: u32| {
             hosts.get(host as usize).ok_or_else(|| LiveError::Setup(format!("host {host} has no namespace")))
@@ -164,12 +164,13 @@ impl Hosts {
         Ok(Self { filters, ways })
     }
 
-    /// The ways of a stream of this measurement.
+    /// Returns the paths of a stream of this measurement.
     pub fn ways(&self, stream: usize) -> &[Path] {
         &self.ways[stream]
     }
 
-    /// Ends the filters: frames that arrived, and how late frames left the links, as a part of the longest frame's time.
+    /// Ends the filters. Returns the number of received frames, and the mean lateness as a fraction of the longest
+    /// frame's time.
     pub fn close(self, links: &Links) -> (u64, f64) {
         let (mut frames, mut late_s, mut paced) = (0, 0.0, 0u64);
         for filter in self.filters {

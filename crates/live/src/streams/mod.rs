@@ -1,14 +1,15 @@
-//! Streams of messages for real: generators on hosts of this machine, each host behind its own message filter.
+//! Live streams of messages: generators on hosts of this machine, each host behind its own message filter.
 //!
-//! Three times measured, as the simulator does: each stream by itself (T1), all through one queue (T2), all through the queues
-//! of the policy (T3). All three go through the same filters, so that what these cost is in all (communication-interactions,
-//! section 6.1). Links are emulated by the filters ([`crate::filter::Rate`]); latency is this machine's own. With `policy.filter =
-//! "kernel"` the hosts are network namespaces that are set up already, and the kernel of each has the queues: alone and through
-//! one queue, parallel packets carry no mark.
+//! As in the simulator, three times are measured: each stream by itself (T1), all through one queue (T2), and all through
+//! the queues of the policy (T3). All three use the same filters and thus include their cost (communication-interactions,
+//! section 6.1). The filters emulate links ([`crate::filter::Rate`]); latency is this machine's own.
+//!
+//! With `policy.filter = "kernel"` the hosts are existing network namespaces, and the kernel of each has the queues.
+//! Parallel packets then carry no mark in the measurements of T1 and T2.
 //!
 //! | question | module |
 //! |---|---|
-//! | which filters, which ports? | `hosts` |
+//! | which filters and ports does a measurement use? | `hosts` |
 //! | when does a stream's next operation begin? | `source` |
 //! | when has a message arrived? | `sink` |
 
@@ -33,37 +34,38 @@ pub use hosts::NamespaceHost;
 use hosts::{Hosts, Queues};
 use source::{Operations, Source};
 
-/// Most hosts that have filters on one machine.
+/// Maximum number of hosts, each with a filter on this machine.
 pub const MOST_HOSTS: usize = 16;
 /// Poll interval for a request to stop.
 const LOOK: Duration = Duration::from_millis(20);
-/// Nothing that is timed has arrived for so long, beyond gaps between operations and what links need for them: nothing
-/// will, s.
+/// If no timed message arrives for this time, s, beyond gaps between operations and the time on links, none will.
 const SILENCE_S: f64 = 10.0;
-/// Frames that leave later than this part of their own time, in the mean: the machine does not keep up with the links.
+/// Mean lateness of frames, as a fraction of the longest frame's time, above which this machine does not keep up with the
+/// links.
 const LATE: f64 = 0.25;
 
-/// What all generators of one measurement share.
+/// State shared by all generators of one measurement.
 struct Shared {
-    /// Streams whose timed operations are not done.
+    /// Streams whose timed operations are not complete.
     left: AtomicUsize,
     over: AtomicBool,
-    /// When the last timed operation was done, ns. A stream that has its own goes on, and shows nothing about the others.
+    /// When the last timed operation was completed, ns. A stream with none left continues, but proves nothing about the
+    /// others.
     moved_ns: AtomicU64,
 }
 
-/// What one measurement came to.
+/// The result of one measurement.
 struct Measured {
     operations: Vec<Operations>,
     frames: u64,
     late_part: f64,
 }
 
-/// Runs one point; with `policy.filter = "kernel"` on hosts that are network namespaces.
+/// Runs one point. With `policy.filter = "kernel"` it uses hosts that are network namespaces.
 ///
 /// # Errors
-/// When it has jobs or too many hosts, when no message arrives any more (as with the printed credits), or when it is not
-/// wanted any more.
+/// When the point has jobs or too many hosts, when messages no longer arrive (as with the printed credits), or when
+/// `wanted` returns false.
 pub fn run_streams(
     point: &StreamsExperiment,
     namespaces: &[NamespaceHost],
@@ -105,7 +107,7 @@ pub fn run_streams(
         warnings.push(Warning::new("links-late", message, hint));
     }
     let makespan_s = separated.operations.iter().map(|one| one.seconds).fold(0.0, f64::max);
-    // The kernel's packets are not told by stream: what the timed bytes come to.
+    // The kernel does not count packets per stream, so the number is computed from the timed bytes.
     let counted: u64 = separated.operations.iter().map(|one| one.bytes.div_ceil(u64::from(frame_bytes))).sum();
     let frames = if in_kernel { counted } else { separated.frames };
     let outcomes = streams.iter().zip(alone).zip(together.operations).zip(separated.operations);
@@ -212,7 +214,7 @@ fn measure(
         starts.push(start);
     }
     for start in &starts {
-        // A source that is gone already says so when it is joined.
+        // A source that has ended already reports its error when it is joined.
         let _ = start.send(());
     }
     shared.moved_ns.store(now_ns(), Ordering::Relaxed);

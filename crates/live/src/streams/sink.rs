@@ -1,4 +1,4 @@
-//! Where a stream's messages arrive, and its answers: reads what it was told to expect, and says when all of it is there.
+//! Receiver of a stream's messages or answers. It reads the expected bytes and reports when a message is complete.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,26 +6,26 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use crosswind_linux::now_ns;
 
-/// A message, or an answer, that will come.
+/// A message or an answer that is expected.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected {
     pub operation: u64,
     pub bytes: u64,
-    /// What is sent back when it is there.
+    /// Size of the answer to send after the message is complete, bytes.
     pub answer: Option<u64>,
 }
 
-/// A message, or an answer where there are answers, has arrived whole.
+/// A complete message, or a complete answer for streams with answers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived {
     pub operation: u64,
     pub at_ns: u64,
 }
 
-/// What is read and written at a time.
+/// Bytes of one read or write.
 const PIECE: usize = 64 << 10;
 
-/// Reads what is expected until nothing more is, or the connection ends.
+/// Reads expected messages until no more are expected or the connection ends.
 pub(super) fn receive(mut stream: TcpStream, expected: &Receiver<Expected>, arrived: &Sender<Arrived>) {
     let mut piece = vec![0; PIECE];
     for Expected { operation, bytes, answer } in expected {
@@ -47,7 +47,7 @@ pub(super) fn receive(mut stream: TcpStream, expected: &Receiver<Expected>, arri
     }
 }
 
-/// Writes so many bytes; false if the other end takes no more.
+/// Writes a number of bytes. Returns false if the connection has failed.
 pub(super) fn write(stream: &mut TcpStream, bytes: u64, piece: &[u8]) -> bool {
     let mut left = bytes as usize;
     while left > 0 {

@@ -1,4 +1,4 @@
-//! What makes a stream's messages: a thread that begins operations when they are due and hears when they are done.
+//! Generator of a stream's messages: a thread that starts operations when they are due and records when they are complete.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -17,24 +17,24 @@ use super::sink::{Arrived, Expected, receive, write};
 use crate::error::LiveError;
 use crosswind_linux::{exact_timers, now_ns, readable, wait, watch};
 
-/// What the timed operations of a stream came to.
+/// Measurements of the timed operations of a stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Operations {
-    /// From the start until the last was done.
+    /// Time from the start until the last operation was complete, s.
     pub seconds: f64,
     pub latencies_s: Vec<f64>,
-    /// Of all of them, answers among them.
+    /// Bytes of all timed operations, including answers.
     pub bytes: u64,
 }
 
-/// The way to one receiver.
+/// Connection to one receiver.
 struct Way {
     stream: TcpStream,
     to_sink: Sender<Expected>,
     to_reader: Option<Sender<Expected>>,
 }
 
-/// The thread's things.
+/// State of the generator's thread.
 pub(super) struct Source {
     ways: Vec<Way>,
     threads: Vec<JoinHandle<()>>,
@@ -53,9 +53,9 @@ struct UnderWay {
 
 /// Poll interval for the end of the run.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a connection may take through two filters, ns.
+/// Longest time for a connection through two filters, ns.
 const ARRIVAL_NS: u64 = 10_000_000_000;
-/// Zeros that messages are made of.
+/// Zeros, of which messages consist.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// Accepts a connection, if one arrives within the time that a filter takes to reach a target.
@@ -69,7 +69,8 @@ fn accept(sink: &TcpListener) -> std::io::Result<TcpStream> {
 }
 
 impl Source {
-    /// Connects a stream through the hosts' filters; `place` is its place in the experiment, `at` in the measurement.
+    /// Connects a stream through the hosts' filters. `place` is its index in the experiment, `at` its index in the
+    /// measurement.
     pub fn connect(stream: &Stream, place: usize, seed: u64, hosts: &Hosts, at: usize) -> Result<Self, LiveError> {
         let (to_us, arrived) = channel();
         let mut threads = Vec::new();
@@ -103,7 +104,7 @@ impl Source {
         Ok(Self { ways, threads, arrived, draws, at_once, timed, name })
     }
 
-    /// Makes messages until all streams have theirs.
+    /// Generates messages until all streams have completed their timed operations.
     pub fn run(mut self, shared: &Shared, begin: &Receiver<()>) -> Result<Operations, LiveError> {
         exact_timers();
         if begin.recv().is_err() {
@@ -125,14 +126,15 @@ impl Source {
                     (0, 0)
                 });
                 found.bytes += if timed { bytes } else { 0 };
-                // Open: the gap counts from when it was due, closed: from now.
+                // Open loop: latency and gap count from the due time. Closed loop: latency counts from now, the gap from
+                // completion.
                 let begun_ns = if self.at_once.is_none() { at } else { now };
                 if self.at_once.is_none() {
                     due.push(Reverse(at + gap_ns));
                 }
                 under_way.insert(begun, UnderWay { begun_ns, left: self.ways.len(), gap_ns });
                 begun += 1;
-                // What has arrived meanwhile is heard before the next one begins.
+                // Completions are processed before the next operation begins.
                 while let Ok(arrived) = self.arrived.try_recv() {
                     self.hear(arrived, start, shared, &mut found, &mut due, &mut under_way, &mut timed_left);
                 }
@@ -147,12 +149,12 @@ impl Source {
         }
         let Self { ways, threads, name, .. } = self;
         for way in &ways {
-            // A thread that waits for bytes on it waits no longer.
+            // This ends a thread that is blocked on the connection.
             let _ = way.stream.shutdown(std::net::Shutdown::Both);
         }
         drop(ways);
         for thread in threads {
-            // It has no result; what it did not say has not arrived.
+            // The thread has no result. Messages that it did not report have not arrived.
             let _ = thread.join();
         }
         if timed_left > 0 && !shared.over.load(Ordering::Acquire) {
@@ -161,7 +163,7 @@ impl Source {
         Ok(found)
     }
 
-    /// Begins an operation: its bytes, answers among them, and its gap; none where a connection is broken.
+    /// Starts an operation. Returns its bytes, including answers, and its gap. `None` if a connection has failed.
     fn begin(&mut self, operation: u64) -> Option<(u64, u64)> {
         let mut total = 0;
         let messages: Vec<u64> = self.ways.iter().map(|_| self.draws.bytes()).collect();
@@ -180,7 +182,7 @@ impl Source {
         Some((total, gap_ns))
     }
 
-    #[allow(clippy::too_many_arguments)] // the loop's state, told apart
+    #[allow(clippy::too_many_arguments)] // the loop's state, as separate borrows
     fn hear(
         &self,
         arrived: Arrived,

@@ -1,4 +1,4 @@
-//! Two filters and applications at both ends, as the tests of the filter have them.
+//! Fixture for filter tests: two filters, with applications at both ends.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -17,7 +17,7 @@ use crosswind_schema::Class;
 
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A log that can be read.
+/// A log whose lines can be read.
 #[derive(Clone, Default)]
 pub struct Lines(Arc<Mutex<Vec<u8>>>);
 
@@ -42,7 +42,7 @@ impl Lines {
     }
 }
 
-/// On loopback no token is needed.
+/// Returns access without a token, which loopback does not need.
 pub fn access() -> Access {
     Access::default()
 }
@@ -65,7 +65,7 @@ pub fn credits() -> CreditSettings {
     CreditSettings { receive_frames: 16, receive_threshold: 1, idle_ns: 10_000_000, literal: false }
 }
 
-/// Two filters; `near` forwards a port of each class to the two listeners.
+/// Two filters. `near` forwards a port of each class to the two listeners.
 pub struct Between {
     pub near: Filter,
     pub far: Filter,
@@ -91,7 +91,7 @@ pub fn between(near: FilterSettings, far: FilterSettings) -> Between {
 }
 
 impl Between {
-    /// A connection of a class: the application's end, and the target's.
+    /// Returns a connection of a class: the application's end, and the target's.
     pub fn connect(&self, class: Class) -> (TcpStream, TcpStream) {
         let here = TcpStream::connect(&self.near.ports()[class as usize]).unwrap();
         let (there, _) = self.targets[class as usize].accept().unwrap();
@@ -103,7 +103,7 @@ impl Between {
     }
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub fn until(what: &str, mut so: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !so() {
@@ -112,7 +112,7 @@ pub fn until(what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
-/// Bytes that differ from place to place.
+/// Returns bytes that differ from position to position.
 pub fn bytes(count: usize, seed: u32) -> Vec<u8> {
     let mut state = seed | 1;
     let mut next = || {
@@ -124,7 +124,7 @@ pub fn bytes(count: usize, seed: u32) -> Vec<u8> {
     (0..count).map(|_| next()).collect()
 }
 
-/// Connects as a filter that knows the token, and is let in.
+/// Connects as an authenticated filter.
 pub fn enter(address: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();

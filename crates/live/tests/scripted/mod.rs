@@ -1,4 +1,5 @@
-//! Programs whose ranks do what a list says, and their runs: every rank on a thread, over real connections on loopback.
+//! Fixture for programs whose ranks execute a list of operations: every rank on a thread, over real connections on
+//! loopback.
 
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -10,14 +11,14 @@ use crosswind_live::log::Log;
 use crosswind_live::ranks::{Conductor, ConductorConfig, Joined, Outcome, RankConfig, RanksSettings};
 use crosswind_program::{Body, Kind, Op, Program, Rank, Reply};
 
-/// What every rank does, one list each; and what they must hold at the end.
+/// The operations of every rank, and the results expected at the end.
 #[derive(Clone, Default)]
 pub struct Script {
     pub ops: Vec<Vec<Op>>,
     pub expected: Option<Vec<Vec<u64>>>,
 }
 
-/// A rank that keeps the sum of what came: stores, posts, puts, requests, answers, and of how many each.
+/// A rank that sums and counts what arrives, by kind: stores, posts, puts, gets, requests, and answers.
 #[derive(Clone, Default)]
 pub struct Scripted {
     ops: std::collections::VecDeque<Op>,
@@ -44,7 +45,7 @@ impl Scripted {
 
 impl Rank for Scripted {
     fn next(&mut self) -> Op {
-        // In a list, a wait is for one post more: as often as something else comes, it waits again.
+        // In a list, a wait is for one more post. It is repeated as often as something else arrives.
         while self.ops.front() == Some(&Op::Wait) {
             if self.counts[Kind::Post as usize] <= self.waits {
                 return Op::Wait;
@@ -133,7 +134,7 @@ pub fn rank<P: Program + Clone + Send + 'static>(conductor: &str, rank: u32, pro
     std::thread::spawn(move || Joined::join(config)?.run(&program))
 }
 
-/// Runs a program, every rank on a thread; what the conductor says, and what each rank says.
+/// Runs a program with every rank on a thread. Returns the result of the conductor, and of each rank.
 pub fn run<P: Program + Clone + Send + 'static>(
     program: &P,
     more: serde_json::Value,

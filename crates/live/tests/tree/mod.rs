@@ -1,5 +1,5 @@
-//! A whole tree in one process, for tests: every agent on a thread, over real connections on loopback.
-#![allow(dead_code)] // both test programs use their own part
+//! Fixture for farm tests: a whole tree in one process, every agent on a thread, over real connections on loopback.
+#![allow(dead_code)] // each test program uses only a part
 
 use std::collections::HashMap;
 use std::sync::mpsc;
@@ -21,7 +21,7 @@ pub fn access() -> Access {
     Token::new(TOKEN).unwrap().into()
 }
 
-/// Nodes as (name, parent, compute rate); links of 1000 MB/s.
+/// Creates a platform from nodes as (name, parent, compute rate), with links of 1000 MB/s.
 pub fn platform(nodes: &[(&str, &str, f64)]) -> Platform {
     let nodes: Vec<serde_json::Value> = nodes
         .iter()

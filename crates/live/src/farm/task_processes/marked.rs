@@ -1,8 +1,8 @@
-//! What an agent's tasks leave behind when the agent ends: the processes of its session, and those that carry its mark.
+//! Processes that tasks leave behind when their agent ends: those in the agent's session, and those with its mark.
 //!
-//! A Python function starts processes as it likes, and they are the agent's own children: while it runs, nothing tells them
-//! from processes that a later task still needs. So they end with the agent, by a watchdog, even after SIGKILL. A process
-//! that both made a session of its own and cleared its environment is not found.
+//! A Python function may start processes, which are the agent's own children. While the agent runs, they cannot be
+//! distinguished from processes that a later task still needs. So a watchdog ends them with the agent, even after
+//! SIGKILL. A process that both started a session of its own and cleared its environment is not found.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,25 +12,25 @@ use super::Pid;
 use crosswind_linux::processes::{all, parent_and_state};
 use crosswind_linux::watchdog::{Undo, Watchdog};
 
-/// The variable that an agent sets for all that it starts.
+/// Environment variable that an agent sets for all processes that it starts.
 pub const MARK: &str = "CROSSWIND_AGENT";
 const LOOK: Duration = Duration::from_millis(20);
-/// After SIGKILL only what sleeps in the kernel, or another user's, is left.
+/// How long to wait after SIGKILL. By then only processes that sleep in the kernel or belong to another user are left.
 const LAST_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The processes that end with an agent.
 #[derive(Debug)]
 pub struct Marked {
     agent: Pid,
-    /// `NAME=value` as it stands in their environment.
+    /// `NAME=value` as in the environment of its processes.
     mark: Vec<u8>,
-    /// The agent's session, where it made that: all in it descend from the agent.
+    /// The agent's session, if the agent is its leader. All processes in it then descend from the agent.
     session: Option<Pid>,
     grace: Duration,
 }
 
 impl Marked {
-    /// Those of this process, which has set its variable to `mark`.
+    /// Creates the set for this process, which has set [`MARK`] to `mark`.
     #[must_use]
     pub fn new(mark: &str, grace: Duration) -> Self {
         let agent = std::process::id() as Pid;
@@ -39,10 +39,10 @@ impl Marked {
         Self { agent, mark: format!("{MARK}={mark}").into_bytes(), session: leads.then_some(agent), grace }
     }
 
-    /// Starts the watchdog that ends them.
+    /// Starts the watchdog that ends the processes.
     ///
     /// # Errors
-    /// When no process or descriptor is left.
+    /// When no process or descriptor is available.
     pub fn watched(&self) -> std::io::Result<Watchdog> {
         Watchdog::start(self)
     }
@@ -73,7 +73,7 @@ impl Undo for Marked {
                 return;
             }
             for pid in left {
-                // SAFETY: takes integers only; the process was there a moment ago.
+                // SAFETY: takes integers only; the process existed a moment ago.
                 unsafe {
                     if since >= self.grace {
                         libc::kill(pid, libc::SIGKILL);

@@ -1,7 +1,7 @@
-//! How much memory a task may take: a control group of its own for each command, of version 2 or 1.
+//! Memory limits of tasks: a control group for each command, of version 1 or 2.
 //!
-//! There is no substitute where no group can be made: an address-space limit (`RLIMIT_AS`) counts what is reserved, not what
-//! is used, and counts each process alone.
+//! There is no substitute if no group can be created. An address-space limit (`RLIMIT_AS`) counts reserved memory, not
+//! used memory, and applies to each process separately.
 
 use std::ffi::CString;
 use std::fs;
@@ -14,16 +14,16 @@ use std::time::Duration;
 use crosswind_linux::owner;
 use crosswind_linux::processes::own_group;
 
-/// Begins the names of groups; their owner and a number follow. `crosswind record` and `inject` remove those whose owner
-/// has ended.
+/// Prefix of group names; their owner and a number follow. `crosswind record` and `inject` remove the groups of owners
+/// that have ended.
 const PREFIX: &str = "crosswind-task";
-/// How often the removal of a group is tried whose processes are just ending.
+/// Number of attempts to remove a group whose processes are still ending.
 const TRIES: u32 = 200;
 
-/// Where groups with a limit can be made.
+/// A place where groups with a limit can be created.
 #[derive(Clone, Debug)]
 pub struct Groups {
-    /// The directory above them.
+    /// The directory that contains the groups.
     above: PathBuf,
     version: Version,
 }
@@ -34,7 +34,7 @@ enum Version {
     Two,
 }
 
-/// The group of one command.
+/// The control group of one command.
 #[derive(Debug)]
 pub struct Group {
     directory: PathBuf,
@@ -45,7 +45,7 @@ pub struct Group {
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Groups {
-    /// Finds where a group with this limit can be made, and tries it.
+    /// Finds a place where a group with this limit can be created, and tests it.
     ///
     /// # Errors
     /// Why there is no such place.
@@ -63,10 +63,10 @@ impl Groups {
         Err(why)
     }
 
-    /// Makes a group with this limit.
+    /// Creates a group with this limit.
     ///
     /// # Errors
-    /// What the system said. Nothing of the group is left.
+    /// The error of the system. No group is left behind.
     pub fn make(&self, bytes: u64) -> std::io::Result<Group> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let directory = self.above.join(format!("{}-{number}", owner::name(PREFIX)));
@@ -95,7 +95,7 @@ impl Group {
             }
             Version::One => {
                 set("memory.limit_in_bytes", &bytes.to_string())?;
-                // With swap: where the kernel counts that, it must not be more than without.
+                // This limit includes swap. Where the kernel supports it, it must not be below the limit without swap.
                 optional("memory.memsw.limit_in_bytes", &bytes.to_string())
             }
         }
@@ -106,14 +106,14 @@ impl Group {
         self.directory.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Opens the file by which a process joins.
+    /// Opens the file through which a process joins the group. `None` if it cannot be opened.
     pub(super) fn procs(&self) -> Option<RawFd> {
         // SAFETY: a live string.
         let fd = unsafe { libc::open(self.procs.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
         (fd >= 0).then_some(fd)
     }
 
-    /// Whether the kernel ended a process here because the group was full.
+    /// Returns whether the kernel killed a process because the group exceeded its limit.
     #[must_use]
     pub fn was_exceeded(&self) -> bool {
         let file = if self.version == Version::Two { "memory.events" } else { "memory.oom_control" };
@@ -122,7 +122,7 @@ impl Group {
         ended.is_some_and(|count| count.trim() != "0")
     }
 
-    /// Takes the group away; one whose last process does not end stays.
+    /// Removes the group. A group whose last process does not end remains.
     pub fn remove(&self) {
         for _ in 0..TRIES {
             match fs::remove_dir(&self.directory) {
@@ -135,7 +135,7 @@ impl Group {
     }
 }
 
-/// Where a group could be made, the likeliest first.
+/// Returns the places where a group could be created, the likeliest first.
 fn places() -> Vec<Groups> {
     let mut found = Vec::new();
     if let Some(own) = own_group() {
@@ -143,7 +143,7 @@ fn places() -> Vec<Groups> {
             fs::read_to_string(group.join("cgroup.subtree_control"))
                 .is_ok_and(|text| text.split_ascii_whitespace().any(|word| word == "memory"))
         };
-        // A group that holds processes cannot divide its memory among groups below it, so the task's is made beside it.
+        // A group that contains processes cannot divide its memory among subgroups, so the task's group is a sibling.
         let beside = own.parent().filter(|above| above.join("cgroup.procs").exists());
         let above = [Some(own.as_path()), beside].into_iter().flatten().find(|group| divides(group));
         found.extend(above.map(|above| Groups { above: above.to_owned(), version: Version::Two }));
@@ -152,7 +152,7 @@ fn places() -> Vec<Groups> {
     found
 }
 
-/// This process's group in the hierarchy of version 1 that has the memory controller.
+/// Returns this process's group in the version 1 hierarchy with the memory controller.
 fn own_group_of_version_1() -> Option<PathBuf> {
     let own = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = own.lines().find_map(|line| {
@@ -169,7 +169,7 @@ fn own_group_of_version_1() -> Option<PathBuf> {
         }
         let mut fields = before.split(' ').skip(3);
         let (root, at) = (fields.next()?, fields.next()?);
-        // In a container the mount shows only a part of the hierarchy: the group's path counts from that part.
+        // In a container the mount shows only part of the hierarchy, and the group's path is relative to that part.
         let inside = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
         Some(Path::new(at).join(inside.strip_prefix("/").unwrap_or(inside)))
     })

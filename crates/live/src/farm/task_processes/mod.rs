@@ -1,11 +1,11 @@
-//! The processes of a task: a command with all that it starts, ended together.
+//! The processes of a task: a command and all its descendants, which are ended together.
 //!
-//! Each command has a supervisor, a process between the agent and the shell ([`supervisor`]). It is the reaper of all that
-//! descends from the shell, so a process that forks twice or makes a session of its own is found too. It reports the
-//! shell's end immediately, then ends what is left: SIGTERM, the grace, SIGKILL. It does the same when the command is over its
-//! time, when the agent drops the command, and when the agent is no more, however the agent ended.
+//! Each command has a supervisor, a process between the agent and the shell ([`supervisor`]). The supervisor is the
+//! reaper of all descendants of the shell, so it also finds processes that fork twice or start a session of their own. It
+//! reports the shell's end immediately, then ends the remaining processes: SIGTERM, the grace period, SIGKILL. It also
+//! ends them if the command exceeds its time limit, the agent drops the command, or the agent ends for any reason.
 //!
-//! What Python code on an agent leaves behind has no such parent: see [`marked`]. A task's memory: [`memory`].
+//! Processes started by Python code on an agent have no such parent: see [`marked`]. Memory limits: [`memory`].
 
 pub mod marked;
 pub mod memory;
@@ -28,55 +28,56 @@ use memory::Group;
 /// Number of a process.
 pub type Pid = libc::pid_t;
 
-/// How often the end of supervisors is looked for.
+/// Interval at which the end of supervisors is checked.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A command to be run.
+/// A command to run.
 pub struct Wanted<'a> {
-    /// As a shell takes it.
+    /// Shell command line.
     pub line: &'a str,
-    /// Takes what it prints; none: that is dropped.
+    /// Receives standard output. `None` discards it.
     pub stdout: Option<File>,
     pub stderr: File,
     pub limits: &'a TaskLimits,
-    /// The control group that limits its memory.
+    /// Control group that limits the command's memory.
     pub group: Option<Group>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Exited(ExitStatus),
-    /// It was over its time.
+    /// It exceeded its time limit.
     OverTime,
-    /// Its processes wanted more memory than they may take.
+    /// Its processes exceeded their memory limit.
     OverMemory,
-    /// It was dropped, or its supervisor was ended.
+    /// The agent dropped it, or its supervisor was ended.
     Dropped,
 }
 
-/// What a supervisor reports: one of these, and the shell's status where there is one.
+/// First byte of a supervisor's report. Four bytes follow: the shell's status for `EXITED`, an errno for `FAILED`,
+/// otherwise 0.
 const EXITED: u8 = 0;
 const OVER_TIME: u8 = 1;
 const OVER_MEMORY: u8 = 2;
-/// The number of the kernel's error stands where the status would.
+/// The status is the errno of the kernel's error.
 const FAILED: u8 = 3;
 
-/// Supervisors of this process that have not been waited for.
+/// Supervisors of this process that have not been reaped.
 static SUPERVISORS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 fn supervisors() -> MutexGuard<'static, Vec<Pid>> {
     SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for those that have ended; whether any is left.
+/// Reaps supervisors that have ended. Returns whether any is left.
 fn reap() -> bool {
     let mut left = supervisors();
-    // SAFETY: our own children; their status is not wanted.
+    // SAFETY: the children are our own; their status is not needed.
     left.retain(|pid| unsafe { libc::waitpid(*pid, std::ptr::null_mut(), libc::WNOHANG) } == 0);
     !left.is_empty()
 }
 
-/// Waits until all commands of this process have ended with all their processes, at most so long.
+/// Waits up to `patience` until all commands of this process have ended with all their processes.
 pub fn wait_for_all(patience: Duration) {
     let until = Instant::now() + patience;
     while reap() && Instant::now() < until {
@@ -84,7 +85,7 @@ pub fn wait_for_all(patience: Duration) {
     }
 }
 
-/// Drops the command that runs, from another thread.
+/// Drops the running command from another thread.
 #[derive(Clone, Debug, Default)]
 pub struct Canceller(Arc<Mutex<State>>);
 
@@ -99,20 +100,20 @@ impl Canceller {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the command that runs, and every one that begins later.
+    /// Ends the running command, and every later one.
     pub fn cancel(&self) {
         let mut state = self.state();
         state.dropped = true;
         if let Some(stream) = state.running.take() {
-            // One that has ended need not hear it.
+            // The supervisor may have ended already.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 
-    /// Runs a command, and returns when its shell has ended, or all of it where it was over its time.
+    /// Runs a command. Returns when its shell has ended, or, after a timeout, when all its processes have ended.
     ///
     /// # Errors
-    /// When no process or descriptor is left, for the supervisor or for the command.
+    /// When no process or descriptor is available for the supervisor or for the command.
     pub fn run(&self, wanted: Wanted<'_>) -> io::Result<End> {
         reap();
         let line = CString::new(wanted.line)?;

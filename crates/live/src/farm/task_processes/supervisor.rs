@@ -1,5 +1,5 @@
-//! The process between an agent and a command's shell. It is forked, not executed: it takes no lock of the agent, knows no
-//! Python, and leaves by `_exit`. glibc readies its allocator for a forked child, so it may allocate.
+//! The process between an agent and a command's shell. It is forked without exec: it takes no lock of the agent, runs no
+//! Python, and leaves through `_exit`. glibc prepares its allocator for a forked child, so allocating is allowed.
 
 use std::collections::HashSet;
 use std::ffi::CStr;
@@ -11,7 +11,7 @@ use super::memory::Group;
 use super::{EXITED, FAILED, OVER_MEMORY, OVER_TIME, Pid};
 use crosswind_linux::processes::with_descendants;
 
-/// Where descriptors lie in the supervisor and, until its program begins, in the shell.
+/// Descriptor numbers in the supervisor and, until its program begins, in the shell.
 const REPORT: RawFd = 3;
 const STDOUT: RawFd = 4;
 const STDERR: RawFd = 5;
@@ -19,9 +19,9 @@ const GROUP: RawFd = 6;
 const FIRST_FREE: RawFd = 7;
 /// Above all of these, so that no copy overwrites another.
 const ASIDE: RawFd = 64;
-/// How often new descendants are looked for while a tree ends.
+/// Interval at which new descendants are looked up while a tree of processes ends.
 const LOOK: Duration = Duration::from_millis(20);
-/// After SIGKILL only what sleeps in the kernel, or another user's, is left: it is not waited for longer.
+/// Longest wait after SIGKILL. By then only processes that sleep in the kernel or belong to another user are left.
 const LAST_PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Start<'a> {
@@ -45,7 +45,7 @@ pub(super) fn start(start: &Start<'_>) -> io::Result<Pid> {
 }
 
 fn supervise(start: &Start<'_>) -> ! {
-    // SAFETY: async-signal-safe calls on integers and live values; the agent is our parent unless it is gone already.
+    // SAFETY: async-signal-safe calls on integers and live values; the agent is our parent unless it has ended already.
     let agent = unsafe {
         let agent = libc::getppid();
         libc::setsid();
@@ -84,20 +84,20 @@ fn supervise(start: &Start<'_>) -> ! {
     }
     end_the_rest(start.grace, children);
     if matches!(end, Watched::OverTime) {
-        // Only now: what is tried again must not meet what is left of the first try.
+        // Reported only now: a retry must not run beside processes of the first attempt.
         report(OVER_TIME, 0);
     }
     if let Some(group) = start.group {
         group.remove();
     }
-    // SAFETY: ends the process without running what the agent registered for its own end.
+    // SAFETY: ends the process without running the agent's exit handlers.
     unsafe { libc::_exit(0) }
 }
 
-/// Puts the descriptors where they belong, and closes all others; where the agent's is then.
+/// Moves the descriptors to their numbers and closes all others. Returns the new descriptor of the agent.
 fn arrange(start: &Start<'_>, agent: RawFd) -> RawFd {
     let group = start.group.and_then(Group::procs);
-    // SAFETY: integers and a live string; what fails leaves a closed descriptor, on which the calls below fail.
+    // SAFETY: integers and a live string; a failure leaves a closed descriptor, on which the calls below fail.
     unsafe {
         let aside = |fd: RawFd| libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, ASIDE);
         let nowhere = aside(libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC));
@@ -118,7 +118,7 @@ fn arrange(start: &Start<'_>, agent: RawFd) -> RawFd {
         }
         libc::syscall(libc::SYS_close_range, FIRST_FREE as libc::c_uint + 1, libc::c_uint::MAX, 0);
     }
-    // A kernel before 5.3 tells of no other process; then the end of REPORT has to do.
+    // Before Linux 5.3 there is no pidfd, and only the end of REPORT shows that the agent has ended.
     if agent < 0 { -1 } else { FIRST_FREE }
 }
 
@@ -126,15 +126,15 @@ fn errno() -> i32 {
     io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
 }
 
-/// Blocks every signal that can be blocked; returns a descriptor that is readable after SIGCHLD. It lies above [`ASIDE`]: the
-/// kernel gives the lowest free number, which would be one of those that are closed after the fork.
+/// Blocks every signal that can be blocked, and returns a descriptor that is readable after SIGCHLD. The descriptor is
+/// above [`ASIDE`]: the kernel assigns the lowest free number, which would be one of those closed after the fork.
 fn hear_of_children() -> Result<RawFd, i32> {
     // SAFETY: a live set of signals.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&raw mut all);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
-        // Python may have it ignored, and then no child waits to be reaped.
+        // Python may have set it to be ignored, in which case children cannot be reaped.
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         let mut children: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut children);
@@ -149,7 +149,7 @@ fn hear_of_children() -> Result<RawFd, i32> {
     }
 }
 
-/// A session and a process group of its own, no descriptor but the three, every signal as a program expects it.
+/// Starts the shell in its own session and process group, with only descriptors 0 to 2 and with default signal handling.
 fn become_the_shell(start: &Start<'_>) -> ! {
     // SAFETY: async-signal-safe calls on integers, live strings, and a list that ends with null.
     unsafe {
@@ -176,7 +176,7 @@ fn become_the_shell(start: &Start<'_>) -> ! {
 enum Watched {
     Exited(i32),
     OverTime,
-    /// The command is not wanted any more, or could not be started.
+    /// The command is no longer wanted, or could not be started.
     Gone,
     /// The kernel refused to wait.
     Failed(i32),
@@ -205,14 +205,14 @@ fn watch(shell: Pid, until: Option<Instant>, agent: RawFd, children: RawFd) -> W
     }
 }
 
-/// Which of these can be read from, or are at their end, once one can or the time is over. A descriptor that is closed, or
-/// fails, would be ready for ever, and waiting for it would take a whole CPU: an error.
+/// Waits until a descriptor is readable or at its end, or the time is over, and returns which are. A closed or failed
+/// descriptor is an error, because it would always be ready and waiting for it would take a whole CPU.
 fn wait<const N: usize>(fds: [RawFd; N], time: Option<Duration>) -> Result<[bool; N], i32> {
     let mut watched = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-    // Rounded up, so that the time is over when it wakes.
+    // Rounded up, so that the time is over when poll returns.
     let ms = time.map_or(-1, |time| i32::try_from(time.as_millis() + 1).unwrap_or(i32::MAX));
     let mut signals = [0u8; 1024];
-    // SAFETY: live entries and a live buffer; SIGCHLDs that were heard are read away, how many does not matter.
+    // SAFETY: live entries and a live buffer. The SIGCHLDs are consumed; their number does not matter.
     unsafe {
         if libc::poll(watched.as_mut_ptr(), N as libc::nfds_t, ms) < 0 {
             return Err(errno());
@@ -227,7 +227,7 @@ fn wait<const N: usize>(fds: [RawFd; N], time: Option<Duration>) -> Result<[bool
     Ok(watched.map(|watched| watched.revents != 0))
 }
 
-/// Waits for all children that have ended; whether any is left.
+/// Reaps all children that have ended. Returns whether any is left.
 fn reap(mut told: impl FnMut(Pid, i32)) -> bool {
     loop {
         let mut status = 0;
@@ -243,11 +243,11 @@ fn reap(mut told: impl FnMut(Pid, i32)) -> bool {
 fn report(kind: u8, status: i32) {
     let [a, b, c, d] = status.to_ne_bytes();
     let said = [kind, a, b, c, d];
-    // SAFETY: a live buffer. An agent that is gone does not hear it (SIGPIPE is blocked).
+    // SAFETY: a live buffer. If the agent is gone, the write fails (SIGPIPE is blocked).
     unsafe { libc::write(REPORT, said.as_ptr().cast(), said.len()) };
 }
 
-/// Ends all that descends from here: asks it to, and after the grace does not ask.
+/// Ends all descendants of this process: SIGTERM first, SIGKILL after the grace period.
 fn end_the_rest(grace: Duration, children: RawFd) {
     let begun = Instant::now();
     let mut asked: HashSet<Pid> = HashSet::new();
@@ -256,8 +256,8 @@ fn end_the_rest(grace: Duration, children: RawFd) {
         if since > grace + LAST_PATIENCE {
             return;
         }
-        // SAFETY: takes integers only. None of these numbers can be another process's: each is of a process that has not
-        // been reaped, or whose parent, which would reap it, was there a moment ago.
+        // SAFETY: takes integers only. None of these numbers can belong to another process: each is of a process that has
+        // not been reaped, or whose parent, which would reap it, existed a moment ago.
         unsafe {
             let own = libc::getpid();
             for pid in with_descendants(&[own]).into_iter().filter(|pid| *pid != own) {

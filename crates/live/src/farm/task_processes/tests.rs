@@ -1,4 +1,4 @@
-//! Trees of processes, found by a word that only they have in their command lines.
+//! Tests of process trees. The processes of a test are found by a word that occurs only in their command lines.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -9,7 +9,7 @@ use crosswind_linux::processes::{all, parent_and_state};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A number of seconds to sleep that no other process of this host sleeps.
+/// Returns a number of seconds to sleep that no other process on this host uses.
 fn mark() -> String {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -38,7 +38,7 @@ fn run(line: &str, limits: &TaskLimits, canceller: &Canceller) -> End {
     canceller.run(Wanted { line, stdout: None, stderr, limits, group: None }).expect("starts")
 }
 
-/// Forks while no other thread holds the list of supervisors, which in the child would stay locked for ever.
+/// Forks while no other thread holds the lock of the supervisor list, which would stay locked in the child.
 fn forked() -> Pid {
     let _list = supervisors();
     // SAFETY: the child does what an agent does, on the only thread that it has.
@@ -60,7 +60,7 @@ fn what_a_command_leaves_in_the_background_ends_with_it_and_delays_nothing() {
     let limits = TaskLimits { grace_s: 1.0, ..TaskLimits::default() };
     let End::Exited(status) = run(&line, &limits, &Canceller::default()) else { panic!("not exited") };
     assert_eq!(status.code(), Some(7));
-    // Its end was reported before that of what ignores SIGTERM.
+    // The end was reported before the process that ignores SIGTERM ended.
     assert!(!alive(&mark).is_empty());
     wait_until(|| alive(&mark).is_empty(), "the end of the last");
 }
@@ -87,9 +87,9 @@ fn a_command_that_is_dropped_ends_with_its_tree_and_none_begins_after_it() {
     assert_eq!(run("exit 0", &brief(), &canceller), End::Dropped);
 }
 
-/// The CPU time that a command which only sleeps takes with its shell and its supervisor, per cent of the time it sleeps.
+/// Returns the CPU time of a command that only sleeps, with its shell and supervisor, in per cent of the wall time.
 fn cpu_of_a_sleeper(group: impl FnOnce() -> Option<Group>) -> i32 {
-    // A process of its own, because the CPU time of all of a process's children is one number.
+    // Runs in its own process, because a process has a single CPU time for all its children.
     let agent = forked();
     if agent == 0 {
         let group = group();
@@ -150,9 +150,9 @@ fn a_command_has_no_descriptor_but_three_and_ignores_no_signal() {
     let End::Exited(status) = run(&line, &brief(), &Canceller::default()) else { panic!("not exited") };
     assert!(status.success());
     let said = fs::read_to_string(&path).expect("written");
-    // The fourth is the directory that is listed.
+    // The fourth descriptor is the directory that is listed.
     let ignored = said.strip_prefix("0\n1\n2\n3\nSigIgn:\t").expect("no other descriptor").trim();
-    // The C library keeps signals 32 and 33 for itself.
+    // The C library reserves signals 32 and 33.
     assert_eq!(u64::from_str_radix(ignored, 16).expect("a set") & !(3 << 31), 0, "{ignored}");
     fs::remove_file(path).expect("removed");
 }
@@ -165,7 +165,7 @@ fn what_carries_the_mark_of_an_agent_ends_and_nothing_else_does() {
         Command::new("sleep").arg(seconds).env(marked::MARK, value).process_group(0).spawn().expect("sleep is there")
     };
     let (mut one, mut other) = (start(&own, "one"), start(&foreign, "other"));
-    // Until its program begins, its environment is this process's.
+    // Until exec, a child has the environment of this process.
     wait_until(|| !alive(&own).is_empty() && !alive(&foreign).is_empty(), "both");
     let reaper = std::thread::spawn(move || one.wait());
     marked::Marked::new("one", Duration::from_secs(20)).perform();

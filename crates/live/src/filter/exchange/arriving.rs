@@ -1,4 +1,4 @@
-//! What comes from peers, and what applications take of it.
+//! Incoming traffic: frames of peers, and their delivery to applications.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use crate::filter::wire::{self, Head, Kind};
 use crosswind_linux::now_ns;
 
 impl Exchange {
-    /// Reads what a peer has sent, a turn's share.
+    /// Reads and handles what a peer has sent, up to [`TURN`] bytes.
     pub(super) fn read(&mut self, key: Key) {
         let mut left = TURN;
         loop {
@@ -49,7 +49,7 @@ impl Exchange {
         let Head { kind, class, stream, bytes, .. } = head;
         let known = carrier.streams.get(&stream).copied();
         let payload = carrier.payload(place.clone());
-        // What is said of a connection that is gone here was on its way then.
+        // A frame about a connection that is gone here was sent before the peer knew.
         match kind {
             Kind::Open => {
                 let target = std::str::from_utf8(payload).unwrap_or_default().to_owned();
@@ -58,7 +58,7 @@ impl Exchange {
                     return Err(("lied", "opened what cannot be opened".into()));
                 }
                 self.open(key, stream, class, target);
-                // An honest peer has no more than these that it does not know to be reset.
+                // An honest peer never has more streams that it does not know to be reset.
                 if self.carriers.get(key).is_some_and(|carrier| carrier.closing.len() > MOST_CONNECTIONS) {
                     return Err(("lied", format!("has more than {MOST_CONNECTIONS} connections that it did not end")));
                 }
@@ -135,13 +135,13 @@ impl Exchange {
                 let result = connection.deliver(carrier.payload(place));
                 self.delivered(key, known, class, result);
             }
-            // Nothing keeps what is for no application, not even the link: no window would limit it there.
+            // A frame without an application is dropped and not put on the link, where no window would limit it.
             (None, _) => self.dequeued(key, class),
         }
         Ok(())
     }
 
-    /// Whether a frame may come of a stream that is not open here: it was sent before the peer heard of the stream's end.
+    /// Checks a frame of a stream that was reset here. The peer may have sent it before it received the reset.
     fn admit_late(&mut self, key: Key, stream: u32, bytes: usize) -> Result<(), Violation> {
         let left = self.carriers.get_mut(key).and_then(|carrier| carrier.closing.get_mut(&stream));
         let Some(left) = left else { return Err(("lied", "sent data of a connection that is not open".into())) };
@@ -149,7 +149,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Tells the limits of all connections to this receiver that a frame came over one of them.
+    /// Records a received frame in the limits of all connections to this receiver.
     fn count_arrival(&mut self, key: Key, class: Class, last: bool, now: u64) {
         if self.settings.credits.is_none() {
             return;
@@ -178,7 +178,7 @@ impl Exchange {
         }
     }
 
-    /// A frame has left the receiver's queue.
+    /// Records that a frame has left the receiver's queue.
     pub(super) fn dequeued(&mut self, key: Key, class: Class) {
         let limits = self.carriers.get_mut(key).and_then(|carrier| carrier.limits.as_mut());
         if let Some(grant) = limits.and_then(|limits| limits.on_dequeue(class, now_ns())) {
@@ -186,7 +186,7 @@ impl Exchange {
         }
     }
 
-    /// What follows when a frame was handed to an application, or could not be.
+    /// Updates credits and windows after a frame was passed to an application, or could not be.
     pub(super) fn delivered(&mut self, carrier: Key, known: Option<Key>, class: Class, result: io::Result<usize>) {
         let Some(key) = known else { return };
         match result {
@@ -222,7 +222,7 @@ impl Exchange {
         }
     }
 
-    /// Lets the peer send as much again as the application has taken, a quarter of the window at a time.
+    /// Returns window to the peer for bytes that the application has accepted, once they amount to a quarter of the window.
     fn make_good(&mut self, key: Key) {
         let quarter = self.settings.window as usize / 4;
         let Some(connection) = self.connections.get_mut(key).filter(|connection| connection.owed >= quarter.max(1))

@@ -1,4 +1,4 @@
-//! What applications send, and which of it goes to peers next.
+//! Outgoing traffic: what applications send, and which of it goes to peers next.
 
 use crosswind_schema::Class;
 
@@ -10,7 +10,7 @@ use crate::filter::wire::{HEAD, Head, Kind};
 use crosswind_linux::now_ns;
 
 impl Exchange {
-    /// Makes tickets of what an application has sent.
+    /// Creates tickets for the bytes that an application has sent.
     pub(super) fn take_tickets(&mut self, key: Key) {
         let now = now_ns();
         let frame_bytes = self.settings.queue.frame_bytes as usize;
@@ -44,7 +44,7 @@ impl Exchange {
         }
     }
 
-    /// Sends to a peer, or puts on the outgoing link, what may go.
+    /// Sends the frames that may leave to a peer, or puts them on the outgoing link.
     pub(super) fn pump(&mut self, key: Key) {
         let now = now_ns();
         if let Some(carrier) = self.carriers.get_mut(key) {
@@ -77,7 +77,7 @@ impl Exchange {
         let Some(carrier) = self.carriers.get_mut(ticket.carrier) else { return };
         carrier.parallel_left -= usize::from(class == Class::Parallel);
         let frame = &mut self.frame[..HEAD + bytes as usize];
-        // After the end of a stream nothing of it may follow, so a frame whose application is gone is not sent.
+        // No data of a stream may follow its end, so a frame whose application is gone is not sent.
         let connection = self.connections.get_mut(ticket.connection);
         if connection.is_none_or(|connection| connection.redeem(&mut frame[HEAD..]).is_err()) {
             if let Some(credits) = &mut carrier.credits {
