@@ -18,8 +18,8 @@
 //! This rule is skipped while so many tasks are left that even the slowest node would be in time: see `last`. In a
 //! short run, or one with a very slow node, that is never the case.
 //!
-//! With several ports a send takes its time at the child's pace, or longer, because what is left of the send limit for
-//! it later is unknown.
+//! With several ports, `s_c` is the time of a send at the child's pace. The send may take longer, because what will be
+//! left of the send limit is unknown.
 //!
 //! A node learns the number of remaining tasks from its parent, and the root from the user. Without results it is
 //! unknown which node has which tasks, and all are served in the order of preference.
