@@ -61,7 +61,7 @@ impl Token {
         Ok(Self::keyed(bytes))
     }
 
-    /// A random token.
+    /// Returns a random token.
     ///
     /// # Errors
     /// If the kernel has no random bytes.

@@ -12,7 +12,7 @@ pub type Child = u32;
 /// An event at a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// The run begins: below the root, a node asks for its first tasks.
+    /// The run begins. Below the root, the node requests its first tasks.
     Started,
     /// A user gives the root `tasks` tasks, numbered from `first`.
     Given {
@@ -40,7 +40,7 @@ pub enum Event {
     Computed {
         task: TaskId,
     },
-    /// A task's result came up from a child.
+    /// A task's result has arrived from a child.
     Returned {
         child: Child,
         task: TaskId,

@@ -258,9 +258,9 @@ impl Node {
 
     /// Hands back the waiting tasks unless a child will take them.
     ///
-    /// A child below which a node computes has tasks or has requested some. One that has none and has requested none is idle
-    /// until it requests one: it only passes tasks on, nothing below it computes any more, and it has no task to give back by
-    /// which its parent would learn that.
+    /// A child below which a node computes has tasks or has requested some. A child with neither is idle until it
+    /// requests a task: it only forwards tasks, and nothing below it computes any more. It holds no task whose return
+    /// would reveal this.
     #[inline]
     fn place_or_hand_back(&mut self, commands: &mut impl Commands) {
         if self.children.iter().any(ChildState::is_awaited) {
