@@ -87,7 +87,7 @@ pub struct Done {
     pub task: u64,
     pub kind: Kind,
     pub outcome: Outcome,
-    /// Time of the outcome, ns. A paced transfer ends when its pace says, not when the driver notices.
+    /// Time of the outcome, ns. A paced transfer ends at the time set by its pace, not when the driver notices.
     pub at_ns: u64,
     pub began_ns: u64,
     /// Bytes moved since `began_ns`.

@@ -354,7 +354,7 @@ impl<P: TaskBytes> Agent<P> {
             self.estimate(at_ns, |estimator, now_s, _| estimator.computes(now_s));
             return;
         }
-        // Tell the parent which task this node computes itself before the work starts, because the work may end this
+        // Notify the parent which task this node computes itself before the work starts, because the work may end this
         // process.
         let told =
             !self.root && !self.children.is_empty() && matches!(self.processor, Processor::Real { may_end: true });

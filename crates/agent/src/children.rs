@@ -104,7 +104,7 @@ impl Child {
         }
     }
 
-    /// Removes a task from those held by the child. Returns whether it was there.
+    /// Removes a task from those held by the child. Returns whether the child held it.
     pub fn had(&mut self, task: u64) -> bool {
         self.out.sent.iter().position(|sent| *sent == task).map(|at| self.out.sent.remove(at)).is_some()
     }

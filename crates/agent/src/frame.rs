@@ -93,7 +93,7 @@ pub enum Frame {
     Computing { task: u64 },
     /// Parent to child: number of tasks to request or hold from now on.
     Places { tasks: u64 },
-    /// Parent to child: approximate number of tasks still to come to it.
+    /// Parent to child: approximate number of tasks that it will still get.
     RemainingHint { tasks: u64 },
     /// Child to parent: the estimated task rates of its subtree.
     Subtree(Subtree),

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Items with their due times. Items due at the same time come out in the order of insertion.
+/// Items with their due times. Items due at the same time are taken in the order of insertion.
 #[derive(Debug)]
 pub struct Late<T> {
     heap: BinaryHeap<Reverse<Entry<T>>>,

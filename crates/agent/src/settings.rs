@@ -275,7 +275,7 @@ impl RunSettings {
         self.platform.nodes.iter().position(|node| node.name == name).map(|place| place as u32)
     }
 
-    /// Returns what a child's parent knows of it.
+    /// Returns the settings of a child for its parent's policy.
     ///
     /// # Errors
     /// If the platform is not a tree.

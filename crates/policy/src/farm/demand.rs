@@ -1,10 +1,10 @@
 //! Task rate that each node's subtree can use, from the platform's rates.
 //!
 //! From the leaves up, `T = (C + sum T_i (1 - cost_i)) / (1 + IR_r Z C)`, capped by what the link carries
-//! (interference-aware-scheduling, section 3.2). Port limits are ignored, so this is an upper bound. With planned
-//! rates, those apply instead. Buffer sizes follow from it. Concurrent sends are paced by what each child's subtree
-//! could use, not by what the plan gives it: with a tiny planned rate, one task would take longer to arrive than the
-//! run lasts.
+//! (interference-aware-scheduling, section 3.2). Port limits are ignored, so this is an upper bound. With a plan, the
+//! rates are also capped at the planned ones. Buffer sizes follow from them. Concurrent sends are paced by what each
+//! child's subtree could use, not by what the plan gives it: with a tiny planned rate, one task would take longer to
+//! arrive than the run lasts.
 
 use crosswind_schema::platform::Loss;
 use crosswind_schema::units::Quantity;
@@ -134,8 +134,8 @@ fn as_cheap_as_planned(platform: &Platform, parent: u32, child: u32, planned: f6
     rates.filter(|&rate| cost(rate) <= permitted).fold(planned, f64::max).min(most)
 }
 
-/// Pace of concurrent sends to each child, MB/s: its receive limit. If the receive limits of all exceed the send limit
-/// (tasks/s), it is what the child can use, scaled up by the child's share of the rest.
+/// Pace of concurrent sends to each child, MB/s: its receive limit. If the receive limits of all children exceed the
+/// send limit (tasks/s), it is what the child can use, scaled up by a common factor where the send limit leaves room.
 ///
 /// A preferred child that gets tasks faster than it can use them fills its buffer. While it needs nothing, the others
 /// may not be able to use the whole send limit, so bursts waste the port.
