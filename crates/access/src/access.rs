@@ -1,4 +1,4 @@
-//! What one end has to show, and asks the other end for.
+//! The credentials that one end presents and requires of its peer.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use crate::place::is_loopback;
 use crate::tls::Tls;
 use crate::token::{End, Meeting, Token};
 
-/// A token, certificates, or both. With neither, every connection that reaches the address is accepted, so it must be one that
-/// only this machine reaches.
+/// A token, certificates, or both. With neither, every connection is accepted, so the address must be one that only
+/// this machine can reach.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     token: Option<Token>,
@@ -22,32 +22,32 @@ impl From<Token> for Access {
 }
 
 impl Access {
-    /// Of a token's text and a node's directory of certificates, where they are.
+    /// Creates credentials from the text of a token and a node's directory of certificates, each if present.
     ///
     /// # Errors
-    /// When the token is too short to be secret, or a file is missing, wrong, or readable by every user.
+    /// If the token is invalid, or a file is missing, invalid, or accessible to other users.
     pub fn of(token: Option<&str>, tls: Option<&Path>) -> Result<Self, AccessError> {
         Ok(Self { token: token.map(Token::new).transpose()?, tls: tls.map(Tls::of_directory).transpose()? })
     }
 
-    /// Certificates, where there are some.
+    /// The certificates, if any.
     #[must_use]
     pub fn tls(&self) -> Option<&Tls> {
         self.tls.as_ref()
     }
 
-    /// A random token, for both ends in one process.
+    /// Returns a random token, for two ends in one process.
     ///
     /// # Errors
-    /// When the kernel has no random bytes.
+    /// If the kernel has no random bytes.
     pub fn drawn() -> std::io::Result<Self> {
         Token::drawn().map(Self::from)
     }
 
-    /// Whether one may listen there, or dial it, with what one has.
+    /// Checks whether these credentials suffice to listen at an address, or to dial it.
     ///
     /// # Errors
-    /// When others reach the address and there is neither.
+    /// If the address is reachable from outside and there are no credentials.
     pub fn permits(&self, address: &str) -> Result<(), AccessError> {
         if self.token.is_some() || self.tls.is_some() || is_loopback(address) {
             return Ok(());
@@ -55,19 +55,19 @@ impl Access {
         Err(AccessError::Open { address: address.into() })
     }
 
-    /// The proof that one end sends.
+    /// Returns the proof that one end sends.
     #[must_use]
     pub fn proof(&self, meeting: &Meeting, end: End, name: &str) -> [u8; 32] {
         self.key().proof(meeting, end, name)
     }
 
-    /// Whether the other end's proof is right; takes as long whatever is wrong with it.
+    /// Verifies the other end's proof, in constant time.
     #[must_use]
     pub fn accepts(&self, meeting: &Meeting, end: End, name: &str, proof: &[u8]) -> bool {
         self.key().accepts(meeting, end, name, proof)
     }
 
-    /// A key that only the two ends of a meeting know, for what belongs to it.
+    /// Returns a key for further connections of a handshake, known only to its two ends.
     #[must_use]
     pub fn key_of(&self, meeting: &Meeting) -> Token {
         self.key().derived(meeting)

@@ -1,8 +1,8 @@
-//! A cluster's certificates: an authority of its own, and a certificate and a key for each node.
+//! Certificates of a cluster: its own certificate authority, and a certificate and key for each node.
 //!
 //! ```text
-//! certs/ca/cert.pem, certs/ca/key.pem                        the authority: stays where it was made
-//! certs/Lab3/cert.pem, certs/Lab3/key.pem, certs/Lab3/ca.pem  all that the node Lab3 needs, and nothing else
+//! certs/ca/cert.pem, certs/ca/key.pem                        the authority: stays where it was created
+//! certs/Lab3/cert.pem, certs/Lab3/key.pem, certs/Lab3/ca.pem  everything that the node Lab3 needs
 //! ```
 
 use std::fs;
@@ -27,52 +27,52 @@ use crate::tls::{
     AUTHORITY, CERTIFICATE, KEY, Kept, PARENT, names as certifies, read as read_file, refuse_directory_of_others,
 };
 
-/// Name of the authority's directory, which no node may have.
+/// Name of the authority's directory. No node may have it.
 const AUTHORITYS: &str = "ca";
 const DAY: Duration = Duration::from_secs(86_400);
-/// Certificates are valid from so long ago: clocks differ.
+/// Certificates are valid from this long before their creation, because clocks differ.
 const SLACK: Duration = Duration::from_secs(3600);
-/// The authority outlives the first certificates by far, so that nodes can be added.
+/// The authority is valid for far longer than the first certificates, so that nodes can be added.
 const AUTHORITY_DAYS: u32 = 3650;
-/// What a certificate says of the machine that shows it to itself.
+/// Names in every certificate, for connections of a machine to itself.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// A node that gets a certificate.
+/// A node to create a certificate for.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
     /// Its name in the platform; also the name of its directory.
     pub name: String,
-    /// Names and addresses under which others dial it.
+    /// Host names and addresses at which others dial it.
     #[serde(default)]
     pub hosts: Vec<String>,
-    /// Whether it may have others run code: the root, or a node with children.
+    /// Whether it may send code to others: the root, or a node with children.
     #[serde(default)]
     pub parent: bool,
 }
 
-/// What stands in a certificate.
+/// The content of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Shown {
     /// Name of its directory.
     pub name: String,
-    /// All names and addresses, in their order.
+    /// All names and addresses, in the order of the certificate.
     pub names: Vec<String>,
-    /// Whether it may have others run code.
+    /// Whether it may send code to others.
     pub parent: bool,
-    /// When it began and will end to be valid, s since 1970.
+    /// Start of validity, s since 1970.
     pub valid_from: i64,
-    /// See [`Shown::valid_from`].
+    /// End of validity, s since 1970.
     pub valid_until: i64,
-    /// What is wrong with it; none: nothing.
+    /// Why the certificate is unusable. `None` if it is valid.
     pub problem: Option<String>,
 }
 
-/// Makes certificates for nodes, valid for so many days; the authority too, where there is none. Nothing is overwritten:
-/// either all nodes get theirs, or none.
+/// Creates certificates for nodes, valid for `days` days, and the authority if there is none. Nothing is overwritten:
+/// if one node is rejected, no node gets a certificate. If writing fails, the nodes written before keep theirs.
 ///
 /// # Errors
-/// When a name is none, a node has a certificate already, or the directory can't be written.
+/// If a name is invalid, a node already has a certificate, or the directory cannot be written.
 pub fn make(directory: &Path, nodes: &[Node], days: u32) -> Result<(), AccessError> {
     let present = entries(directory);
     for (at, node) in nodes.iter().enumerate() {
@@ -94,12 +94,12 @@ pub fn make(directory: &Path, nodes: &[Node], days: u32) -> Result<(), AccessErr
     Ok(())
 }
 
-/// Whether two names are one to TLS, which compares them without case.
+/// Whether two names are the same to TLS, which ignores case.
 fn same(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }
 
-/// Names in a directory; none where it is not there.
+/// Names of the entries of a directory; empty if it does not exist.
 fn entries(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten();
     entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
@@ -125,7 +125,7 @@ fn check(node: &Node) -> Result<(), AccessError> {
     }
 }
 
-/// The authority that is there, or a new one: its certificate, and what signs.
+/// Loads the authority, or creates one. Returns its certificate and its issuer.
 fn authority(directory: &Path, days: u32) -> Result<(String, Issuer<'static, KeyPair>), AccessError> {
     let place = directory.join(AUTHORITYS);
     if place.exists() {
@@ -183,12 +183,12 @@ fn signed(node: &Node, issuer: &Issuer<'_, KeyPair>, days: u32) -> Result<(Strin
     Ok((params.signed_by(&key, issuer)?.pem(), key.serialize_pem()))
 }
 
-/// Writes a directory aside and renames it, so that it is there as a whole or not at all.
+/// Writes a directory under a temporary name and renames it, so that it appears completely or not at all.
 fn write(directory: &Path, name: &str, files: &[(&str, &str)]) -> Result<(), AccessError> {
     let aside = directory.join(format!(".{name}.part"));
     let result = (|| {
         if aside.exists() {
-            fs::remove_dir_all(&aside)?; // left by one that was killed
+            fs::remove_dir_all(&aside)?; // left by a process that was killed
         }
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&aside)?;
         for (file, text) in files {
@@ -211,10 +211,10 @@ fn write(directory: &Path, name: &str, files: &[(&str, &str)]) -> Result<(), Acc
     })
 }
 
-/// What stands in the certificates of a directory: the authority's first, then the nodes' in the order of their names.
+/// Reads the certificates of a directory: the authority's first, then the nodes' in the order of their names.
 ///
 /// # Errors
-/// When there is no authority, or a certificate can't be read.
+/// If there is no authority, or a certificate cannot be read.
 pub fn show(directory: &Path) -> Result<Vec<Shown>, AccessError> {
     let authority = read(&directory.join(AUTHORITYS).join(CERTIFICATE))?;
     let mut shown = vec![told(AUTHORITYS, &authority, None)?];
@@ -250,7 +250,7 @@ fn told(
         }
         _ => None,
     };
-    let parent = certifies(certificate, PARENT); // by the rule of a child that decides whether to run its code
+    let parent = certifies(certificate, PARENT); // by the rule by which a child decides whether to run its code
     let (valid_from, valid_until) = (own.validity().not_before.timestamp(), own.validity().not_after.timestamp());
     Ok(Shown { name: name.into(), names, parent, valid_from, valid_until, problem })
 }
@@ -353,7 +353,7 @@ mod tests {
     fn a_certificate_that_a_child_takes_for_a_parent_s_is_shown_as_one() {
         let fresh = Fresh::new();
         make(&fresh.0, &[node("a", true)], 1).expect("made");
-        // As a list of names of another tool may have it.
+        // As in a list of names from another tool.
         let key = KeyPair::generate().expect("a key");
         for (name, parent) in [("PARENT.Crosswind", true), ("*.crosswind", false), ("parent.crosswind.org", false)] {
             let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");

@@ -1,63 +1,63 @@
-//! Why a process may not listen or dial as asked, or certificates cannot be loaded.
+//! Errors in the credentials or the addresses of an end, and in loading or creating certificates.
 
 use std::path::Path;
 
 use crate::token::SHORTEST;
 
-/// What is wrong with what one end has, or has not. No secret is ever repeated.
+/// Why an end may not listen or dial, or its credentials are invalid. No message contains a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AccessError {
-    /// Others reach the address, and there is nothing to keep them out.
+    /// The address is reachable from outside, and there are no credentials.
     #[error("{address} is not on loopback, and there is neither a token nor a certificate")]
     Open {
-        /// HOST:PORT as asked for.
+        /// HOST:PORT as requested.
         address: String,
     },
-    /// A token that is no line of text.
+    /// The token is not a line of printable text.
     #[error("the token has {what} in it; it must be printable text without spaces around it")]
     Unprintable { what: &'static str },
-    /// A token that can be guessed.
+    /// The token is short enough to be guessed.
     #[error("the token has {bytes} bytes; it must have at least {SHORTEST}")]
     Short {
-        /// How many it has, space around it left out.
+        /// Length of the token without surrounding space.
         bytes: usize,
     },
-    /// A file or directory that is missing or wrong.
+    /// A file or directory is missing or invalid.
     #[error("{path}: {why}")]
     File {
         path: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// A key that other users may read, or a file or directory that they may write.
+    /// Other users may read a key, or write a file or directory.
     #[error("{path} has mode {mode:04o}: users other than its owner may {may} it")]
     Loose {
         path: String,
         mode: u32,
         /// What other users may do.
         may: &'static str,
-        /// What its mode must be, as `chmod` takes it.
+        /// The required mode, as an argument of `chmod`.
         must: &'static str,
     },
-    /// A file of another user.
+    /// A file belongs to another user.
     #[error("{path} belongs to user {uid}, which may change it; it must belong to this user or to root")]
     Foreign { path: String, uid: u32 },
-    /// A name that cannot stand in a certificate.
+    /// A name cannot be used in a certificate.
     #[error("the name {name:?} {why}")]
     Name {
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     #[error("{path} is there already")]
     Exists { path: String },
-    /// A disk without room for a certificate.
+    /// The disk has no room for a certificate.
     #[error("no space left on {directory}")]
     Full {
-        /// Where it should have gone.
+        /// The directory to which it was to be written.
         directory: String,
     },
-    /// Certificates that cannot be made.
+    /// A certificate could not be created.
     #[error("certificates cannot be made: {0}")]
     Sealing(String),
 }

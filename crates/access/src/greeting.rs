@@ -1,12 +1,12 @@
-//! Handshake, first part: protocol, version, purpose, and the nonce to sign, each way.
+//! Handshake, first part: protocol, version, purpose and nonce, in each direction.
 //!
-//! [`GREETING_BYTES`]: magic, version, a word whose meaning is the protocol's, a nonce. Whether the other end knows the token
-//! is told by what follows ([`crate::token`]).
+//! A greeting of [`GREETING_BYTES`] bytes consists of magic, version, a word that the protocol defines, and a nonce.
+//! The proof that the peer knows the token follows ([`crate::token`]).
 
-/// Bytes of a greeting.
+/// Size of a greeting, bytes.
 pub const GREETING_BYTES: usize = 40;
 
-/// What is spoken; both ends must speak the same.
+/// Protocol and version, which must be the same at both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protocol {
     /// First bytes of every connection.
@@ -14,19 +14,19 @@ pub struct Protocol {
     pub version: u16,
 }
 
-/// What a greeting says beside the protocol.
+/// Content of a greeting besides the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Greeting {
-    /// What the protocol makes of it.
+    /// A word that the protocol defines.
     pub word: u16,
-    /// What this end drew at random.
+    /// Random bytes drawn by this end.
     pub nonce: [u8; 32],
 }
 
 /// Why bytes are not a greeting of this protocol and version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GreetingError {
-    /// The first bytes are of something else.
+    /// The first bytes belong to something else.
     #[error("is no Crosswind of this kind: the first bytes are wrong")]
     Stranger,
     #[error("speaks version {there} of the protocol; this build speaks {here}")]
@@ -34,7 +34,7 @@ pub enum GreetingError {
 }
 
 impl Greeting {
-    /// The greeting as bytes.
+    /// Encodes the greeting.
     #[must_use]
     pub fn encode(&self, protocol: Protocol) -> [u8; GREETING_BYTES] {
         let mut bytes = [0; GREETING_BYTES];
@@ -45,10 +45,10 @@ impl Greeting {
         bytes
     }
 
-    /// Reads a greeting; none while bytes are missing.
+    /// Decodes a greeting. `None` while it is incomplete.
     ///
     /// # Errors
-    /// As soon as a byte is wrong, so no more bytes are waited for.
+    /// As soon as one byte is wrong, without waiting for the rest.
     pub fn decode(bytes: &[u8], protocol: Protocol) -> Result<Option<Self>, GreetingError> {
         let known = bytes.len().min(protocol.magic.len());
         if bytes[..known] != protocol.magic[..known] {

@@ -1,16 +1,18 @@
-//! Authentication: what every listening and every dialling end of Crosswind asks of the other before anything else.
+//! Authentication and encryption of connections: what every listener and every dialling process requires of its peer
+//! first.
 //!
-//! | question | module |
+//! | module | contents |
 //! |---|---|
-//! | what do both ends say first? | [`greeting`] |
-//! | how does one prove that it knows the token? | [`token`] |
-//! | where may one do without? | [`place`] |
-//! | how are both ends encrypted, and how do they know each other's name? | [`tls`], [`transport`] |
-//! | how are certificates made? | [`authority`] |
-//! | resource limits for unauthenticated connections | [`limits`] |
+//! | [`greeting`] | first bytes from both ends: protocol, version, nonce |
+//! | [`token`] | shared token, and the proof that a peer knows it |
+//! | [`place`] | addresses that need no authentication |
+//! | [`tls`], [`transport`] | TLS, and the names in certificates |
+//! | [`authority`] | creation of certificates |
+//! | [`limits`] | resource limits for unauthenticated connections |
 //!
-//! [`Access`] is what one end has: a token, certificates, both, or nothing, which is enough on loopback only. It knows no protocol: what is said
-//! once the proofs are shown is the business of `crosswind-live` and `crosswind-measure`.
+//! [`Access`] holds the credentials of one end: a token, certificates, both, or neither, which is enough on loopback
+//! only. The crate implements no protocol beyond the handshake. Those of `crosswind-live` and `crosswind-measure` start
+//! after the proofs.
 
 pub mod access;
 pub mod authority;

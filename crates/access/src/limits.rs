@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// Timeout from the connection to the proof.
+/// Time limit from the connection to the proof.
 pub const PATIENCE: Duration = Duration::from_secs(5);
-/// Most connections at one listener, at a time, that have proved nothing.
+/// Maximum number of concurrent unauthenticated connections per listener.
 pub const STRANGERS: usize = 64;
-/// Most bytes of a frame from one of them.
+/// Maximum size of a frame from an unauthenticated peer, bytes.
 pub const LARGEST_FROM_STRANGER: usize = 4 << 10;

@@ -1,10 +1,10 @@
-//! Which addresses only this machine reaches.
+//! Addresses: which ones only this machine can reach, and their resolution.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
-/// Whether HOST:PORT is one that only this machine reaches. A name other than `localhost` counts as one that others reach
-/// too, whatever it stands for at the moment; so does an address of a network namespace of this machine.
+/// Whether only this machine can reach HOST:PORT. Names other than `localhost` count as reachable from outside,
+/// whatever they resolve to at the moment. So do addresses of this machine's network namespaces.
 #[must_use]
 pub fn is_loopback(address: &str) -> bool {
     if !address.contains(':') {
@@ -14,7 +14,7 @@ pub fn is_loopback(address: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// The host of HOST:PORT, as a certificate names it: without the brackets and the zone of an address of IPv6.
+/// Returns the host of HOST:PORT as certificates name it: without the brackets and the zone of an IPv6 address.
 #[must_use]
 pub fn host(address: &str) -> &str {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
@@ -22,13 +22,13 @@ pub fn host(address: &str) -> &str {
     host.split_once('%').map_or(host, |(address, _)| address)
 }
 
-/// The socket addresses of HOST:PORT, in the order in which they are to be tried.
+/// Resolves HOST:PORT to socket addresses, in the order in which to try them.
 ///
-/// An address of IPv6 stands in brackets and may have a zone, `[fe80::1%eth0]:7117`: the standard library resolves it only
-/// without the brackets.
+/// An IPv6 address is written in brackets and may have a zone, `[fe80::1%eth0]:7117`. The standard library resolves the
+/// zone only without brackets.
 ///
 /// # Errors
-/// When the name is unknown, or the port is no number.
+/// If the name is unknown, or the port is not a number.
 pub fn resolve(address: &str) -> io::Result<Vec<SocketAddr>> {
     let bracketed = address.strip_prefix('[').and_then(|rest| rest.rsplit_once("]:"));
     match bracketed.and_then(|(host, port)| port.parse::<u16>().ok().map(|port| (host, port))) {

@@ -1,7 +1,8 @@
-//! TLS 1.3 with certificates at both ends: the nodes of one set have certificates of one authority.
+//! TLS 1.3 with certificates at both ends. All nodes of a set have certificates of the same authority.
 //!
-//! The chain is checked in the TLS handshake, the name afterwards, by the caller that knows which name it must be
-//! ([`Transport::names`](crate::transport::Transport::names)): a child is told its parent's name, a filter dials a host.
+//! The TLS handshake verifies the chain. The caller verifies the name afterwards
+//! ([`Transport::names`](crate::transport::Transport::names)), because only it knows the expected one: a child is
+//! configured with its parent's name, a filter dials a host.
 
 use std::fmt;
 use std::fs::{Metadata, OpenOptions};
@@ -20,20 +21,19 @@ use rustls::{ClientConnection, Connection, DigitallySignedStruct, RootCertStore,
 
 use crate::error::AccessError;
 
-/// Most bytes of a file of certificates, or of a key.
+/// Maximum size of a certificate or key file, bytes.
 const LARGEST_FILE: u64 = 1 << 20;
-/// A name beside the node's own in the certificate of a node that may have others run code: the root, and nodes with
-/// children of their own.
+/// Additional name in the certificate of a node that may send code to others: the root, and nodes with children.
 pub const PARENT: &str = "parent.crosswind";
 
-/// The files of one node: its certificate, its key, and the authority that all trust.
+/// File names in a node's directory: its certificate, its key, and the authority that all nodes trust.
 pub const CERTIFICATE: &str = "cert.pem";
 /// See [`CERTIFICATE`].
 pub const KEY: &str = "key.pem";
 /// See [`CERTIFICATE`].
 pub const AUTHORITY: &str = "ca.pem";
 
-/// One node's certificate and key, and the authority that it trusts. Never shown.
+/// One node's certificate and key, and the authority that it trusts. Never printed.
 #[derive(Clone)]
 pub struct Tls {
     client: Arc<ClientConfig>,
@@ -47,11 +47,10 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// Of a node's directory: `cert.pem` (its certificate first, then those between it and the authority), `key.pem`, and
-    /// `ca.pem`.
+    /// Loads a node's directory: `cert.pem` (its certificate first, then intermediate ones), `key.pem`, and `ca.pem`.
     ///
     /// # Errors
-    /// Names the file that is missing or wrong, that others may write, or the key that others may read.
+    /// Names the file that is missing or invalid, or that other users may write, or the key that they may read.
     pub fn of_directory(directory: &Path) -> Result<Self, AccessError> {
         let path = |name: &str| directory.join(name);
         let chain = certificates(&path(CERTIFICATE))?;
@@ -71,7 +70,7 @@ impl Tls {
             .with_client_cert_verifier(verifier.map_err(|error| AccessError::file(&path(AUTHORITY), error))?)
             .with_single_cert(chain.clone(), key.clone_key())
             .map_err(refused)?;
-        // Every connection shows its certificate anew: nothing is resumed.
+        // No session resumption: every connection presents its certificate.
         server.send_tls13_tickets = 0;
         server.session_storage = Arc::new(NoServerSessionStorage {});
         let mut client = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -87,7 +86,7 @@ impl Tls {
     }
 
     pub(crate) fn dialling(&self) -> Result<Connection, rustls::Error> {
-        // Not sent, and not checked here: the dialling code knows which name it must be.
+        // Neither sent nor verified: the dialling code checks the expected name afterwards.
         let name = ServerName::try_from("crosswind").map_err(|error| rustls::Error::General(error.to_string()))?;
         ClientConnection::new(Arc::clone(&self.client), name).map(Connection::Client)
     }
@@ -97,13 +96,13 @@ impl Tls {
     }
 }
 
-/// Whether a certificate names a node, a host or an address.
+/// Whether a certificate contains the name of a node or host, or an address.
 pub(crate) fn names(certificate: &CertificateDer<'_>, name: &str) -> bool {
     let Ok(certificate) = ParsedCertificate::try_from(certificate) else { return false };
     ServerName::try_from(name).is_ok_and(|name| verify_server_name(&certificate, &name).is_ok())
 }
 
-/// What other users may do to a file.
+/// Required protection of a file against other users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
     Secret,
@@ -119,10 +118,10 @@ impl Kept {
     }
 }
 
-/// A file of certificates or of a key, which is short. Its kind and its mode are those of the opened file.
+/// Reads a short certificate or key file. Type and mode are checked on the opened file.
 pub(crate) fn read(path: &Path, kept: Kept) -> Result<Vec<u8>, AccessError> {
     let failed = |error: std::io::Error| AccessError::file(path, error);
-    // Opening a pipe would wait for a process that writes.
+    // Opening a named pipe would otherwise block until a writer appears.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(failed)?;
     let found = file.metadata().map_err(failed)?;
     if !found.is_file() {
@@ -137,14 +136,14 @@ pub(crate) fn read(path: &Path, kept: Kept) -> Result<Vec<u8>, AccessError> {
     Ok(bytes)
 }
 
-/// Refuses a directory in which other users may put files of theirs.
+/// Rejects a directory in which other users may create files.
 pub(crate) fn refuse_directory_of_others(directory: &Path) -> Result<(), AccessError> {
     let found = std::fs::metadata(directory).map_err(|error| AccessError::file(directory, error))?;
     refuse_others(directory, &found, Kept::Readable)
 }
 
-/// Refuses what users other than its owner may write, or read where it is secret; and what belongs to another user than
-/// root and this one. Root itself decides whose files it takes.
+/// Rejects a file that users other than its owner may write, or read if it is secret, and a file that belongs neither
+/// to root nor to this user. Root accepts files of any owner.
 fn refuse_others(path: &Path, found: &Metadata, kept: Kept) -> Result<(), AccessError> {
     let mode = found.mode() & 0o777;
     let path_text = || path.display().to_string();
@@ -154,7 +153,7 @@ fn refuse_others(path: &Path, found: &Metadata, kept: Kept) -> Result<(), Access
             Kept::Readable => AccessError::Loose { path: path_text(), mode, may: "write", must: "go-w" },
         });
     }
-    // The owner of a process's directory there is its effective user; without `/proc`, owners do not count.
+    // `/proc/self` belongs to the process's effective user. Without `/proc`, owners are not checked.
     let own = std::fs::metadata("/proc/self").map_or(0, |own| own.uid());
     if own != 0 && found.uid() != 0 && found.uid() != own {
         return Err(AccessError::Foreign { path: path_text(), uid: found.uid() });
@@ -168,7 +167,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, AccessError
     if found.is_empty() { Err(AccessError::file(path, "has no certificate in it")) } else { Ok(found) }
 }
 
-/// Accepts every certificate that the authority has signed, whatever its name.
+/// Accepts every certificate signed by the authority, whatever its name.
 #[derive(Debug)]
 struct ByChain {
     roots: Arc<RootCertStore>,

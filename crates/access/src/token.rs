@@ -1,7 +1,7 @@
 //! The shared token, and the proof of knowing it.
 //!
-//! The token itself never travels: each end hashes what both ends drew at random, which end it is and its name
-//! (HMAC-SHA256). The ends differ, so that an answer can't be sent back as one's own.
+//! The token itself is never sent. Each end sends an HMAC-SHA256 of both ends' random bytes, its own role and its name.
+//! The roles differ, so that a proof cannot be reflected.
 
 use std::fmt;
 use std::io;
@@ -12,10 +12,10 @@ use ring::rand::{SecureRandom, SystemRandom};
 use crate::error::AccessError;
 use crate::greeting::Protocol;
 
-/// Fewest bytes of a token.
+/// Minimum length of a token, bytes.
 pub const SHORTEST: usize = 16;
 
-/// The shared secret. Never shown.
+/// The shared secret. Never printed.
 #[derive(Clone)]
 pub struct Token(hmac::Key);
 
@@ -25,15 +25,16 @@ pub enum End {
     Listener,
 }
 
-/// What no other connection has: a proof for one meeting is none for another.
+/// The data that identify one handshake. A proof for one handshake is invalid for any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meeting {
     pub protocol: Protocol,
-    /// What the caller drew at random.
+    /// Random bytes drawn by the caller.
     pub caller: [u8; 32],
-    /// What the listener drew at random.
+    /// Random bytes drawn by the listener.
     pub listener: [u8; 32],
-    /// What only the two ends of a sealed connection know ([`Transport::channel`](crate::Transport::channel)).
+    /// Secret known only to the two ends of a TLS connection ([`Transport::channel`](crate::Transport::channel)). Zeros
+    /// without TLS.
     pub channel: [u8; 32],
 }
 
@@ -44,10 +45,10 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// A token from a file's or a pipe's text; space around it counts for nothing.
+    /// Creates a token from the text of a file or a pipe. Surrounding space is ignored.
     ///
     /// # Errors
-    /// When it is too short to be secret, or not printable; the text is not repeated.
+    /// If it is too short to be secret, or not printable. The error does not contain the text.
     pub fn new(text: &str) -> Result<Self, AccessError> {
         let text = text.trim();
         if let Some(what) = unprintable(text) {
@@ -60,15 +61,15 @@ impl Token {
         Ok(Self::keyed(bytes))
     }
 
-    /// A random token.
+    /// Returns a random token.
     ///
     /// # Errors
-    /// When the kernel has no random bytes.
+    /// If the kernel has no random bytes.
     pub fn drawn() -> io::Result<Self> {
         random::<32>().map(|bytes| Self::keyed(&bytes))
     }
 
-    /// The token used where none is given. It is public: it only tells this protocol from others.
+    /// The token used if none is given. It is public and only separates this protocol from others.
     pub(crate) fn none() -> Self {
         Self::keyed(b"crosswind without a token")
     }
@@ -77,19 +78,19 @@ impl Token {
         Self(hmac::Key::new(hmac::HMAC_SHA256, bytes))
     }
 
-    /// The proof that one end sends.
+    /// Returns the proof that one end sends.
     #[must_use]
     pub fn proof(&self, meeting: &Meeting, end: End, name: &str) -> [u8; 32] {
         self.tag(&message(meeting, end.word(), name))
     }
 
-    /// Whether the other end's proof is right; takes as long whatever is wrong with it.
+    /// Verifies the other end's proof, in constant time.
     #[must_use]
     pub fn accepts(&self, meeting: &Meeting, end: End, name: &str, proof: &[u8]) -> bool {
         hmac::verify(&self.0, &message(meeting, end.word(), name), proof).is_ok()
     }
 
-    /// A key derived for what belongs to a handshake; it cannot be computed without this one.
+    /// Derives a key for further connections of a handshake. It cannot be computed without this one.
     #[must_use]
     pub(crate) fn derived(&self, meeting: &Meeting) -> Self {
         Self::keyed(&self.tag(&message(meeting, b"key for what belongs", "")))
@@ -103,7 +104,7 @@ impl Token {
 }
 
 impl End {
-    /// All of one length, so that no two messages are alike.
+    /// The roles have the same length, so that messages are unambiguous.
     fn word(self) -> &'static [u8; 20] {
         match self {
             Self::Caller => b"crosswind, a caller ",
@@ -118,7 +119,8 @@ fn message(meeting: &Meeting, word: &[u8; 20], name: &str) -> Vec<u8> {
     [&word[..], &protocol.magic, &version, caller, listener, channel, name.as_bytes()].concat()
 }
 
-/// What no editor shows: two files that look alike would be two tokens, and bytes of one value are no secret.
+/// Returns the kind of character that no editor shows, if the text contains one. Two files that look alike would be
+/// different tokens, and a run of NUL bytes is no secret.
 fn unprintable(text: &str) -> Option<&'static str> {
     if text.starts_with('\u{feff}') {
         return Some("a byte order mark");
@@ -126,10 +128,10 @@ fn unprintable(text: &str) -> Option<&'static str> {
     text.chars().any(char::is_control).then_some("a control character")
 }
 
-/// Random bytes from the system, fit for secrets.
+/// Returns cryptographically secure random bytes from the system.
 ///
 /// # Errors
-/// When the kernel has none.
+/// If the kernel has none.
 pub fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0u8; N];
     SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("the kernel has no random bytes"))?;

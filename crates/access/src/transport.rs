@@ -1,9 +1,9 @@
-//! A TCP connection, plain or sealed by TLS, for loops that never wait and for those that do.
+//! A TCP connection with or without TLS, for blocking and for non-blocking event loops.
 //!
-//! Plain connections are handed out as they are ([`Transport::plain`]), so that what the kernel does without copies stays
-//! so. A sealed one is read and written here; what waits inside it is what a loop must ask for beside the socket:
-//! [`Transport::holds`] (bytes that were read and not handed out) and [`Transport::wants_room`] (bytes that were taken and
-//! not written).
+//! A plain connection is handed out as a socket ([`Transport::plain`]), so that zero-copy operations of the kernel
+//! remain possible. A TLS connection is read and written through this type. Besides the socket's readiness, an event
+//! loop must check [`Transport::holds`] (bytes read and not handed out) and [`Transport::wants_room`] (bytes accepted
+//! and not written).
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -15,17 +15,17 @@ use rustls::pki_types::CertificateDer;
 
 use crate::tls::{self, PARENT, Tls};
 
-/// Outgoing bytes that may wait inside an encrypted connection.
+/// Maximum size of outgoing bytes buffered in a TLS connection.
 const WAITING: usize = 256 << 10;
-/// Bytes that are read from the socket at once.
+/// Maximum size of one read from the socket, bytes.
 const AT_ONCE: usize = 64 << 10;
-/// First byte of an alert, and of a greeting, of TLS.
+/// Content types of TLS records, which are their first bytes.
 const OF_TLS: std::ops::RangeInclusive<u8> = 0x14..=0x17;
 
 #[derive(Debug)]
 pub struct Transport {
     socket: TcpStream,
-    /// Nothing is waited for beyond, where the socket waits at all.
+    /// Deadline of blocking reads. `None`: no deadline.
     until: Option<Instant>,
     sealed: Option<Box<Sealed>>,
 }
@@ -46,18 +46,18 @@ impl From<TcpStream> for Transport {
 }
 
 impl Transport {
-    /// Over a connection that was dialled; sealed where there is TLS. Nothing is sent yet.
+    /// Wraps a dialled connection, with TLS if given. Nothing is sent yet.
     ///
     /// # Errors
-    /// When TLS cannot begin.
+    /// If the TLS session cannot be created.
     pub fn dialled(socket: TcpStream, tls: Option<&Tls>) -> io::Result<Self> {
         Self::over(socket, tls.map(Tls::dialling))
     }
 
-    /// Over a connection that was accepted.
+    /// Wraps an accepted connection, with TLS if given.
     ///
     /// # Errors
-    /// When TLS cannot begin.
+    /// If the TLS session cannot be created.
     pub fn accepted(socket: TcpStream, tls: Option<&Tls>) -> io::Result<Self> {
         Self::over(socket, tls.map(Tls::listening))
     }
@@ -70,7 +70,7 @@ impl Transport {
         Ok(Self { socket, until: None, sealed })
     }
 
-    /// The socket, to be watched and asked; not to be read or written.
+    /// The socket, for polling and for its options. It must not be read or written.
     #[must_use]
     pub fn socket(&self) -> &TcpStream {
         &self.socket
@@ -81,31 +81,32 @@ impl Transport {
         self.socket.as_raw_fd()
     }
 
-    /// The socket, where its bytes are those that are meant.
+    /// The socket of a connection without TLS. `None` with TLS.
     #[must_use]
     pub fn plain(&self) -> Option<&TcpStream> {
         self.sealed.is_none().then_some(&self.socket)
     }
 
-    /// The socket of a connection that is not sealed.
+    /// Converts a connection without TLS to its socket. `None` with TLS.
     #[must_use]
     pub fn into_plain(self) -> Option<TcpStream> {
         self.sealed.is_none().then_some(self.socket)
     }
 
-    /// From now on, waits no longer than until then; none: for ever.
+    /// Sets the deadline of blocking reads. `None`: they wait for ever.
     ///
     /// # Errors
-    /// When the socket is gone.
+    /// If the socket rejects the option.
     pub fn wait_until(&mut self, until: Option<Instant>) -> io::Result<()> {
         self.until = until;
         if until.is_none() { self.socket.set_read_timeout(None) } else { Ok(()) }
     }
 
-    /// Completes the TLS handshake, where the connection is encrypted and blocking: then the other end's name is known.
+    /// Completes the TLS handshake of a blocking connection, after which the other end's names are known. Does nothing
+    /// without TLS.
     ///
     /// # Errors
-    /// When the other end speaks no TLS, has no certificate of this authority, or the time is over.
+    /// If the other end does not speak TLS, has no certificate of this authority, or the deadline passes.
     pub fn shake_hands(&mut self) -> io::Result<()> {
         while self.sealed.as_ref().is_some_and(|sealed| sealed.session.is_handshaking()) {
             self.flush()?;
@@ -116,10 +117,11 @@ impl Transport {
         self.flush().map(drop)
     }
 
-    /// Whether the other end's certificate names it so. Without TLS there are no proved names, and this is no error.
+    /// Checks that the other end's certificate contains a name. Without TLS there are no proven names, and the check
+    /// passes.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// If the certificate is missing or does not contain the name.
     pub fn names(&self, name: &str) -> Result<(), String> {
         match self.certificate() {
             Some(certificate) if !tls::names(certificate, name) => {
@@ -130,10 +132,10 @@ impl Transport {
         }
     }
 
-    /// Whether the other end may start code here. Without TLS every end that knows the token may.
+    /// Checks that the other end may send code to be run here. Without TLS, every peer that knows the token may.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// If its certificate is not a parent's.
     pub fn may_send_code(&self) -> Result<(), String> {
         self.names(PARENT).map_err(|_| "its certificate is not a parent's: it may not have others run code".into())
     }
@@ -142,29 +144,30 @@ impl Transport {
         self.sealed.as_ref()?.session.peer_certificates()?.first()
     }
 
-    /// What only the two ends of a sealed connection know, once hands are shaken; zeros where it is plain.
+    /// A secret shared by the two ends of a TLS connection, once the handshake is complete. Zeros without TLS.
     #[must_use]
     pub fn channel(&self) -> [u8; 32] {
         let drawn = |sealed: &Sealed| sealed.session.export_keying_material([0; 32], b"EXPORTER-crosswind", None).ok();
         self.sealed.as_deref().and_then(drawn).unwrap_or_default()
     }
 
-    /// Whether bytes wait that were read from the socket: it need not become readable for them.
+    /// Whether bytes that were read from the socket may wait here, without the socket being readable.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.sealed.as_ref().is_some_and(|sealed| sealed.holds)
     }
 
-    /// Whether bytes wait for room in the socket.
+    /// Whether bytes wait here for room in the socket.
     #[must_use]
     pub fn wants_room(&self) -> bool {
         self.sealed.as_ref().is_some_and(|sealed| sealed.session.wants_write())
     }
 
-    /// Takes bytes of two slices, as many as there is room for; what the socket does not take at once waits here.
+    /// Sends bytes of two slices. Returns how many were accepted; the socket may take them later. Without TLS only
+    /// `first` is written.
     ///
     /// # Errors
-    /// `WouldBlock` where nothing was taken; or the connection's end.
+    /// `WouldBlock` if nothing was accepted, or the error of the connection.
     pub fn send(&mut self, first: &[u8], second: &[u8]) -> io::Result<usize> {
         if !self.try_flush()? {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -178,10 +181,10 @@ impl Transport {
         Ok(taken)
     }
 
-    /// Writes what waits here; whether all of it has gone.
+    /// Writes the bytes that wait here. Returns whether all were written.
     ///
     /// # Errors
-    /// When the connection is at its end.
+    /// If the connection has failed.
     pub fn try_flush(&mut self) -> io::Result<bool> {
         let Some(sealed) = &mut self.sealed else { return Ok(true) };
         while sealed.session.wants_write() {
@@ -195,17 +198,17 @@ impl Transport {
         Ok(true)
     }
 
-    /// Says that no more will come, where that can still be said.
+    /// Closes the sending direction, with a TLS alert if possible.
     pub fn hang_up(&mut self) {
         if let Some(sealed) = &mut self.sealed {
             sealed.session.send_close_notify();
         }
-        // If the other end is gone, the alert is not needed.
+        // If the other end is gone, it does not need the alert.
         let _ = self.try_flush();
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 
-    /// Reads from the socket once, and opens what came; 0 at its end.
+    /// Reads from the socket once and decrypts what arrived. Returns 0 at the end of the connection.
     fn take_in(&mut self) -> io::Result<usize> {
         self.be_patient()?;
         let Some(sealed) = &mut self.sealed else { return Ok(0) };
@@ -222,7 +225,7 @@ impl Transport {
         sealed.from += read;
         if let Err(error) = sealed.session.process_new_packets() {
             let shaking = sealed.session.is_handshaking();
-            // The other end is told why, if it takes that.
+            // Send the alert that states the reason, if the other end still reads.
             let _ = self.try_flush();
             return Err(io::Error::new(io::ErrorKind::InvalidData, told(&error, shaking && !OF_TLS.contains(&first))));
         }
@@ -240,7 +243,7 @@ impl Transport {
 }
 
 impl Read for Transport {
-    /// Reads what is there; waits for the first byte where the socket waits. 0: the other end says no more.
+    /// Reads what has arrived. Blocks for the first byte if the socket is blocking. 0: the other end has closed.
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.sealed.is_none() {
             self.be_patient()?;
@@ -250,7 +253,7 @@ impl Read for Transport {
             let Some(sealed) = &mut self.sealed else { return Ok(0) };
             match sealed.session.reader().read(into) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => sealed.holds = sealed.from < sealed.to,
-                // Frames say themselves where they end: a connection cut short is one at its end.
+                // Frames carry their length, so a truncated connection can be treated like a closed one.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
                 result => {
                     sealed.holds = true;
@@ -270,13 +273,13 @@ impl Write for Transport {
         self.send(bytes, &[])
     }
 
-    /// Writes what waits; of a socket that never waits, as much as it takes.
+    /// Writes the bytes that wait here; on a non-blocking socket, as many as it takes.
     fn flush(&mut self) -> io::Result<()> {
         self.try_flush().map(drop)
     }
 }
 
-/// The error in words for the user who set up the two ends.
+/// Describes the error for the user who configured the two ends.
 fn told(error: &rustls::Error, is_plain: bool) -> String {
     use rustls::{AlertDescription as Alert, CertificateError, Error};
     match error {
@@ -284,7 +287,7 @@ fn told(error: &rustls::Error, is_plain: bool) -> String {
         Error::AlertReceived(Alert::UnknownCA | Alert::BadCertificate | Alert::DecryptError) => {
             "does not take our certificate: another authority has signed it".into()
         }
-        // TLS has one alert for a certificate whose time is over and for one whose time has not come.
+        // TLS has a single alert for expired certificates and for those that are not valid yet.
         Error::AlertReceived(Alert::CertificateExpired) => {
             "does not take our certificate: by its clock, the certificate is not valid yet or no longer".into()
         }
@@ -299,7 +302,7 @@ fn told(error: &rustls::Error, is_plain: bool) -> String {
     }
 }
 
-/// Whether the first byte of a connection is one of TLS, where no TLS is spoken.
+/// Whether the first byte of a connection without TLS belongs to TLS.
 #[must_use]
 pub fn is_tls(first: u8) -> bool {
     OF_TLS.contains(&first)

@@ -1,4 +1,4 @@
-//! Two ends of a connection with certificates: with certificates of one set it is encrypted, and no other end is accepted.
+//! Connections between two ends with certificates: encrypted if both are from the same set, and rejected otherwise.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -44,7 +44,7 @@ fn shaken(stream: std::io::Result<Transport>) -> std::io::Result<Transport> {
     Ok(stream)
 }
 
-/// Both ends, once hands are shaken.
+/// Returns both ends, once the handshake is complete.
 fn met(caller: &Access, listener: &Access) -> (std::io::Result<Transport>, std::io::Result<Transport>) {
     let (here, there) = pair();
     std::thread::scope(|scope| {
@@ -127,7 +127,7 @@ fn bytes_that_are_no_tls_are_told_and_a_silent_end_is_not_waited_for() {
         let (mut here, there) = pair();
         let said = std::thread::scope(|scope| {
             let end = scope.spawn(|| shaken(Transport::accepted(there, access.tls())));
-            // It may have hung up before all is written.
+            // The other end may have closed before everything is written.
             let _ = here.write_all(bytes);
             let _ = here.shutdown(std::net::Shutdown::Write);
             end.join().expect("no panic").expect_err("no TLS").to_string()
@@ -167,7 +167,7 @@ fn what_other_users_may_read_or_change_is_refused() {
         Access::of(None, Some(&leaf)).expect("closed to others");
     }
     change(&leaf.join("key.pem"), 0o400);
-    // What counts is the file that is read, wherever links lead.
+    // The check applies to the file that is read, whatever symbolic links lead to it.
     let loose = set.0.join("loose.pem");
     std::fs::rename(leaf.join("key.pem"), &loose).expect("own");
     std::os::unix::fs::symlink(&loose, leaf.join("key.pem")).expect("own");
@@ -191,7 +191,8 @@ fn a_certificate_that_has_expired_is_refused_at_both_ends() {
     }
     for (caller, listener) in [("old", "root"), ("leaf", "oldest")] {
         let (here, there) = met(&set.of(caller), &set.of(listener));
-        // The end that is shown it says why; the other reads that it is refused, at the latest with the first bytes.
+        // The end that receives the certificate reports why. The other one sees the rejection no later than with its
+        // first bytes.
         let shown = if caller == "old" { there } else { here };
         let Err(why) = shown else { panic!("let in") };
         assert!(why.to_string().contains("has expired by this host's clock"), "{why}");
@@ -221,7 +222,7 @@ fn a_file_without_end_is_no_certificate_and_no_key() {
         .expect("own");
     let error = Access::of(None, Some(&set.0.join("leaf"))).expect_err("long").to_string();
     assert!(error.contains("more than 1048576 bytes"), "{error}");
-    // A pipe without a process that writes: opening it must not wait.
+    // A named pipe without a writer: opening it must not block.
     std::fs::remove_file(&key).expect("own");
     assert!(std::process::Command::new("mkfifo").args(["-m", "600"]).arg(&key).status().expect("runs").success());
     let error = Access::of(None, Some(&set.0.join("leaf"))).expect_err("a pipe").to_string();

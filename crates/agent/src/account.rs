@@ -1,4 +1,5 @@
-//! What an agent tells of itself: totals, rows, the log for a replay, what happened; at the root, what all told.
+//! An agent's record of its run: totals, rows of activities, the replay log and events. The root also collects every
+//! agent's report.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,23 +7,23 @@ use serde::Serialize;
 
 use crate::record::{Activity, AgentEvent, Log, Row, Totals};
 
-/// Events that a page can still show.
+/// Number of recent events kept for display on a status page.
 const LAST_EVENTS: usize = 8;
 
-/// What has passed through a node on its way up, for a page about it.
+/// Results, events and joined nodes that a node forwarded to its parent, for its status page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Passed {
-    /// Results, by the number of the node that computed them.
+    /// Number of results, by the number of the node that computed them.
     pub results: BTreeMap<u32, u64>,
     pub events: VecDeque<AgentEvent>,
-    /// How many events there were in all.
+    /// Total number of events; `events` keeps only the last of them.
     pub happened: u64,
-    /// Names of the nodes that joined below, by their numbers.
+    /// Names of the nodes that joined below, by node number.
     pub joined: BTreeMap<u32, String>,
 }
 
 impl Passed {
-    /// Takes note of an event.
+    /// Adds an event, dropping the oldest beyond the display limit, and remembers the name of a node that joined.
     pub(crate) fn note(&mut self, event: &AgentEvent) {
         if let (Some(number), Some(name)) = (event.number, &event.node) {
             self.joined.insert(number, name.clone());
@@ -39,7 +40,8 @@ impl Passed {
 #[derive(Debug)]
 pub struct Piece {
     pub node: u32,
-    /// Which part.
+    /// Part of the report: [`TOTALS`](crate::record::TOTALS), [`ROWS`](crate::record::ROWS) or
+    /// [`LOG`](crate::record::LOG).
     pub part: u8,
     pub bytes: Vec<u8>,
 }

@@ -1,24 +1,25 @@
-//! What passes between an agent's logic and what drives it: what came over links, what became of transfers and of work; and
-//! what is to be done.
+//! The interface between an agent's logic and its driver. Inputs are frames received and the outcomes of transfers and
+//! of work; outputs are [`Action`]s.
 
 use std::fmt::Debug;
 
 use crate::frame::Frame;
 
-/// A task's or a result's bytes, wherever they lie: the agent counts them and hands them on, and never looks inside.
+/// The bytes of a task or a result, wherever they are stored. The agent counts and forwards them and never inspects
+/// them.
 pub trait TaskBytes: Clone + Debug {
-    /// A text, as the answer of a task that is given up.
+    /// Wraps the error text that answers a task given up.
     fn of_text(text: String) -> Self;
 
-    /// So many bytes of no meaning.
+    /// Returns a payload of `bytes` bytes without content.
     fn blank(bytes: u64) -> Self;
 
     fn bytes(&self) -> u64;
 
-    /// How many of them are in this process's memory.
+    /// Number of the bytes that are in this process's memory.
     fn in_memory(&self) -> u64;
 
-    /// Why they cannot be read any more, where that is so.
+    /// Returns why the bytes can no longer be read. `None` while they can.
     fn missing(&self) -> Option<String>;
 }
 
@@ -30,34 +31,34 @@ pub enum Peer {
     Child(u32),
 }
 
-/// Which way a transfer goes, and what belongs to it.
+/// Direction of a transfer, with the data specific to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     Task {
-        /// Work units; 0 where not known.
+        /// Work units; 0 if unknown.
         work: f64,
     },
     Result {
         /// The node that computed it.
         node: u32,
-        /// Whether it is a result, not an error's text.
+        /// `true` for a result, `false` for an error text.
         ok: bool,
     },
 }
 
-/// What came over a link, a body whole.
+/// Input from a link. A task or a result arrives as one item, with its whole body.
 #[derive(Clone, Debug)]
 pub enum Heard<P> {
     /// A frame without a body.
     Said(Frame),
-    /// A task or a result has begun to come.
+    /// The first bytes of a task or a result have arrived.
     Begun {
-        /// MB/s of the platform, where the link is emulated; else 0.
+        /// Rate at which the link is paced, MB/s of the platform. 0 if the link is not emulated.
         rate: f64,
     },
     Task {
         task: u64,
-        /// Work units; 0 where not known.
+        /// Work units; 0 if unknown.
         work: f64,
         payload: P,
     },
@@ -65,94 +66,92 @@ pub enum Heard<P> {
         task: u64,
         /// The node that computed it.
         node: u32,
-        /// Whether it is a result, not an error's text.
+        /// `true` for a result, `false` for an error text.
         ok: bool,
         payload: P,
     },
 }
 
-/// What became of a transfer.
+/// The outcome of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outcome {
     /// The last byte has left and the link is free.
     Sent,
-    /// It stands at the end of a chunk.
+    /// The transfer stopped at the end of a chunk.
     Held,
 }
 
-/// A transfer's end, or its stop.
+/// The end of a transfer, or the point at which it was held.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
     pub task: u64,
     pub kind: Kind,
-    /// What became of it.
     pub outcome: Outcome,
-    /// When, by the pace where there is one.
+    /// Time of the outcome, ns. A paced transfer ends at the time set by its pace, not when the driver notices.
     pub at_ns: u64,
     pub began_ns: u64,
-    /// Bytes moved since then.
+    /// Bytes moved since `began_ns`.
     pub bytes: u64,
 }
 
-/// A task that was worked on.
+/// The outcome of computing a task, after all attempts.
 #[derive(Debug)]
 pub struct Worked<P> {
     pub task: u64,
-    /// Whether the answer is a result, not an error's text.
+    /// `true` for a result, `false` for an error text.
     pub ok: bool,
-    /// The result, or the text in UTF-8.
+    /// The result, or the error text in UTF-8.
     pub output: P,
-    /// When the first try began.
+    /// Start of the first attempt, ns.
     pub began_ns: u64,
-    /// When the last one ended.
+    /// End of the last attempt, ns.
     pub ended_ns: u64,
-    /// How often it was tried.
+    /// Number of attempts, at least 1.
     pub tried: u32,
 }
 
-/// A try that is being made.
+/// An attempt in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trying {
     pub task: u64,
-    /// The how manieth it is here.
+    /// Attempt number on this agent, from 1.
     pub tried: u32,
     pub began_ns: u64,
 }
 
-/// How fast a transfer goes.
+/// Rate of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     pub bytes_per_ns: f64,
-    /// MB/s of the platform: what frames say; 0: the link is not emulated.
+    /// Rate written in frames, MB/s of the platform. 0 if the link is not emulated.
     pub told: f64,
 }
 
-/// What an agent wants done, in this order.
+/// An instruction to the driver. Actions are executed in the order in which they were issued.
 #[derive(Clone, Debug)]
 pub enum Action<P> {
     Say {
         to: Peer,
         frame: Frame,
     },
-    /// Begin to send a task or a result, behind those on the same link; its end is a [`Done`].
+    /// Queue a task or a result for sending, behind earlier ones on the same link. Its end is reported as a [`Done`].
     Send {
         to: Peer,
         task: u64,
         kind: Kind,
-        /// Its bytes.
         payload: P,
-        /// How fast; none: as fast as the link allows.
+        /// `None`: as fast as the link allows.
         rate: Option<Rate>,
         at_ns: u64,
     },
-    /// Go on with the transfer that is held.
+    /// Resume the held transfer.
     GoOn {
         child: u32,
-        /// How fast; none: as fast as the link allows.
+        /// `None`: as fast as the link allows.
         rate: Option<Rate>,
         at_ns: u64,
     },
-    /// Hold the transfer at the end of its chunk.
+    /// Hold the transfer at the end of its current chunk.
     Hold {
         child: u32,
         at_ns: u64,
@@ -160,33 +159,33 @@ pub enum Action<P> {
     /// Change the rate of the transfer.
     Pace {
         child: u32,
-        /// How fast; none: as fast as the link allows.
+        /// `None`: as fast as the link allows.
         rate: Option<Rate>,
         at_ns: u64,
-        /// Whether the child is told, once it knows of the transfer.
+        /// Whether to send the child the new rate, once the transfer has been announced to it.
         tell: bool,
     },
-    /// Close a child's link; what it still sends is not heard.
+    /// Close a child's link. Frames that it still sends are ignored.
     Close {
         child: u32,
         bye: bool,
     },
-    /// Work on a task, behind those given before; its end is a [`Worked`].
+    /// Queue a task for computing, behind earlier ones. Its end is reported as a [`Worked`].
     Compute {
         task: u64,
-        /// Work units; 0 where not known.
+        /// Work units; 0 if unknown.
         work: f64,
         input: P,
-        /// Whether what was said to the parent must be on its way first: the work may end this process.
+        /// Whether frames to the parent must be sent before the work starts, because the work may end this process.
         told: bool,
     },
-    /// Bytes that are not needed any more.
+    /// Release bytes that are no longer needed.
     Free(P),
-    /// A line for the log.
+    /// Write a line to the log.
     Note(String),
-    /// A line for the log, if it does not stand there.
+    /// Write a line to the log unless it was written before.
     NoteOnce(String),
-    /// Time 0 has come.
+    /// The run has started (time 0).
     Begun,
 }
 
@@ -194,8 +193,8 @@ pub enum Action<P> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     Bye,
-    /// The parent is gone, and why; below it begins again.
+    /// The link to the parent was lost, with the reason. The agent and its subtree start over.
     ParentLost(String),
-    /// The root: no agent is left, and tasks are.
+    /// At the root: no agent is left that computes, and tasks are unfinished.
     AllLost(String),
 }

@@ -1,4 +1,5 @@
-//! Which agents may join: a child of the platform, one that comes again, one that the platform does not know.
+//! Registration of children: which agents may join a node. An agent may be a child in the platform, one that
+//! reconnects, or a late joiner that the platform does not list.
 
 use crosswind_schema::Node;
 
@@ -8,28 +9,28 @@ use crate::phases::Phase;
 use crate::record::AgentEvent;
 use crate::settings::{Admission, GUESTS, RunSettings};
 
-/// Agents that the platform does not know, and that may join one node.
+/// Maximum number of agents per node that join without being in the platform.
 const MOST_GUESTS: usize = 10_000;
-/// Bytes of such an agent's name.
+/// Maximum length of such an agent's name, bytes.
 const LONGEST_NAME: usize = 255;
 
-/// A place that a child may take.
+/// A slot that a child may take.
 #[derive(Clone, Debug)]
 pub struct Seat {
-    /// The child's name.
     pub name: String,
-    /// What the run is about, with the child.
+    /// The run's settings, whose platform includes the child.
     pub run: RunSettings,
     pub number: u32,
     place: u32,
 }
 
 impl<P: TaskBytes> Agent<P> {
-    /// The place of a child that has shown the token. `about`: its rates, for one that the platform does not know; its
-    /// number is `random` then, since the numbers of guests differ over the whole tree, and no node counts them all.
+    /// Reserves a slot for a child that has proved that it knows the token. `about` holds the rates (JSON) of a child
+    /// that the platform does not list. Such a child is numbered from `random`, because these numbers must be unique in
+    /// the whole tree and no node counts them all.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why the child is rejected, for its user.
     pub fn seat(&mut self, name: &str, about: &str, random: u32, now_ns: u64) -> Result<Seat, String> {
         self.now_ns = now_ns;
         if let Some(at) = self.children.iter().position(|child| child.name == name && child.connected) {
@@ -66,17 +67,17 @@ impl<P: TaskBytes> Agent<P> {
         Ok(Seat { name: name.into(), run, number: GUESTS | random, place })
     }
 
-    /// What a child that takes a seat must know.
+    /// Returns what a child must know to take a slot. `code`: whether the run's code follows.
     #[must_use]
     pub fn admission(&self, seat: &Seat, code: bool) -> Admission {
         let running = self.course.phase != Phase::Gathering;
         Admission { run: seat.run.clone(), number: seat.number, parent: self.number, running, code }
     }
 
-    /// A child has taken its seat, and there is a link to it: its number here.
+    /// Registers a child that has taken its slot and has a link. Returns its number in the policy.
     ///
     /// # Errors
-    /// When the platform is no tree with it.
+    /// If the platform with the child is not a tree.
     pub fn admit(&mut self, seat: Seat, now_ns: u64) -> Result<u32, String> {
         self.now_ns = now_ns;
         let Seat { name, run, number, place } = seat;
@@ -100,7 +101,7 @@ impl<P: TaskBytes> Agent<P> {
         Ok(child)
     }
 
-    /// Whether a child of this name joined that the platform did not know at first.
+    /// Whether a child of this name joined without being in the original platform.
     #[must_use]
     pub fn is_guest(&self, name: &str) -> bool {
         self.children.iter().any(|child| child.name == name && child.number >= GUESTS)

@@ -1,8 +1,9 @@
-//! An agent: what the policy of its node says becomes actions; what becomes of them, the policy is told.
+//! The agent's state machine: executes its policy's commands as actions, and passes their outcomes back to the policy
+//! as events.
 //!
-//! The same at the root, at inner nodes and at leaves. It never waits and has no clock: every call brings the time, that of
-//! the own monotonic clock, and leaves actions behind ([`Agent::take_actions`]). An emulated end of a transfer or of work
-//! counts from when it was due, not from when the driver noticed, so that lateness does not add up.
+//! It is the same at the root, at inner nodes and at leaves. It never blocks and has no clock: every call passes the
+//! time on the agent's own monotonic clock, and queues actions ([`Agent::take_actions`]). The end of an emulated
+//! transfer or task counts from its due time, not from when the driver noticed it, so that delays do not accumulate.
 
 use std::collections::VecDeque;
 
@@ -25,23 +26,24 @@ use crate::record::{Activity, NO_NODE};
 use crate::settings::{RunSettings, Work};
 use crate::stock::{Finished, Stock};
 
-/// How late an emulated end may be handled and still count from when it was due, ns.
+/// Maximum delay in handling an emulated end that still counts from its due time, ns. A later one counts from this long
+/// ago.
 const FORGIVEN_NS: u64 = 20_000_000;
-/// A pace that the receiver has not been told yet.
+/// Marks a rate that the receiver has not been sent yet.
 const UNTOLD: f64 = -1.0;
 
 #[derive(Debug)]
 pub(crate) enum Processor {
-    /// One that exists in the platform's file only: this crate keeps its time.
+    /// Exists only in the platform's file; this crate computes its timing.
     Emulated(EmulatedProcessor),
-    /// The driver's.
+    /// The driver's processor.
     Real {
-        /// Whether the work may end the process that does it.
+        /// Whether the work may end the process that runs it.
         may_end: bool,
     },
 }
 
-/// An agent's logic. `P` is how the driver holds bytes.
+/// An agent's logic. `P` is the driver's representation of task and result bytes.
 #[derive(Debug)]
 pub struct Agent<P> {
     pub(crate) name: String,
@@ -60,7 +62,7 @@ pub struct Agent<P> {
     pub(crate) estimator: Estimator,
     pub(crate) changes: VecDeque<PlacedChange>,
     pub(crate) events: VecDeque<(Event, u64)>,
-    /// Own clock at time 0.
+    /// Time 0 on the agent's own clock, ns. 0 before the start.
     pub(crate) zero_ns: u64,
     pub(crate) result_limit: f64,
     pub(crate) own_latency_ns: u64,
@@ -68,20 +70,20 @@ pub struct Agent<P> {
     policy: Node,
     commands: Vec<Command>,
     actions: Vec<Action<P>>,
-    /// At the root: results that the user has not taken.
+    /// At the root: results that the user has not collected.
     results: Vec<Finished<P>>,
     asked: u64,
-    /// Emulated results on their way up: what each takes of the link, MB/s of the platform.
+    /// Rates of the emulated results on their way up, MB/s of the platform, in the order of sending.
     uplink: VecDeque<f64>,
-    /// The time of the last call.
+    /// Time of the last call, ns.
     pub(crate) now_ns: u64,
 }
 
 impl<P: TaskBytes> Agent<P> {
-    /// The agent of a node; `(number, parent)` as the parent gave them, none at the root.
+    /// Creates the agent of a node. `numbers` is `(number, parent)` as assigned by the parent; `None` at the root.
     ///
     /// # Errors
-    /// When the platform has no such node, or the run cannot be.
+    /// If the platform has no such node, or the settings are invalid.
     pub fn new(
         name: &str,
         numbers: Option<(u32, u32)>,
@@ -132,48 +134,48 @@ impl<P: TaskBytes> Agent<P> {
         })
     }
 
-    /// Own clock at time 0.
+    /// Time 0 on the agent's own clock, ns. 0 before the start.
     #[must_use]
     pub fn zero_ns(&self) -> u64 {
         self.zero_ns
     }
 
-    /// Its name in the platform.
+    /// Name of the node in the platform.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What the run is about, with the guests that joined here.
+    /// The run's settings. The platform includes the agents that joined here later.
     #[must_use]
     pub fn run(&self) -> &RunSettings {
         &self.run
     }
 
-    /// What has passed through it on its way up; nothing at the root, where that is the user's.
+    /// What this node forwarded to its parent. Empty at the root, which has no parent.
     #[must_use]
     pub fn passed(&self) -> &Passed {
         &self.account.passed
     }
 
-    /// How its run ended, once it has.
+    /// How the run ended here. `None` while it runs.
     #[must_use]
     pub fn ended(&self) -> Option<&End> {
         self.course.end.as_ref()
     }
 
-    /// Moves what is to be done behind what `actions` holds.
+    /// Appends the queued actions to `actions` and clears the queue.
     pub fn take_actions(&mut self, actions: &mut Vec<Action<P>>) {
         actions.append(&mut self.actions);
     }
 
-    /// Whether something is to be done.
+    /// Whether actions are queued.
     #[must_use]
     pub fn has_actions(&self) -> bool {
         !self.actions.is_empty()
     }
 
-    /// Asks the parent for the tasks that the policy wants, in one frame for all since the last call.
+    /// Requests from the parent the tasks that the policy asked for since the last call, in one frame.
     pub fn ask_parent(&mut self) {
         if self.asked > 0 && self.course.may_ask() && self.has_use_for_tasks() {
             let tasks = std::mem::take(&mut self.asked);
@@ -181,12 +183,12 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
-    /// At the root: results for the user, each once.
+    /// At the root: returns the results for the user, each once.
     pub fn take_results(&mut self) -> Vec<Finished<P>> {
         std::mem::take(&mut self.results)
     }
 
-    /// Whether results wait for the user.
+    /// Whether results are waiting for the user.
     pub(crate) fn has_results(&self) -> bool {
         !self.results.is_empty()
     }
@@ -196,13 +198,14 @@ impl<P: TaskBytes> Agent<P> {
         self.policy.ready()
     }
 
-    /// Tasks that are out under a child.
+    /// Number of tasks that a child's subtree has not returned.
     #[must_use]
     pub fn out_under(&self, child: u32) -> u64 {
         self.policy.ledger().map_or(0, |ledger| ledger.lent_to(child) as u64)
     }
 
-    /// What it holds: tasks without a result that has gone, bytes of their inputs in memory, results that wait.
+    /// Returns the number of tasks whose result has not been passed on, the bytes of their inputs in memory, and the
+    /// number of waiting results.
     #[must_use]
     pub fn holds(&self) -> (usize, u64, usize) {
         (self.stock.len(), self.stock.held_bytes(), self.stock.finished() + self.results.len())
@@ -212,7 +215,7 @@ impl<P: TaskBytes> Agent<P> {
         self.actions.push(action);
     }
 
-    /// Says something to a child that is there, or to the parent that this node has.
+    /// Sends a frame to a connected child, or to the parent unless this is the root. Does nothing otherwise.
     pub(crate) fn say(&mut self, to: Peer, frame: Frame) {
         let there = match to {
             Peer::Parent => !self.root,
@@ -235,32 +238,33 @@ impl<P: TaskBytes> Agent<P> {
         &self.run.platform.nodes[self.place as usize]
     }
 
-    /// Whether anything is left that could compute.
+    /// Whether this node, or a child that the policy serves, may still compute tasks.
     pub(crate) fn can_compute(&self) -> bool {
         let mut children = (0..).zip(&self.children);
         self.own().compute_per_s.get() > 0.0 || children.any(|(at, child)| child.may_compute(self.policy.serves(at)))
     }
 
-    /// The policy's first request, before time 0.
+    /// Starts the policy and returns the number of tasks in its first request, before time 0.
     pub(crate) fn first_request(&mut self) -> u64 {
         self.tell(Event::Started, self.zero_ns);
         if self.has_use_for_tasks() { std::mem::take(&mut self.asked) } else { 0 }
     }
 
-    /// Whether something here or below has shown that it computes: a child that does asks for tasks, or has some. A node
-    /// without it would take tasks, give them back and take them again, and its parent would count on it.
+    /// Whether this node computes, or a child has shown that its subtree does by requesting or holding tasks. Without
+    /// this check a node that cannot compute would take tasks and hand them back in a loop, and its parent would count
+    /// on it.
     fn has_use_for_tasks(&self) -> bool {
         let mut children = self.children.iter();
         self.own().compute_per_s.get() > 0.0 || children.any(|child| child.may_compute(true))
     }
 
-    /// Tells the policy, and does what it says, and what follows from that.
+    /// Passes an event to the policy and executes its commands, and all events that follow from them.
     pub(crate) fn tell(&mut self, event: Event, at_ns: u64) {
         self.events.push_back((event, at_ns));
         self.settle();
     }
 
-    /// Tells the policy of all that waits to be told.
+    /// Handles all queued events.
     pub(crate) fn settle(&mut self) {
         while let Some((event, at_ns)) = self.events.pop_front() {
             let mut commands = std::mem::take(&mut self.commands);
@@ -299,7 +303,8 @@ impl<P: TaskBytes> Agent<P> {
 
     fn send(&mut self, child: u32, task: u64, limit: Option<f64>, at_ns: u64) {
         if let Some((code, why)) = self.unfit(task) {
-            // As if the child had failed at it immediately: it keeps its place for another task.
+            // Report the task as sent to the child and failed there, with a new request, so that the child keeps its
+            // place.
             self.give_up(task, code, why);
             let events =
                 [Event::Sent { child, task }, Event::Returned { child, task }, Event::Asked { child, tasks: 1 }];
@@ -315,7 +320,7 @@ impl<P: TaskBytes> Agent<P> {
             return;
         }
         let goes_on = state.out.sending.is_some_and(|sending| sending.task == task && sending.paused);
-        // Emulated rates are set below, when it is known how many share the port.
+        // `share` sets emulated rates below, when the number of transfers that share the port is known.
         let untold = emulated && (goes_on || state.link.receive_limit.is_finite());
         let rate = if untold {
             Some(Rate { bytes_per_ns: 0.0, told: UNTOLD })
@@ -349,7 +354,8 @@ impl<P: TaskBytes> Agent<P> {
             self.estimate(at_ns, |estimator, now_s, _| estimator.computes(now_s));
             return;
         }
-        // The parent knows which of the tasks here is computed here, before the work can end this process.
+        // Notify the parent which task this node computes itself before the work starts, because the work may end this
+        // process.
         let told =
             !self.root && !self.children.is_empty() && matches!(self.processor, Processor::Real { may_end: true });
         if told {
@@ -358,7 +364,7 @@ impl<P: TaskBytes> Agent<P> {
         self.act(Action::Compute { task, work, input, told });
     }
 
-    /// Takes a task that was worked on.
+    /// Handles the outcome of computing a task.
     pub fn worked(&mut self, worked: Worked<P>) {
         self.note_work(worked);
         self.settle();
@@ -410,7 +416,7 @@ impl<P: TaskBytes> Agent<P> {
         self.say(Peer::Parent, Frame::HandBack { task });
     }
 
-    /// Takes what became of a transfer.
+    /// Handles the outcome of a transfer.
     pub fn transferred(&mut self, to: Peer, done: Done, now_ns: u64) {
         self.now_ns = now_ns;
         let Done { task, outcome, began_ns, bytes, .. } = done;
@@ -433,7 +439,7 @@ impl<P: TaskBytes> Agent<P> {
         let Done { task, outcome, began_ns, bytes, .. } = done;
         let Some(state) = self.children.get_mut(child as usize) else { return };
         if state.left {
-            return; // what was on its way when the child was lost
+            return; // the transfer belonged to a child that was lost
         }
         if self.run.recording.trace && bytes > 0 {
             let nodes = (self.number, state.number);
@@ -463,14 +469,14 @@ impl<P: TaskBytes> Agent<P> {
         self.settle();
     }
 
-    /// What results take of the emulated processor and of the link to the parent.
+    /// Updates the load that results put on the emulated processor and on the link to the parent.
     fn load_uplink(&mut self, at_ns: u64) {
         if let Processor::Emulated(processor) = &mut self.processor {
             processor.result_up(self.uplink.front().copied().unwrap_or(0.0), at_ns);
         }
     }
 
-    /// Takes an event now, or, where an emulated link has a latency, when that is over.
+    /// Handles an event after the latency of an emulated link, or at once if there is none.
     pub(crate) fn later(&mut self, latency_ns: u64, event: Event, finished: Option<Finished<P>>, at_ns: u64) {
         if latency_ns > 0 && self.is_emulated() {
             self.late.put(at_ns + latency_ns, (event, finished));
@@ -481,7 +487,7 @@ impl<P: TaskBytes> Agent<P> {
 
     fn arrive(&mut self, event: Event, finished: Option<Finished<P>>, at_ns: u64) {
         if let Some(finished) = finished {
-            // Of a task that is not out under this child any more, nothing is wanted.
+            // Ignore the result of a task that was recalled or returned meanwhile.
             if self.stock.get(finished.task).is_none() {
                 return;
             }
@@ -490,7 +496,7 @@ impl<P: TaskBytes> Agent<P> {
         self.tell(event, at_ns);
     }
 
-    /// Does what has become due by now; when the next thing will be.
+    /// Handles everything due by now. Returns when the next thing is due, `None` if nothing is.
     pub fn pass_time(&mut self, now_ns: u64) -> Option<u64> {
         self.now_ns = now_ns;
         let change = self.take_up_changes(now_ns);

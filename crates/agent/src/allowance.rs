@@ -1,46 +1,47 @@
-//! How much a child may ask for and tell. It is authenticated, but must not exhaust this node's memory: beyond this limit it is treated as lost.
+//! A child's quotas on requested tasks, reports and events. A child is authenticated, but must not exhaust this node's
+//! memory: one that exceeds a quota is treated as lost.
 
-/// Tasks that a child may have asked for and not been sent: its whole subtree's places.
+/// Maximum number of outstanding requests of a child, which cover its whole subtree.
 const MOST_ASKED: u64 = 1 << 24;
-/// Bytes of reports, and of events, that a child may tell, and as many more for each task that it was sent.
+/// Quotas of reports and of events: (bytes per child, additional bytes per task sent to it).
 const REPORTS: (u64, u64) = (64 << 20, 4 << 10);
 const EVENTS: (u64, u64) = (4 << 20, 4 << 10);
 
-/// What was taken of it.
+/// A child's use of its quotas.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Allowance {
     asked: u64,
-    /// Tasks that it was sent.
+    /// Number of tasks sent to it.
     had: u64,
     reported_bytes: u64,
     event_bytes: u64,
 }
 
 impl Allowance {
-    /// Whether it may ask for so many tasks more.
+    /// Counts a request for `tasks` more tasks. Returns whether it fits the quota.
     pub fn asks(&mut self, tasks: u64) -> bool {
         self.asked = self.asked.saturating_add(tasks);
         self.asked <= MOST_ASKED
     }
 
-    /// Whether it asked for tasks that it was not sent.
+    /// Whether the child has requested tasks that it has not been sent.
     pub fn wants(&self) -> bool {
         self.asked > 0
     }
 
-    /// It was sent a task.
+    /// Counts a task sent to the child.
     pub fn had_one(&mut self) {
         self.asked = self.asked.saturating_sub(1);
         self.had += 1;
     }
 
-    /// Whether it may tell so much more of what it did.
+    /// Counts `bytes` of reports. Returns whether they fit the quota.
     pub fn reports(&mut self, bytes: usize) -> bool {
         self.reported_bytes += bytes as u64;
         self.reported_bytes <= REPORTS.0 + REPORTS.1 * self.had
     }
 
-    /// Whether it may tell so much more of what happened.
+    /// Counts `bytes` of events. Returns whether they fit the quota.
     pub fn tells(&mut self, bytes: usize) -> bool {
         self.event_bytes += bytes as u64;
         self.event_bytes <= EVENTS.0 + EVENTS.1 * self.had

@@ -1,5 +1,5 @@
-//! An emulated platform whose rates change in mid-run: each node knows all changes from the start, and takes up those of
-//! itself and of its children's links when their time has come.
+//! Rate changes of an emulated platform in mid-run. Each node has the list of all changes from the start, and applies
+//! those of its own processor and of its children's links when they are due.
 
 use crosswind_schema::experiment::ChangeKind;
 
@@ -7,7 +7,7 @@ use crate::action::TaskBytes;
 use crate::agent::{Agent, Processor};
 
 impl<P: TaskBytes> Agent<P> {
-    /// Takes up what has become due; when the next change will be.
+    /// Applies the changes due by now. Returns when the next one is due; `None` before time 0 or after the last change.
     pub(crate) fn take_up_changes(&mut self, now_ns: u64) -> Option<u64> {
         if self.zero_ns == 0 {
             return None;

@@ -1,4 +1,4 @@
-//! The children of a node: what is known of each, one that is lost, one that drains, one that joins.
+//! A node's children: their state, and what happens when a child joins, drains or is lost.
 
 use std::collections::VecDeque;
 
@@ -12,68 +12,70 @@ use crate::frame::Frame;
 use crate::record::AgentEvent;
 use crate::settings::{RunSettings, Work};
 
-/// A child, by its number in the policy. One that left keeps its number; if it comes again, it gets another.
+/// A child, by its number in the policy. The number is not reused: a child that leaves and reconnects gets a new one.
 #[derive(Debug)]
 pub(crate) struct Child {
     pub name: String,
     pub number: u32,
-    /// Whether there is a link to it.
+    /// Whether the child has a link.
     pub connected: bool,
-    /// When something last came over that.
+    /// Time at which bytes last arrived over the link, ns.
     pub heard_ns: u64,
-    /// Whether the policy knows that it is gone.
+    /// Whether the policy has been notified that the child is gone.
     pub left: bool,
-    /// Agents in its subtree, once it has said that it is ready; and what it asked for then.
+    /// Number of agents in its subtree and its first request, tasks. `None` until it reports that it is ready.
     pub ready: Option<(u32, u64)>,
     pub reported: bool,
-    /// Whether it is to leave, and how far that is.
+    /// Progress of draining; `None` unless it is to leave.
     pub draining: Option<Draining>,
     pub link: Link,
     pub out: Out,
-    /// It said that it ends because of an error of its own, such as a full disk: no task of its is to blame.
+    /// Whether it announced that it ends because of its own error, such as a full disk. None of its tasks is to blame
+    /// then.
     pub failed: bool,
     pub allowance: Allowance,
 }
 
-/// What can be sent to a child, and when it is there.
+/// Rates and latency of the link to a child.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
-    /// What the platform's link takes while the child sends nothing, MB/s; and what of that each MB/s sent takes away.
+    /// The link's receive limit while the child sends nothing, MB/s, and by how much each MB/s that it sends lowers
+    /// this.
     pub receive_limit: f64,
     pub receive_limit_drop: f64,
     pub latency_ns: u64,
-    /// What the child sends to its own children, MB/s of the platform (emulated).
+    /// Rate at which the child sends to its own children, MB/s of the platform. Emulated links only.
     pub sends: f64,
-    /// What the policy allows, MB/s.
+    /// The policy's limit, MB/s. `None`: no limit.
     pub limit: Option<f64>,
 }
 
-/// What is out under a child.
+/// The tasks that a child's subtree holds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Out {
-    /// The transfer to it that has not ended.
+    /// The unfinished transfer to the child.
     pub sending: Option<Sending>,
-    /// Tasks sent to it and not returned, in the order of sending, which is the order in which it computes them.
+    /// Tasks sent to the child and not returned, in the order of sending, which is the order in which it computes them.
     pub sent: VecDeque<u64>,
-    /// What it computes itself, where it has children and says so.
+    /// The task that the child computes itself, if it has children and reports this.
     pub computing: Option<u64>,
 }
 
-/// A task on its way to a child.
+/// A task being sent to a child.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sending {
     pub task: u64,
     pub paused: bool,
-    /// Its rate as frames say it, MB/s of the platform; none: it is not paced.
+    /// Rate last written in a frame, MB/s of the platform. `None`: the transfer is not paced.
     pub told: Option<f64>,
 }
 
-/// A child that is to leave.
+/// State of a child that is to leave.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Draining {
-    /// Tasks that it gave back.
+    /// Number of tasks that it handed back.
     pub handed_back: u64,
-    /// Whether all that was out under it is back, and it was told to finish.
+    /// Whether it was sent `Finish`, after everything under it had returned.
     pub told: bool,
 }
 
@@ -102,24 +104,26 @@ impl Child {
         }
     }
 
-    /// Whether a task was out under it, which is so no more.
+    /// Removes a task from those held by the child. Returns whether the child held it.
     pub fn had(&mut self, task: u64) -> bool {
         self.out.sent.iter().position(|sent| *sent == task).map(|at| self.out.sent.remove(at)).is_some()
     }
 
-    /// Whether anything in its subtree may compute tasks of this node: such a child has some or asks for some, once it is
-    /// ready, and is served. An inner node that is left without children neither has nor asks.
+    /// Whether anything in the child's subtree may compute tasks of this node. A child that is not ready yet may. A
+    /// ready one does if it holds tasks, or if it is served and requests some. An inner node left without children does
+    /// neither.
     pub fn may_compute(&self, served: bool) -> bool {
         let asks = served && self.allowance.wants();
         self.connected && (self.ready.is_none() || asks || !self.out.sent.is_empty())
     }
 
-    /// Whether it was told to finish because it is to leave.
+    /// Whether it was sent `Finish` because it is to leave.
     pub fn is_drained(&self) -> bool {
         self.draining.is_some_and(|draining| draining.told)
     }
 
-    /// The task that it is computing, which may have ended it if it is lost; those that waited, or were below, are innocent.
+    /// Returns the task that the child is computing, which may have ended it if it is lost. Tasks that wait, or are
+    /// further down, are not suspected.
     fn suspect(&self) -> Option<u64> {
         if self.failed {
             return None;
@@ -160,14 +164,14 @@ impl<P: TaskBytes> Agent<P> {
         self.account.happened.push(AgentEvent { root_ns, code, node, number: None, tasks: Some(tasks), message });
     }
 
-    /// Notes something that happened here.
+    /// Records an event at this node.
     pub fn happen(&mut self, code: &str, tasks: Option<u64>, message: String) {
         let node = Some(self.name.clone());
         let root_ns = self.clock.root_ns(self.now_ns);
         self.account.happened.push(AgentEvent { root_ns, code: code.into(), node, number: None, tasks, message });
     }
 
-    /// A child is to leave, when nothing of this node is out under it any more.
+    /// Starts draining a child: it is released once no task of this node is left under it.
     pub(crate) fn drain(&mut self, child: u32, now_ns: u64) {
         let state = &mut self.children[child as usize];
         if !state.left && state.draining.is_none() {
@@ -178,7 +182,7 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
-    /// Tells those that drain, and under which nothing is out any more, to finish.
+    /// Sends `Finish` to the draining children that hold no more tasks.
     pub(crate) fn finish_the_drained(&mut self) {
         for child in 0..self.children.len() as u32 {
             let waits = self.children[child as usize].draining.is_some_and(|draining| !draining.told);
@@ -193,7 +197,7 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
-    /// A drained child has told what it did, and goes.
+    /// Removes a drained child whose report is complete.
     pub(crate) fn release(&mut self, child: u32, now_ns: u64) {
         let state = &self.children[child as usize];
         let (name, back) = (state.name.clone(), state.draining.map_or(0, |draining| draining.handed_back));
@@ -202,7 +206,7 @@ impl<P: TaskBytes> Agent<P> {
         self.happen_to(name, "agent-left", back, message, now_ns);
     }
 
-    /// A child that was not there before, or comes again. Its number in the policy.
+    /// Adds a child that is new or reconnects. Returns its number in the policy.
     pub(crate) fn join(&mut self, place: u32, number: u32, settings: ChildSettings, now_ns: u64) -> u32 {
         let mut fresh = Child::new(&self.run, place, number, now_ns);
         fresh.connected = true;
@@ -218,7 +222,7 @@ impl<P: TaskBytes> Agent<P> {
     }
 }
 
-/// What a message to a node takes at least, ns.
+/// Minimum time of a message to a node, ns of the clock.
 pub(crate) fn latency(run: &RunSettings, place: u32) -> u64 {
     let scale = if let Work::Emulated { time_scale, .. } = run.work { time_scale } else { 1.0 };
     (run.platform.nodes[place as usize].latency_s.get() / scale * 1e9) as u64

@@ -1,8 +1,8 @@
-//! The root's clock, as an agent knows it: its own, shifted by what the quickest ping there and back showed.
+//! Estimate of the root's clock: the agent's own clock plus an offset, measured by the fastest ping round trip.
 //!
-//! The error is at most half of that ping's time. Clocks that run at different speeds are not corrected within a run.
+//! The error is at most half of that round-trip time. Drift between clocks is not corrected within a run.
 
-/// A view of the root's clock.
+/// Estimate of the root's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     shift_ns: i64,
@@ -16,7 +16,8 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// A ping that left at `sent_ns` came back at `now_ns`; the parent's view of the root's clock was `root_ns`.
+    /// Takes the reply to a ping sent at `sent_ns` and received at `now_ns`. `root_ns` is the parent's estimate of the
+    /// root's clock when it replied.
     pub fn pong(&mut self, sent_ns: u64, root_ns: u64, now_ns: u64) {
         let taken = now_ns.saturating_sub(sent_ns);
         if taken <= self.quickest_ns {
@@ -25,17 +26,17 @@ impl Clock {
         }
     }
 
-    /// The root's clock at a time of the own one.
+    /// Converts a time on the agent's own clock to the root's.
     pub fn root_ns(&self, own_ns: u64) -> u64 {
         own_ns.saturating_add_signed(self.shift_ns)
     }
 
-    /// The own clock at a time of the root's.
+    /// Converts a time on the root's clock to the agent's own.
     pub fn own_ns(&self, root_ns: u64) -> u64 {
         root_ns.saturating_add_signed(-self.shift_ns)
     }
 
-    /// What is added to the own clock, ns.
+    /// Offset added to the agent's own clock, ns.
     #[must_use]
     pub fn shift_ns(&self) -> i64 {
         self.shift_ns
@@ -51,7 +52,7 @@ mod tests {
         let mut clock = Clock::default();
         clock.pong(1_000, 501_100, 1_200);
         assert_eq!(clock.root_ns(1_100), 501_100);
-        clock.pong(2_000, 900_000, 9_000); // slow: says less
+        clock.pong(2_000, 900_000, 9_000); // slow, so less precise
         assert_eq!(clock.root_ns(1_100), 501_100);
         clock.pong(3_000, 503_010, 3_020);
         assert_eq!(clock.root_ns(3_010), 503_010);

@@ -1,21 +1,21 @@
-//! A processor that only exists in the platform's file: work takes the time that its rate and the interference law give,
-//! with the traffic that the agent has at each moment. No thread sleeps; the agent's loop is told when the work will be done.
+//! A processor that exists only in the platform's file. A task takes the time given by the compute rate and the
+//! interference law under the agent's current traffic. No thread sleeps: the event loop asks when the work is due.
 //!
-//! Rate = C (1 - ir_receive R - sum of ir_send S over the children), never below 0 (interference-aware-scheduling,
+//! `Rate = C (1 - ir_receive R - sum of ir_send S over the children)`, never below 0 (interference-aware-scheduling,
 //! section 3.1; `law` of crates/model).
 //!
-//! Results count on their link like tasks, at both ends (as in crates/sim, results.rs).
+//! Results load their link like tasks, at both ends (as in crates/sim, results.rs).
 
 #[derive(Debug)]
 pub struct EmulatedProcessor {
     compute_per_s: f64,
     ir_receive: f64,
-    /// By the child's number.
+    /// By child number.
     ir_send: Vec<f64>,
     time_scale: f64,
     receive_mb_per_s: f64,
     send_mb_per_s: Vec<f64>,
-    /// Results: to the parent, and from each child.
+    /// Rates of results, to the parent and from each child, MB/s of the platform.
     result_up_mb_per_s: f64,
     result_mb_per_s: Vec<f64>,
     job: Option<Job>,
@@ -31,7 +31,7 @@ struct Job {
 }
 
 impl EmulatedProcessor {
-    /// A processor that is idle, on a node whose links are.
+    /// Creates an idle processor on a node whose links are idle.
     #[must_use]
     pub fn new(compute_per_s: f64, ir_receive: f64, ir_send: Vec<f64>, time_scale: f64) -> Self {
         let children = ir_send.len();
@@ -69,25 +69,25 @@ impl EmulatedProcessor {
         }
     }
 
-    /// Another compute rate, from then on.
+    /// Changes the compute rate (work units/s) from `at_ns` on.
     pub fn compute_at(&mut self, compute_per_s: f64, at_ns: u64) {
         self.compute_per_s = compute_per_s;
         self.change(at_ns);
     }
 
-    /// MB/s of the platform that come from the parent from now on.
+    /// Sets the rate of tasks received from the parent, MB/s of the platform, from `at_ns` on.
     pub fn receive(&mut self, mb_per_s: f64, at_ns: u64) {
         self.receive_mb_per_s = mb_per_s;
         self.change(at_ns);
     }
 
-    /// MB/s of the platform that go to a child from now on.
+    /// Sets the rate of tasks sent to a child, MB/s of the platform, from `at_ns` on.
     pub fn send(&mut self, child: usize, mb_per_s: f64, at_ns: u64) {
         self.send_mb_per_s[child] = mb_per_s;
         self.change(at_ns);
     }
 
-    /// MB/s of the platform that results to the parent take from now on.
+    /// Sets the rate of results sent to the parent, MB/s of the platform, from `at_ns` on.
     pub fn result_up(&mut self, mb_per_s: f64, at_ns: u64) {
         if self.result_up_mb_per_s != mb_per_s {
             self.result_up_mb_per_s = mb_per_s;
@@ -95,13 +95,13 @@ impl EmulatedProcessor {
         }
     }
 
-    /// MB/s of the platform that a child's results take from now on.
+    /// Sets the rate of results received from a child, MB/s of the platform, from `at_ns` on.
     pub fn result_from(&mut self, child: usize, mb_per_s: f64, at_ns: u64) {
         self.result_mb_per_s[child] = mb_per_s;
         self.change(at_ns);
     }
 
-    /// All that is sent, MB/s of the platform.
+    /// Total rate of tasks sent to children, MB/s of the platform.
     pub fn sends(&self) -> f64 {
         self.send_mb_per_s.iter().sum()
     }
@@ -111,7 +111,7 @@ impl EmulatedProcessor {
         self.job = Some(Job { task, left: work, rate_per_ns, at_ns, began_ns: at_ns });
     }
 
-    /// When the work will be done, if nothing changes; none: never, or there is none.
+    /// Returns when the current work ends at the present rate, ns. `None` if there is no work or the rate is 0.
     pub fn due(&self) -> Option<u64> {
         let job = self.job.as_ref()?;
         if job.left <= 0.0 {
@@ -120,7 +120,7 @@ impl EmulatedProcessor {
         (job.rate_per_ns > 0.0).then(|| job.at_ns + (job.left / job.rate_per_ns).ceil() as u64)
     }
 
-    /// The task that is done by then: its number, when it began and when it was done.
+    /// Removes the task that is done by `now_ns`. Returns its number, when it began and when it ended.
     pub fn done(&mut self, now_ns: u64) -> Option<(u64, u64, u64)> {
         let due = self.due().filter(|due| *due <= now_ns)?;
         self.job.take().map(|job| (job.task, job.began_ns, due))
@@ -134,13 +134,13 @@ mod tests {
     #[test]
     fn work_takes_the_time_that_the_law_gives_through_every_change_of_traffic() {
         let mut processor = EmulatedProcessor::new(10.0, 0.05, vec![0.02, 0.04], 1.0);
-        processor.begin(7, 10.0, 0); // alone: 1 s
+        processor.begin(7, 10.0, 0); // undisturbed: 1 s
         assert_eq!(processor.due(), Some(1_000_000_000));
-        processor.send(1, 10.0, 500_000_000); // half is left, at 0.6 of the rate
+        processor.send(1, 10.0, 500_000_000); // half of the work remains, at 0.6 of the rate
         assert_eq!(processor.due(), Some(500_000_000 + 833_333_334));
         processor.receive(8.0, 500_000_000); // 0.2 of the rate
         assert_eq!(processor.due(), Some(500_000_000 + 2_500_000_001));
-        processor.receive(12.0, 600_000_000); // nothing is left of it
+        processor.receive(12.0, 600_000_000); // the rate drops to 0
         assert_eq!(processor.due(), None);
         processor.receive(0.0, 700_000_000);
         processor.send(1, 0.0, 700_000_000);

@@ -1,16 +1,16 @@
-//! What can be wrong with the settings of a run.
+//! Errors in the settings of a run.
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// A setting is out of its range.
+    /// A setting is out of range.
     #[error("{field} is {value}; it must be {permitted}")]
     Value {
-        /// Name of the setting.
+        /// The setting's name.
         field: String,
         value: String,
         permitted: String,
     },
-    /// The run cannot be set up as described.
+    /// The settings are inconsistent.
     #[error("the work cannot be set up: {0}")]
     Setup(String),
 }

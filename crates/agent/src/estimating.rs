@@ -1,5 +1,5 @@
-//! What a node finds out while it runs: the policy's estimator is told what happens and when, and what follows goes to
-//! the node that it concerns: the own policy, a child, the parent.
+//! Online estimation of rates and interference. Passes the policy's estimator what happens and when, and forwards its
+//! revisions to the node concerned: this node's policy, a child or the parent.
 
 use crosswind_policy::farm::Event;
 use crosswind_policy::farm::estimate::{Estimator, Revision, observing};
@@ -13,7 +13,8 @@ use crate::record::ObservedLink;
 use crate::settings::Work;
 
 impl<P: TaskBytes> Agent<P> {
-    /// Tells the estimator something, at a time of the own clock.
+    /// Calls `told` with the estimator, the time since time 0 in platform seconds, and a list for revisions; then
+    /// forwards the revisions. `at_ns` is on the agent's own clock.
     pub(crate) fn estimate(&mut self, at_ns: u64, told: impl FnOnce(&mut Estimator, f64, &mut Vec<Revision>)) {
         let now_s = (at_ns as f64 - self.zero_ns as f64) * 1e-9 * self.scale();
         let mut revisions = Vec::new();
@@ -31,7 +32,7 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
-    /// A task has left for a child, whole.
+    /// Records that the last byte of a task has left for a child.
     pub(crate) fn estimate_sent(&mut self, child: u32, task: u64, at_ns: u64) {
         let bytes = self.stock.get(task).map_or(0, |stored| stored.payload.bytes());
         let measured = if self.is_emulated() { bytes } else { observing::measured_bytes(bytes) };
@@ -40,7 +41,7 @@ impl<P: TaskBytes> Agent<P> {
         });
     }
 
-    /// A task was computed, in one try, by what knows how much work it is.
+    /// Records a task that was computed in one attempt, if its amount of work is meaningful.
     pub(crate) fn estimate_computed(&mut self, task: u64, began_ns: u64, ended_ns: u64) {
         let known = matches!(self.run.work, Work::Emulated { .. } | Work::Kernel { .. });
         let work = self.stock.work(task);
@@ -53,7 +54,7 @@ impl<P: TaskBytes> Agent<P> {
         self.estimate(ended_ns, |estimator, now_s, revisions| estimator.computed(work, now_s, revisions));
     }
 
-    /// What was seen, for the report.
+    /// Copies the estimates into the totals of the report.
     pub(crate) fn note_what_was_seen(&mut self) {
         let own = self.own();
         let (compute, ir) = (own.compute_per_s.get(), own.ir_receive_s_per_mb.get());

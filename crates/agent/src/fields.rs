@@ -1,25 +1,26 @@
-//! Frames as bytes, for every protocol: a length (32 bits, big-endian), one byte for the kind, fields. Pure functions.
+//! Encoding of frames, shared by all protocols: a length (32 bits, big-endian), one byte for the kind, then fields.
+//! Pure functions.
 //!
-//! What the kinds are and which fields they have: [`crate::frame`] (agents of a farm), `ranks::wire` in `crosswind-live` (ranks of
-//! a program).
+//! The kinds and their fields are defined in [`crate::frame`] (agents of a farm) and in `ranks::wire` of
+//! `crosswind-live` (ranks of a program).
 
-/// Why bytes are no frame.
+/// Why bytes do not form a frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// A length beyond what is permitted.
+    /// The length exceeds the limit.
     #[error("a frame of {bytes} bytes; at most {limit} are read")]
     TooLarge { bytes: usize, limit: usize },
     #[error("a frame of kind {0}, which this version does not know")]
     Kind(u8),
-    /// Fields that do not fit the kind.
+    /// The fields do not match the kind.
     #[error("a frame of kind {kind} with {what}")]
     Fields { kind: u8, what: &'static str },
 }
 
-/// The length that a frame's first four bytes tell.
+/// Decodes a frame's length from its first four bytes.
 ///
 /// # Errors
-/// When it is larger than `limit`, or there is no byte for the kind.
+/// If it is larger than `limit`, or 0, which leaves no byte for the kind.
 pub fn length(bytes: [u8; 4], limit: usize) -> Result<usize, FrameError> {
     let length = u32::from_be_bytes(bytes) as usize;
     if length > limit {
@@ -31,40 +32,39 @@ pub fn length(bytes: [u8; 4], limit: usize) -> Result<usize, FrameError> {
     Ok(length)
 }
 
-/// Begins a frame; where its length will stand.
+/// Begins a frame with a placeholder for its length. Returns the offset of the placeholder, for [`end`].
 pub fn begin(out: &mut Vec<u8>) -> usize {
     let start = out.len();
     out.extend([0; 4]);
     start
 }
 
-/// Ends the frame that began at `start`, with so many bytes that follow it.
+/// Ends the frame that began at `start`: writes its length, including the `follow` bytes of body sent after `out`.
 pub fn end(start: usize, follow: usize, out: &mut [u8]) {
     let length = (out.len() - start - 4 + follow) as u32;
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// A kind and a first field of 32 bits.
+/// Appends a kind and a first field of 32 bits.
 pub fn word(out: &mut Vec<u8>, kind: u8, value: u32) {
     out.push(kind);
     out.extend(value.to_be_bytes());
 }
 
-/// A kind and a first field of 64 bits.
+/// Appends a kind and a first field of 64 bits.
 pub fn long(out: &mut Vec<u8>, kind: u8, value: u64) {
     out.push(kind);
     out.extend(value.to_be_bytes());
 }
 
-/// Takes fields off the front of a frame's bytes.
+/// Reads fields from the front of a frame's bytes.
 pub struct Reader<'a> {
-    /// The frame's kind.
     pub kind: u8,
     pub bytes: &'a [u8],
 }
 
 impl Reader<'_> {
-    /// The error that fields are wrong.
+    /// Returns an error about the fields.
     ///
     /// # Errors
     /// Always.
@@ -72,44 +72,44 @@ impl Reader<'_> {
         Err(FrameError::Fields { kind: self.kind, what })
     }
 
-    /// So many bytes.
+    /// Reads `N` bytes.
     ///
     /// # Errors
-    /// When there are fewer.
+    /// If fewer are left.
     pub fn take<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
         let Some((&taken, rest)) = self.bytes.split_first_chunk::<N>() else { return self.wrong("too few bytes") };
         self.bytes = rest;
         Ok(taken)
     }
 
-    /// One byte.
+    /// Reads one byte.
     ///
     /// # Errors
-    /// When there is none.
+    /// If none is left.
     pub fn byte(&mut self) -> Result<u8, FrameError> {
         self.take::<1>().map(|[byte]| byte)
     }
 
-    /// 32 bits.
+    /// Reads a 32-bit big-endian number.
     ///
     /// # Errors
-    /// When there are fewer.
+    /// If fewer bytes are left.
     pub fn u32(&mut self) -> Result<u32, FrameError> {
         self.take().map(u32::from_be_bytes)
     }
 
-    /// 64 bits.
+    /// Reads a 64-bit big-endian number.
     ///
     /// # Errors
-    /// When there are fewer.
+    /// If fewer bytes are left.
     pub fn u64(&mut self) -> Result<u64, FrameError> {
         self.take().map(u64::from_be_bytes)
     }
 
-    /// One byte, 0 or 1.
+    /// Reads one byte, 0 or 1.
     ///
     /// # Errors
-    /// When it is neither.
+    /// If none is left, or it is neither.
     pub fn flag(&mut self) -> Result<bool, FrameError> {
         match self.byte()? {
             0 => Ok(false),
@@ -122,16 +122,16 @@ impl Reader<'_> {
         std::mem::take(&mut self.bytes).to_vec()
     }
 
-    /// Whatever is left, as text.
+    /// Reads all remaining bytes as text.
     pub fn text(&mut self) -> Result<String, FrameError> {
         let bytes = self.rest();
         self.as_text(bytes)
     }
 
-    /// Bytes as text.
+    /// Converts bytes to text.
     ///
     /// # Errors
-    /// When they are not UTF-8.
+    /// If they are not UTF-8.
     pub fn as_text(&self, bytes: Vec<u8>) -> Result<String, FrameError> {
         String::from_utf8(bytes).or_else(|_| self.wrong("text that is not UTF-8"))
     }

@@ -1,29 +1,29 @@
-//! Frames: what agents say to each other, as bytes. Pure functions; no socket is known here.
+//! Frames that agents exchange, and their encoding as bytes. Pure functions, without sockets.
 //!
-//! A connection starts with a greeting each way (`crosswind_access::greeting`); all that follows are frames: a length (32 bits,
-//! big-endian), one byte for the kind, fields of fixed size, then whatever is left. Frames that carry a task's or a result's
-//! bytes are decoded as soon as their fields are there: the bytes themselves ("body") are read to where they belong, not
-//! through a buffer of frames.
+//! A connection starts with a greeting in each direction (`crosswind_access::greeting`). Everything after it is frames:
+//! a length (32 bits, big-endian), one byte for the kind, fields of fixed size, then fields of variable size. A frame
+//! that carries bytes of a task or a result (its body) is decoded as soon as its fields are complete. The body is then
+//! read straight to its destination, not through a buffer of frames.
 //!
-//! Nothing here trusts a length: one that is larger than its limit is refused before memory is taken for it.
+//! No length is trusted: one above its limit is rejected before memory is allocated for it.
 
 use crosswind_policy::farm::estimate::Subtree;
 
 use crate::fields::{self, FrameError, Reader, long};
 
-/// Most bytes of a frame.
+/// Maximum size of a frame, bytes.
 pub const LARGEST_FRAME: usize = 16 << 20;
-/// Most bytes of a task's body in one frame: what is left for control frames to wait for.
+/// Maximum body in one frame, bytes. It bounds how long a control frame waits behind a body.
 pub const LARGEST_BODY: usize = 8 << 20;
 /// Bytes before the fields: length and kind.
 const HEAD: usize = 5;
 
-/// How a task's or a result's bytes come.
+/// How the bytes of a task or a result are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Bytes that mean something.
+    /// Bytes with content.
     Bytes,
-    /// Bytes that only load the link; the receiver counts them.
+    /// Filler that only loads the link; the receiver counts it.
     Blank,
 }
 
@@ -33,120 +33,121 @@ pub enum Frame {
     Prove {
         proof: [u8; 32],
         name: String,
-        /// JSON: parameters of a node that the platform does not know; may be empty.
+        /// JSON: rates of a node that the platform does not list. May be empty.
         about: String,
     },
-    /// Parent to child: you are let in, and I know the token too.
+    /// Parent to child: the child is registered, with a proof that the parent knows the token too.
     Welcome {
         proof: [u8; 32],
-        /// JSON: what the run is about.
+        /// JSON: the settings of the run.
         settings: Vec<u8>,
     },
-    /// It will not be done.
+    /// The request is rejected.
     Refused { why: String },
-    /// Parent to child: a piece of the code that computes (a pickled callable), or its last one.
+    /// Parent to child: a piece of the code to run (a pickled callable). `last` marks the last piece.
     Code { last: bool, piece: Vec<u8> },
-    /// Child to parent: all of my subtree that is expected is here, and this is my first request.
+    /// Child to parent: its subtree is ready. Carries the number of agents in the subtree and the first request.
     Ready { agents: u32, tasks: u64 },
-    /// Parent to child: time 0 was now.
+    /// Parent to child: the run has started.
     Start {
-        /// The root's clock then, ns.
+        /// Time 0 on the root's clock, ns.
         root_ns: u64,
     },
-    /// Child to parent: so many tasks more.
+    /// Child to parent: requests `tasks` more tasks.
     Ask { tasks: u64 },
-    /// Child to parent: are you there, and what is the time?
+    /// Child to parent: heartbeat, and request for the root's clock.
     Ping {
         /// The child's clock, ns.
         child_ns: u64,
     },
     Pong {
         child_ns: u64,
-        /// The root's clock as the parent knows it, ns.
+        /// The parent's estimate of the root's clock, ns.
         root_ns: u64,
     },
-    /// A task begins; body: its first bytes.
+    /// The start of a task. Body: its first bytes.
     Task {
         task: u64,
-        /// Bytes of its input, in this frame and in the chunks that follow.
+        /// Size of its input, bytes, in this frame and in the chunks that follow.
         total: u64,
-        /// Work units; 0 where not known.
+        /// Work units; 0 if unknown.
         work: f64,
-        /// What the bytes mean.
         form: Form,
-        /// MB/s of the platform at which the link is paced; 0: it is not.
+        /// Rate at which the link is paced, MB/s of the platform. 0: it is not paced.
         rate: f64,
     },
-    /// More of a task's input.
+    /// More bytes of a task's input.
     Chunk { task: u64 },
-    /// The paced link goes on at this rate; 0: the send is held.
+    /// The paced link continues at this rate. 0: the transfer is held.
     Pace {
         /// MB/s of the platform.
         rate: f64,
     },
-    /// Child to parent: what I send to my own children now takes from what I can receive (paced links only).
+    /// Child to parent: the rate at which it sends to its own children, which lowers its receive limit. Paced links
+    /// only.
     Sending {
-        /// MB/s of the platform, all children together.
+        /// Sum over all children, MB/s of the platform.
         rate: f64,
     },
-    /// Child to parent, from one that has children: this is what I compute myself now, whatever else you sent me.
+    /// Child to parent, if the child has children: the task that it computes itself.
     Computing { task: u64 },
-    /// Parent to child: hold so many tasks from now on.
+    /// Parent to child: number of tasks to request or hold from now on.
     Places { tasks: u64 },
-    /// Parent to child: so many tasks are still to come to you, about.
+    /// Parent to child: approximate number of tasks that it will still get.
     RemainingHint { tasks: u64 },
-    /// Child to parent: what my subtree can use, by what was seen of it.
+    /// Child to parent: the estimated task rates of its subtree.
     Subtree(Subtree),
-    /// A result begins; body: its first bytes.
+    /// The start of a result. Body: its first bytes.
     Result {
         task: u64,
-        /// Bytes of the result.
+        /// Size of the result, bytes.
         total: u64,
         /// The node that computed it.
         node: u32,
-        /// Whether it is a result, not an error's text.
+        /// `true` for a result, `false` for an error text.
         ok: bool,
-        /// What the bytes mean.
         form: Form,
-        /// MB/s of the platform at which the link is paced; 0: it is not.
+        /// Rate at which the link is paced, MB/s of the platform. 0: it is not paced.
         rate: f64,
     },
-    /// More of a result.
+    /// More bytes of a result.
     ResultChunk { task: u64 },
-    /// Parent to child: no more tasks; tell what you did.
+    /// Parent to child: there are no more tasks; send the reports.
     Finish,
-    /// Child to parent: what an agent of my subtree did, a piece at a time.
+    /// Child to parent: a piece of the report of an agent in its subtree.
     Report {
         node: u32,
-        /// Which part.
+        /// Part of the report: [`TOTALS`](crate::record::TOTALS), [`ROWS`](crate::record::ROWS) or
+        /// [`LOG`](crate::record::LOG).
         part: u8,
         piece: Vec<u8>,
     },
-    /// Child to parent: my subtree has told everything.
+    /// Child to parent: all reports of its subtree have been sent.
     Reported,
-    /// Child to parent: something happened in my subtree.
+    /// Child to parent: an event in its subtree (JSON).
     Happened { event: String },
-    /// The connection ends as it should.
+    /// The connection is closed regularly.
     Bye,
-    /// Child to parent: I am to leave. Send me no more tasks; say `Finish` when none is out under me.
+    /// Child to parent: it is about to leave and accepts no more tasks. The parent sends `Finish` when the child holds
+    /// none.
     Draining,
-    /// Child to parent: here is a task back that I have not begun.
+    /// Child to parent: hands back a task that it has not begun.
     HandBack { task: u64 },
-    /// Child to parent: this task is over its time, and I end, since nothing else ends it.
+    /// Child to parent: a task exceeded its time limit, and the agent exits because only that ends the task.
     OverTime {
         task: u64,
-        /// How often it was tried here, this time included.
+        /// Number of attempts on this agent, including this one.
         tried: u32,
     },
 }
 
-/// A frame, the bytes that it took, and the bytes of body that follow.
+/// A decoded frame, with its length and that of the body that follows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
     pub frame: Frame,
-    /// Bytes read.
+    /// Bytes consumed.
     pub used: usize,
-    /// Bytes of the body, which come next.
+    /// Bytes of body that follow.
     pub body: usize,
 }
 
@@ -177,16 +178,16 @@ const PLACES: u8 = 24;
 const SUBTREE: u8 = 25;
 const TO_COME: u8 = 26;
 const OVER_TIME: u8 = 27;
-/// The last of all.
+/// The highest kind.
 const LAST: u8 = OVER_TIME;
 
-/// Reads the next frame; none while bytes of it are missing.
+/// Decodes the next frame. `None` while it is incomplete.
 ///
 /// # Errors
-/// When the length is larger than `limit`, or the bytes are no frame.
+/// If the length is larger than `limit`, or the bytes do not form a frame.
 pub fn decode(bytes: &[u8], limit: usize) -> Result<Option<Decoded>, FrameError> {
     let Some(&[a, b, c, d, kind]) = bytes.get(..HEAD) else {
-        // A wrong length is known from its first four bytes; no fifth is waited for.
+        // Four bytes are enough to reject a wrong length.
         if let Some(&[a, b, c, d]) = bytes.get(..4) {
             fields::length([a, b, c, d], limit)?;
         }
@@ -224,11 +225,11 @@ pub fn decode(bytes: &[u8], limit: usize) -> Result<Option<Decoded>, FrameError>
     Ok(Some(Decoded { frame, used: HEAD + fields, body: 0 }))
 }
 
-/// Bytes that [`decode`] needs to tell the next frame of a body under way: so much is read, no more, and the rest of the
-/// socket's bytes goes to where it belongs without a stop.
+/// Bytes that [`decode`] needs to recognize the next frame of a body in progress. The reader fetches this many and no
+/// more, so that the body's bytes go from the socket straight to their destination.
 pub const CHUNK_HEAD: usize = HEAD + 8;
 
-/// Bytes of fields of the kinds that have a body.
+/// Size of the fields before the body, bytes. `None` for kinds without a body.
 fn before_body(kind: u8) -> Option<usize> {
     match kind {
         TASK => Some(8 + 8 + 8 + 1 + 8),
@@ -239,7 +240,7 @@ fn before_body(kind: u8) -> Option<usize> {
 }
 
 impl Reader<'_> {
-    /// An amount: finite and not below zero.
+    /// Reads a finite number of at least 0.
     fn amount(&mut self) -> Result<f64, FrameError> {
         let value = f64::from_bits(self.u64()?);
         if value.is_finite() && value >= 0.0 { Ok(value) } else { self.wrong("a number that is no amount") }
@@ -313,7 +314,7 @@ impl Reader<'_> {
 }
 
 impl Frame {
-    /// Appends the frame, with the promise that `body` bytes follow.
+    /// Appends the frame, with a length that includes `body` bytes to follow.
     pub fn encode(&self, body: usize, out: &mut Vec<u8>) {
         let start = fields::begin(out);
         self.fields(out);
@@ -494,7 +495,7 @@ mod tests {
             wire.push(kind);
             wire.extend(&fields);
             if let Ok(Some(decoded)) = decode(&wire, LARGEST_FRAME) {
-                // What was understood is written as it was read.
+                // Whatever was decoded encodes to the same bytes.
                 let mut again = Vec::new();
                 decoded.frame.encode(decoded.body, &mut again);
                 prop_assert_eq!(&again[..], &wire[..decoded.used]);

@@ -1,4 +1,4 @@
-//! What comes over links: frames of children and of the parent, silence, and the end of a link.
+//! Input from links: frames of children and of the parent, heartbeats, and the loss of a link.
 
 use crosswind_policy::farm::Event;
 
@@ -10,14 +10,14 @@ use crate::phases::{AGENT_FAILED, Phase};
 use crate::record::AgentEvent;
 use crate::stock::Finished;
 
-/// Pings in a row with which a child learns its parent's clock.
+/// Number of consecutive pings with which a child first measures the root's clock.
 const FIRST_PINGS: u32 = 8;
-/// Bytes that a piece of a report takes beyond its own.
+/// Memory overhead of a piece of a report, bytes.
 const PIECE_BYTES: usize = size_of::<Piece>();
-/// Why a child is lost that asks for more tasks than any tree holds.
+/// Reason for dropping a child that requests more tasks than any tree holds.
 const ASKED_TOO_MUCH: &str = "it asked for more tasks than it can hold";
 
-/// What is known of the link to the parent, and of this agent's own sleep.
+/// Heartbeat state of the link to the parent and of this agent.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse {
     next_ping_ns: u64,
@@ -33,7 +33,7 @@ impl Pulse {
 }
 
 impl<P: TaskBytes> Agent<P> {
-    /// Bytes came over a link, a whole frame or not.
+    /// Records that bytes arrived over a link, whether or not they complete a frame.
     pub fn alive(&mut self, from: Peer, now_ns: u64) {
         match from {
             Peer::Parent => self.pulse.parent_heard_ns = now_ns,
@@ -45,7 +45,7 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
-    /// A link is at its end, or what came over it is no frame.
+    /// Handles a link that was closed, or that carried bytes that are not a frame.
     pub fn lost(&mut self, peer: Peer, why: &str, now_ns: u64) {
         self.now_ns = now_ns;
         match peer {
@@ -54,12 +54,12 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
-    /// Takes what came over a link.
+    /// Handles input from a link.
     pub fn hear(&mut self, from: Peer, heard: Heard<P>, now_ns: u64) {
         self.now_ns = now_ns;
         match from {
             Peer::Child(child) => {
-                // One that was dropped for what it said before is not heard.
+                // Ignore frames of a child that was dropped for an earlier frame.
                 if self.children.get(child as usize).is_some_and(|child| child.connected) {
                     if let Err(why) = self.hear_child(child, heard, now_ns) {
                         self.lose(child, why, now_ns);
@@ -134,7 +134,7 @@ impl<P: TaskBytes> Agent<P> {
         Ok(())
     }
 
-    /// Takes what a child says of tasks.
+    /// Handles a child's frames about tasks.
     fn hear_of_tasks(&mut self, child: u32, heard: Heard<P>, now_ns: u64) -> Result<(), &'static str> {
         let state = &mut self.children[child as usize];
         let latency = state.link.latency_ns;
@@ -155,7 +155,7 @@ impl<P: TaskBytes> Agent<P> {
                 self.share(now_ns);
             }
             Heard::Result { task, node, ok, payload } => {
-                // The ledger would take it for the result of whichever child has the task.
+                // Otherwise the ledger would accept it for whichever child holds the task.
                 if !state.had(task) {
                     return Err("it sent a result of a task that it does not have");
                 }
@@ -226,11 +226,12 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
-    /// Says that this lives, and looks whether the others do. Called at least every quarter of the silence.
+    /// Sends a heartbeat to the parent, and drops peers that have been silent for too long. Must be called at intervals
+    /// of at most a quarter of `silence_s`.
     pub fn beat(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
         let silence = (self.run.patience.silence_s * 1e9) as u64;
-        // What was stopped itself has not listened, and blames no other node.
+        // After a stall of this agent itself, silence proves nothing about the others: restart their timers.
         if now_ns.saturating_sub(self.pulse.last_beat_ns) > silence / 4 {
             self.pulse.parent_heard_ns = now_ns;
             self.children.iter_mut().for_each(|child| child.heard_ns = now_ns);

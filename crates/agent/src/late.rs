@@ -1,9 +1,9 @@
-//! What has come over an emulated link with a latency, and counts only when that is over.
+//! Delay queue for input from an emulated link with latency, which takes effect only when the latency is over.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Things with the time at which they count; those of one time in the order in which they came.
+/// Items with their due times. Items due at the same time are taken in the order of insertion.
 #[derive(Debug)]
 pub struct Late<T> {
     heap: BinaryHeap<Reverse<Entry<T>>>,
@@ -41,19 +41,19 @@ impl<T> Default for Late<T> {
 }
 
 impl<T> Late<T> {
-    /// Keeps a thing until it is due.
+    /// Inserts an item that is due at `due`.
     pub fn put(&mut self, due: u64, thing: T) {
         self.heap.push(Reverse(Entry { due, number: self.next, thing }));
         self.next += 1;
     }
 
-    /// When the first one is due.
+    /// Returns when the earliest item is due. `None` if the queue is empty.
     #[must_use]
     pub fn due(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse(entry)| entry.due)
     }
 
-    /// The first one that is due by now, and when it was.
+    /// Removes the earliest item if it is due by `now`. Returns it with its due time.
     pub fn take(&mut self, now: u64) -> Option<(u64, T)> {
         self.due().filter(|due| *due <= now)?;
         self.heap.pop().map(|Reverse(entry)| (entry.due, entry.thing))

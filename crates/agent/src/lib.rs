@@ -1,22 +1,23 @@
-//! A farm agent's logic: what happens to it comes in as calls with the time, what it does comes out as actions.
+//! A farm agent's logic, as a state machine: inputs are method calls that carry the time, outputs are queued actions.
 //!
-//! | question | module |
+//! | module | contents |
 //! |---|---|
-//! | what does an agent do with what its policy says? | [`agent`] |
-//! | what passes between the logic and what drives it? | [`action`] |
-//! | what is the course of a run, from gathering to reports; how does an agent leave? | [`phases`] |
-//! | what does a frame from a child or the parent, or silence, change? | `hearing` |
-//! | which children are there; what if one is lost, drains, joins? | `children`, [`admitting`] |
-//! | how much may a child ask for and tell? | `allowance` |
-//! | which tasks are here, and which are tried no more? | [`stock`], `limits` |
-//! | what is found out while it runs? | `estimating` |
-//! | how fast do emulated links and processors go? | `sharing`, `changing`, [`emulated`], [`late`] |
-//! | what do agents send each other, as bytes? | [`frame`], [`fields`] |
-//! | what is a run about? | [`settings`] |
-//! | what is left of a run? | [`account`], [`record`] |
+//! | [`agent`] | the state machine: executes the policy's commands |
+//! | [`action`] | interface to the driver: inputs and actions |
+//! | [`phases`] | phases of a run, from gathering to reports; leaving early |
+//! | `hearing` | frames from children and the parent, and heartbeats |
+//! | `children`, [`admitting`] | children that join, drain or are lost |
+//! | `allowance` | quotas of a child |
+//! | [`stock`], `limits` | task store; tasks that are given up |
+//! | `estimating` | online estimates of rates and interference |
+//! | `sharing`, `changing`, [`emulated`], [`late`] | timing of emulated links and processors |
+//! | [`frame`], [`fields`] | frames between agents, and their encoding |
+//! | [`settings`] | settings of a run |
+//! | [`clock`] | estimate of the root's clock |
+//! | [`account`], [`record`] | totals, traces, events and the replay log |
 //!
-//! No socket, thread, process, file or clock (`clippy.toml` forbids the calls): `crosswind-live` has those and drives this
-//! in wall time; `crosswind-faults` drives whole farms of it in virtual time.
+//! The crate uses no socket, thread, process, file or clock (`clippy.toml` forbids the calls). `crosswind-live` has
+//! those and drives it in wall time; `crosswind-faults` drives whole farms of agents in virtual time.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod account;

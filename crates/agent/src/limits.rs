@@ -1,5 +1,4 @@
-//! Tasks that are tried no more, and limits that a task's executor cannot keep: a function over its time ends only with its
-//! process.
+//! Time limits of tasks, and tasks that are given up. A callable that exceeds its limit ends only with its process.
 
 use crate::action::{Peer, TaskBytes, Trying};
 use crate::agent::Agent;
@@ -7,20 +6,21 @@ use crate::frame::Frame;
 use crate::stock::Finished;
 
 impl<P: TaskBytes> Agent<P> {
-    /// When a try will be over its time, own clock; none: never.
+    /// Returns when an attempt exceeds its time limit, on the agent's own clock, ns. `None` without a limit.
     #[must_use]
     pub fn over_time_at(&self, trying: Trying) -> Option<u64> {
         let timeout_s = self.run.task_limits.timeout_s?;
         Some(trying.began_ns.saturating_add((timeout_s * 1e9) as u64))
     }
 
-    /// This agent ends with a try that is over its time: the parent knows then that it was not lost.
+    /// Notifies the parent that this agent exits because an attempt exceeded its time limit, so that it is not taken
+    /// for lost.
     pub fn end_over_time(&mut self, Trying { task, tried, .. }: Trying) {
         self.say(Peer::Parent, Frame::OverTime { task, tried });
     }
 
-    /// A child is about to end, since a task there is over its time: that costs the task its tries, and no other task
-    /// anything.
+    /// Removes a child that exits because a task exceeded its time limit. Its attempts count against that task only;
+    /// the other tasks wait again.
     pub(crate) fn ends_over_time(&mut self, child: u32, task: u64, tried: u32, now_ns: u64) {
         let state = &self.children[child as usize];
         if state.left || !state.out.sent.contains(&task) {
@@ -42,8 +42,9 @@ impl<P: TaskBytes> Agent<P> {
         format!("over its time of {} s (--task-timeout)", self.run.task_limits.timeout_s.unwrap_or_default())
     }
 
-    /// Why a task is tried no more: it has perhaps ended several agents, each of which computed it when it was lost; or
-    /// its input is gone, which is no fault of the child that would get it.
+    /// Returns why a task is given up, as event code and message; `None` if it is not. Either several agents were lost
+    /// while they computed it, or it exceeded its time limit too often, or its input can no longer be read, which is
+    /// not the fault of the child that would get it.
     pub(crate) fn unfit(&self, task: u64) -> Option<(&'static str, String)> {
         if self.stock.ends_children(task) {
             let most = crosswind_policy::farm::giving_up::MOST_LOST;

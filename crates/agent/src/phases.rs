@@ -1,5 +1,5 @@
-//! The course of a run: gathering, start, tasks and results at the root, finish, reports; and what an agent does when it is
-//! asked to leave.
+//! The phases of a run: gathering, start, tasks and results at the root, finish, reports. Also what an agent does when
+//! it is asked to leave.
 
 use crosswind_policy::farm::{Event, gathering, giving_up, supplying};
 
@@ -9,42 +9,41 @@ use crate::agent::Agent;
 use crate::frame::Frame;
 use crate::record::{AgentEvent, LOG, ROWS, TOTALS};
 
-/// Bytes of a report in one frame.
+/// Maximum size of a piece of a report, bytes.
 const PIECE: usize = 1 << 20;
-/// How long reports are waited for once all tasks are done, ns.
+/// Time to wait for reports once all tasks are done, ns.
 const REPORT_PATIENCE_NS: u64 = 20_000_000_000;
 
-/// Something that happened: an agent ended, and not since its run did.
+/// Event code: an agent ended before its run did.
 pub const AGENT_FAILED: &str = "agent-failed";
 
-/// How far a run is.
+/// Phase of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Gathering,
-    /// All are here; the start is waited for (not at the root).
+    /// Gathering is over; waiting for the start. Never at the root.
     Ready,
     Running,
-    /// No more tasks: reports are gathered.
+    /// There are no more tasks; reports are gathered.
     Finishing,
     Reported,
 }
 
-/// How far an agent is in its run.
+/// An agent's run state.
 #[derive(Debug)]
 pub(crate) struct Course {
     pub phase: Phase,
-    /// Whether time 0 was over when this agent came.
+    /// Whether this agent joined after its parent had finished gathering.
     pub joins_late: bool,
-    /// When the present wait began: for children, or for anything that computes.
+    /// Start of the current wait, for children or for anything that computes, ns.
     began_ns: u64,
     finishing_ns: u64,
-    /// At the root: time 0 is here, and the user's first tasks are taken before any child is served.
+    /// Between time 0 and [`Agent::open`]: the root takes the user's first tasks before it serves any child.
     opening: bool,
-    /// At the root: no more tasks come from the user.
+    /// At the root: whether the user has no more tasks.
     supply_over: bool,
-    /// At the root: the most tasks that the children of the platform ask for.
+    /// At the root: maximum number of tasks that the platform's children request together.
     wanted: u64,
-    /// Whether it was asked to leave.
     leaving: bool,
     pub end: Option<End>,
 }
@@ -64,42 +63,42 @@ impl Course {
         }
     }
 
-    /// Whether the parent hears requests: the first one comes with `Ready`.
+    /// Whether requests may be sent to the parent. The first one is part of `Ready`.
     pub fn may_ask(&self) -> bool {
         self.phase != Phase::Gathering
     }
 }
 
 impl<P: TaskBytes> Agent<P> {
-    /// How far the run is.
+    /// Current phase of the run.
     #[must_use]
     pub fn phase(&self) -> Phase {
         self.course.phase
     }
 
-    /// Whether it was asked to leave.
+    /// Whether the agent was asked to leave.
     #[must_use]
     pub fn is_leaving(&self) -> bool {
         self.course.leaving
     }
 
-    /// Whether time 0 has come at the root, and the children are served only once tasks were taken ([`Self::open`]).
+    /// Whether the root has reached time 0 but does not serve its children yet ([`Self::open`]).
     #[must_use]
     pub fn is_opening(&self) -> bool {
         self.course.opening
     }
 
-    /// The run has ended here, and so.
+    /// Records how the run ended. Only the first end counts.
     pub(crate) fn end(&mut self, end: End) {
         let end = match end {
-            // What was to leave anyway does not begin again.
+            // An agent that was about to leave does not reconnect.
             End::ParentLost(_) if self.course.leaving => End::Bye,
             end => end,
         };
         self.course.end.get_or_insert(end);
     }
 
-    /// The next phase, if it is time.
+    /// Advances the run to the next phase if its conditions are met.
     pub fn progress(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
         self.pass_on_happenings();
@@ -118,27 +117,27 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
-    /// Tells the parent what has happened.
+    /// Forwards new events to the parent.
     pub fn pass_on_happenings(&mut self) {
         if self.root {
             return;
         }
         for event in std::mem::take(&mut self.account.happened) {
             self.account.passed.note(&event);
-            // A plain structure always has a text.
+            // Serializing a plain struct cannot fail.
             if let Ok(event) = serde_json::to_string(&event) {
                 self.say(Peer::Parent, Frame::Happened { event });
             }
         }
     }
 
-    /// What has happened here, and at the root everywhere.
+    /// Events not forwarded yet. At the root, all events of the run.
     #[must_use]
     pub fn happened(&self) -> &[AgentEvent] {
         &self.account.happened
     }
 
-    /// At the root, at the end: what happened, and what all told of themselves.
+    /// At the root, at the end: takes all events and the pieces of all reports.
     pub fn take_account(&mut self) -> (Vec<AgentEvent>, Vec<Piece>) {
         (std::mem::take(&mut self.account.happened), std::mem::take(&mut self.account.pieces))
     }
@@ -153,7 +152,7 @@ impl<P: TaskBytes> Agent<P> {
             self.start(now_ns, now_ns);
             return;
         }
-        // It asks for those that are there, not for those that may come.
+        // Request tasks only for the children that are connected.
         self.go_without_the_missing(now_ns);
         let tasks = self.first_request();
         let ready = self.children.iter().filter_map(|child| child.ready);
@@ -162,7 +161,7 @@ impl<P: TaskBytes> Agent<P> {
         self.course.phase = Phase::Ready;
     }
 
-    /// Time 0 is here, or was at `zero_ns`.
+    /// Starts the run. `zero_ns` is time 0, which may be in the past.
     pub(crate) fn start(&mut self, zero_ns: u64, now_ns: u64) {
         if self.course.phase == Phase::Running {
             return;
@@ -187,7 +186,7 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
-    /// Serves the children that were ready at time 0. The user's first tasks are there before any of them asks.
+    /// Serves the children that were ready at time 0. At the root, call it after the user's first tasks were submitted.
     pub fn open(&mut self, now_ns: u64) {
         if !std::mem::take(&mut self.course.opening) {
             return;
@@ -210,7 +209,7 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
-    /// At the root: whether a task of the user's is wanted now.
+    /// At the root: whether to take another task from the user now.
     #[must_use]
     pub fn wants_task(&self) -> bool {
         self.root
@@ -219,21 +218,21 @@ impl<P: TaskBytes> Agent<P> {
             && supplying::takes_another(self.waiting(), self.stock.held_bytes(), self.course.wanted)
     }
 
-    /// At the root: a task of the user's.
+    /// At the root: adds a task of the user.
     pub fn submit(&mut self, task: u64, payload: P, work: f64, now_ns: u64) {
         self.now_ns = now_ns;
         self.stock.hold(task, payload, work);
         self.tell(Event::Arrived { task }, now_ns);
     }
 
-    /// At the root: there will be no more tasks.
+    /// At the root: marks the end of the user's tasks.
     pub fn end_of_tasks(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
         self.course.supply_over = true;
         self.tell(Event::RemainingHint { tasks: 0 }, now_ns);
     }
 
-    /// At the root: whether all tasks are done; or, after a while without anything that computes, that they will not be.
+    /// At the root: finishes once all tasks are done. Gives up if nothing has been able to compute them for too long.
     fn is_it_over(&mut self, now_ns: u64) {
         if self.course.supply_over && self.stock.is_empty() {
             if !self.has_results() {
@@ -250,8 +249,8 @@ impl<P: TaskBytes> Agent<P> {
         self.end(End::AllLost(format!("all agents are lost, and {left} tasks are not done{why}")));
     }
 
-    /// A node that computes nothing itself and has lost all below it gives its tasks back by leaving its parent, and dials
-    /// again; no other node would ever do them.
+    /// Leaves the parent and reconnects if this node holds tasks, computes nothing itself and has lost everything below
+    /// it. Leaving returns the tasks, which nothing else would ever compute.
     fn is_it_of_use(&mut self, now_ns: u64) {
         if self.stock.is_empty() {
             self.course.began_ns = now_ns;
@@ -260,7 +259,7 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
-    /// Whether for long nothing has been here that computes. One may still join.
+    /// Whether nothing here has been able to compute for longer than the patience, during which an agent may join.
     fn is_without_processors(&mut self, now_ns: u64) -> bool {
         if self.can_compute() {
             self.course.began_ns = now_ns;
@@ -271,7 +270,7 @@ impl<P: TaskBytes> Agent<P> {
         now_ns.saturating_sub(self.course.began_ns) > (patience_s * 1e9) as u64
     }
 
-    /// No more tasks: all tell what they did.
+    /// Ends the run: agents report what they did.
     pub(crate) fn finish(&mut self, now_ns: u64) {
         if matches!(self.course.phase, Phase::Finishing | Phase::Reported) {
             return;
@@ -308,7 +307,7 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
-    /// A piece of a report goes up.
+    /// Forwards a piece of a report to the parent. The root stores it.
     pub(crate) fn pass_on_report(&mut self, node: u32, part: u8, piece: Vec<u8>) {
         if self.root {
             self.account.pieces.push(Piece { node, part, bytes: piece });
@@ -317,8 +316,8 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
-    /// The agent is asked to leave, so many times: it hands back what waits, finishes the rest, and ends. A second time, or
-    /// where nothing is here yet, it ends immediately.
+    /// Handles `times` new requests to leave: the agent hands back waiting tasks, finishes the rest, and ends. If there
+    /// was more than one in all, or before the run starts, it ends at once.
     pub fn leave(&mut self, times: usize, now_ns: u64) {
         self.now_ns = now_ns;
         let again = times > 1 || self.course.leaving;
@@ -326,7 +325,7 @@ impl<P: TaskBytes> Agent<P> {
         match self.course.phase {
             Phase::Gathering | Phase::Ready => self.end(End::Bye),
             _ if again => self.end(End::Bye),
-            // It ends anyway.
+            // The run ends anyway.
             Phase::Finishing | Phase::Reported => {}
             Phase::Running => {
                 self.act(Action::Note("asked to leave: finishing what is here".into()));
@@ -336,12 +335,12 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
-    /// The agent is to end immediately: what started it is gone.
+    /// Ends the agent at once, because the process that started it is gone.
     pub fn stop(&mut self) {
         self.end(End::Bye);
     }
 
-    /// The last words to all below: the run has ended.
+    /// Closes the links to all children with a goodbye at the end of the run.
     pub fn say_goodbye(&mut self) {
         for child in 0..self.children.len() {
             if std::mem::take(&mut self.children[child].connected) {

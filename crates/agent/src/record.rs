@@ -1,4 +1,4 @@
-//! What an agent did: rows of activities, totals, and the log that can be replayed.
+//! An agent's record of a run: rows of activities, totals, and the log for replays.
 
 use std::fmt::Write as _;
 
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 pub const TOTALS: u8 = 0;
 /// Part of a report: rows.
 pub const ROWS: u8 = 1;
-/// Part of a report: the log for a replay.
+/// Part of a report: the replay log.
 pub const LOG: u8 = 2;
 
-/// The child of a row that has none.
+/// `child` of a row without a child.
 pub const NO_NODE: u32 = u32::MAX;
 
-/// What an activity is; the words are those of `crosswind_schema::trace::Activity`.
+/// Kind of activity, in the terms of `crosswind_schema::trace::Activity`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Activity {
@@ -35,19 +35,17 @@ pub struct Row {
     /// The node at the other end.
     pub child: u32,
     pub task: u64,
-    /// When it began: an agent's own clock, and after the reports were gathered the root's, ns.
+    /// Start, ns. On the agent's own clock; on the root's clock in gathered reports.
     pub start_ns: u64,
     pub end_ns: u64,
-    /// Bytes moved.
     pub bytes: u64,
-    /// Work units done.
     pub work: f64,
 }
 
 const ROW_BYTES: usize = 1 + 4 + 4 + 8 * 5;
 
 impl Row {
-    /// As bytes, with its times moved to another clock.
+    /// Appends the row to `out`, with its times shifted by `shift_ns` to another clock.
     pub fn encode(&self, shift_ns: i64, out: &mut Vec<u8>) {
         out.push(self.activity as u8);
         out.extend(self.node.to_be_bytes());
@@ -59,7 +57,7 @@ impl Row {
         out.extend(self.work.to_bits().to_be_bytes());
     }
 
-    /// Rows from bytes; a torn one at the end is left out.
+    /// Decodes rows. Skips rows of unknown kind and an incomplete one at the end.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Vec<Self> {
         let word = |row: &[u8], at: usize| u64::from_be_bytes(std::array::from_fn(|i| row[at + i]));
@@ -95,49 +93,49 @@ pub struct Totals {
     /// Name of the node.
     pub name: String,
     pub tasks: u64,
-    /// Time in which its processor was computing, ns.
+    /// Time for which its processor was computing, ns.
     pub busy_ns: u64,
     /// Bytes of tasks received from the parent.
     pub received_bytes: u64,
     pub tried_again: u64,
-    /// What was seen of its processor.
+    /// What was observed of its processor.
     pub seen: ObservedNode,
-    /// What was seen of its children's links.
+    /// What was observed of its children's links.
     pub links: Vec<ObservedLink>,
 }
 
-/// What was seen of a child's link.
+/// What was observed of a child's link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObservedLink {
     /// Number of the child.
     pub number: u32,
-    /// Rate and interference of sending.
+    /// Rate of the link and interference of sending.
     pub seen: ObservedNode,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentEvent {
-    /// The root's clock, ns.
+    /// Time on the root's clock, ns.
     pub root_ns: u64,
     pub code: String,
-    /// The node that it is about.
+    /// The node concerned.
     pub node: Option<String>,
-    /// Its number, where it is a new one.
+    /// Its number, in events of a node that joined.
     pub number: Option<u32>,
-    /// How many tasks it is about.
+    /// Number of tasks concerned.
     pub tasks: Option<u64>,
     pub message: String,
 }
 
-/// What a node's policy was told and what it said, line by line: `TIME EVENT > COMMAND; COMMAND`.
+/// Events passed to a node's policy and the commands it issued, one line per event: `TIME EVENT > COMMAND; COMMAND;`.
 #[derive(Debug, Default)]
 pub struct Log(pub String);
 
 impl Log {
     pub fn note(&mut self, at_ns: u64, event: &Event, commands: &[Command]) {
-        // Writing to a string never fails.
+        // Writing to a string cannot fail.
         let _ = write!(self.0, "{at_ns} {} >", event_words(event));
         for command in commands {
             let _ = write!(self.0, " {};", command_words(command));
@@ -173,7 +171,7 @@ fn settings_of<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<ChildSett
     })
 }
 
-/// An event as it stands in a log.
+/// Formats an event for the log.
 #[must_use]
 pub fn event_words(event: &Event) -> String {
     match event {
@@ -196,7 +194,7 @@ pub fn event_words(event: &Event) -> String {
     }
 }
 
-/// A command as it stands in a log.
+/// Formats a command for the log.
 #[must_use]
 pub fn command_words(command: &Command) -> String {
     match command {
@@ -213,7 +211,7 @@ pub fn command_words(command: &Command) -> String {
     }
 }
 
-/// An event from its words.
+/// Parses an event from a log. `None` if it is malformed.
 #[must_use]
 pub fn event_of(words: &str) -> Option<Event> {
     let mut words = words.split_whitespace();

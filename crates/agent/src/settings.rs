@@ -1,4 +1,4 @@
-//! What a run is about, as every agent must know it: what a parent says when it lets a child in.
+//! Settings of a run that every agent needs, and the message that a parent sends to a child it registers.
 
 use crosswind_policy::farm::estimate::Estimator;
 use crosswind_policy::farm::{ChildSettings, FarmOptions, MeanTask, Settings, planned_of_a_guest};
@@ -9,50 +9,50 @@ use serde::{Deserialize, Serialize};
 
 use crate::SettingsError;
 
-/// Numbers from here on are those of agents that the platform does not know.
+/// First number of agents that are not in the platform.
 pub const GUESTS: u32 = 1 << 31;
 /// Default of [`RunSettings::spool_over_bytes`].
 pub const SPOOL_OVER_BYTES: u64 = 64 << 20;
 /// Default of [`RunSettings::largest_task_bytes`].
 pub const LARGEST_TASK_BYTES: u64 = 1 << 40;
 
-/// What an agent does for the work of a task.
+/// How an agent computes a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Work {
-    /// Sleeps for the time that the platform's rates and the interference law give; links are paced.
+    /// Emulated: a task takes the time given by the platform's rates and the interference law, and links are paced.
     Emulated {
-        /// Seconds of the platform in one second of the clock.
+        /// Platform seconds per second of the clock.
         time_scale: f64,
-        /// Bytes of each result.
+        /// Size of each result, bytes.
         result_bytes: u64,
     },
-    /// Nothing: the result is empty.
+    /// No work; the result is empty.
     Noop,
-    /// A kernel of the probe, as much of it as the task's work says.
+    /// A kernel of the probe, repeated in proportion to the task's work.
     Kernel { name: String },
     /// A user's command with `{input}` and `{output}`.
     Command { line: String },
-    /// Code that came with the run.
+    /// A callable sent with the run.
     Callable,
 }
 
-/// What one try of a task may take, and how many tries.
+/// Limits of one attempt of a task, and number of retries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TaskLimits {
-    /// Time after which it is ended and has failed, s; none: it takes as long as it takes.
+    /// Time after which an attempt is ended and has failed, s. `None`: no limit.
     pub timeout_s: Option<f64>,
-    /// Memory of all its processes together, MB; none: as much as there is. Commands only.
+    /// Memory of all processes of an attempt together, MB. `None`: no limit. Commands only.
     pub memory_mb: Option<f64>,
-    /// Time between SIGTERM and SIGKILL for what is left of its processes, s.
+    /// Time between SIGTERM and SIGKILL for the remaining processes, s.
     pub grace_s: f64,
-    /// How often a task that failed is tried again.
+    /// Number of retries after a failure.
     pub retries: u32,
 }
 
 impl TaskLimits {
-    /// The memory that a task may take, bytes.
+    /// Memory limit, bytes. `None`: no limit.
     #[must_use]
     pub fn memory_bytes(&self) -> Option<u64> {
         self.memory_mb.map(|memory_mb| (memory_mb * 1e6) as u64)
@@ -65,49 +65,46 @@ impl Default for TaskLimits {
     }
 }
 
-/// What a run is about.
+/// Settings of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSettings {
     pub platform: Platform,
-    /// The policy: the order of service and its options.
+    /// The order of service and its options.
     pub policy: Policy,
     /// Input of a mean task, MB.
     pub mean_size_mb: f64,
-    /// Work of a mean task.
+    /// Work of a mean task, work units.
     pub mean_work: f64,
-    /// How many tasks there are, where that is known before the run.
+    /// Number of tasks. `None` if not known before the run.
     #[serde(default)]
     pub tasks: Option<u64>,
-    /// What the plan gives each node, tasks/s; for the order `planned`.
+    /// Planned rate of each node, tasks/s, in the platform's order. For the order `planned`.
     #[serde(default)]
     pub planned_tasks_per_s: Option<Vec<f64>>,
-    /// What happens to the platform in mid-run: emulated rates only.
+    /// Changes of the platform in mid-run. Emulated rates only.
     #[serde(default)]
     pub changes: Vec<Change>,
     pub work: Work,
-    /// How long agents wait for each other.
     #[serde(default)]
     pub patience: Patience,
-    /// What a task may take, and how often it is tried.
     #[serde(default)]
     pub task_limits: TaskLimits,
     #[serde(default)]
     pub recording: Recording,
-    /// How large inputs and results may be.
     #[serde(default)]
     pub sizes: Sizes,
 }
 
-/// How long agents wait for each other, s.
+/// Timeouts between agents, s.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Patience {
-    /// How often a child says that it lives.
+    /// Interval between heartbeats of a child.
     pub heartbeat_s: f64,
-    /// Silence after which a connection is lost.
+    /// Silence after which a connection is considered lost.
     pub silence_s: f64,
-    /// How long agents are waited for before time 0.
+    /// Maximum wait for agents before time 0.
     pub start_s: f64,
 }
 
@@ -117,21 +114,21 @@ impl Default for Patience {
     }
 }
 
-/// What of a run is recorded.
+/// What a run records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Recording {
     /// Rows of activities.
     pub trace: bool,
-    /// Events and commands, for a replay.
+    /// Events and commands of the policy, for replays.
     pub log: bool,
 }
 
-/// How large inputs and results may be, bytes.
+/// Limits on the size of inputs and results, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sizes {
-    /// Larger ones go to files.
+    /// Larger inputs and results are stored in files.
     pub spool_over_bytes: u64,
     pub largest_task_bytes: u64,
 }
@@ -142,26 +139,25 @@ impl Default for Sizes {
     }
 }
 
-/// What a parent says to a child that it lets in.
+/// Message from a parent to a child that it registers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Admission {
-    /// What the run is about; its platform has the child in it.
+    /// Settings of the run, whose platform includes the child.
     pub run: RunSettings,
-    /// The child's number: its place in the platform, or one from [`GUESTS`] on.
+    /// The child's number: its index in the platform, or a number of at least [`GUESTS`].
     pub number: u32,
-    /// The parent's number.
     pub parent: u32,
-    /// Whether time 0 is over, so that the child joins a run.
+    /// Whether the parent has finished gathering, so that the child joins late.
     pub running: bool,
     pub code: bool,
 }
 
 impl RunSettings {
-    /// Checks what types alone can't tell.
+    /// Checks constraints that the types do not express.
     ///
     /// # Errors
-    /// The first value out of its range.
+    /// The first value out of range.
     pub fn check(&self) -> Result<(), SettingsError> {
         let positive = |field: &str, value: f64| {
             if value.is_finite() && value > 0.0 {
@@ -217,23 +213,23 @@ impl RunSettings {
         Ok(())
     }
 
-    /// The changes in the order of their times.
+    /// Returns the changes in the order of their times.
     ///
     /// # Errors
-    /// Changes that cannot be.
+    /// If a change is invalid.
     pub fn placed_changes(&self) -> Result<Vec<PlacedChange>, SettingsError> {
         change::placed(&self.changes, &self.platform).map_err(|error| SettingsError::Setup(error.to_string()))
     }
 
-    /// The tree's shape.
+    /// Returns the tree of the platform.
     ///
     /// # Errors
-    /// When the platform is no tree.
+    /// If the platform is not a tree.
     pub fn tree(&self) -> Result<Tree, SettingsError> {
         self.platform.tree().map_err(|error| SettingsError::Setup(error.to_string()))
     }
 
-    /// What the policy of every node goes by.
+    /// Returns the options that the policies of all nodes share.
     #[must_use]
     pub fn wishes(&self) -> FarmOptions<'_> {
         let task = MeanTask { size_mb: self.mean_size_mb, work: self.mean_work };
@@ -244,10 +240,10 @@ impl RunSettings {
         }
     }
 
-    /// What the policy of a node knows, and its children's places in the platform.
+    /// Returns a node's index in the platform, the settings of its policy, and the indices of its children.
     ///
     /// # Errors
-    /// When there is no such node.
+    /// If there is no such node, or the platform is not a tree.
     pub fn of_node(&self, name: &str) -> Result<(u32, Settings, Vec<u32>), SettingsError> {
         let tree = self.tree()?;
         let place =
@@ -256,41 +252,41 @@ impl RunSettings {
         Ok((place, settings, tree.children(place).to_vec()))
     }
 
-    /// What a node finds out, before it has found out anything.
+    /// Returns the initial estimator of the node at `place`.
     ///
     /// # Errors
-    /// When the platform is no tree.
+    /// If the platform is not a tree.
     pub fn estimator(&self, place: u32) -> Result<Estimator, SettingsError> {
         Ok(Estimator::of(&self.platform, &self.tree()?, &self.wishes()).swap_remove(place as usize))
     }
 
-    /// The most tasks that some nodes ask for, all together.
+    /// Returns the maximum number of tasks that the nodes at `places` request together.
     ///
     /// # Errors
-    /// When the platform is no tree.
+    /// If the platform is not a tree.
     pub fn wanted_by(&self, places: &[u32]) -> Result<u64, SettingsError> {
         let settings = Settings::of(&self.platform, &self.tree()?, &self.wishes());
         Ok(places.iter().map(|&place| settings[place as usize].places).sum())
     }
 
-    /// A node's place in the platform.
+    /// Returns a node's index in the platform. `None` if there is no such node.
     #[must_use]
     pub fn place(&self, name: &str) -> Option<u32> {
         self.platform.nodes.iter().position(|node| node.name == name).map(|place| place as u32)
     }
 
-    /// What the policy of its parent knows of a child.
+    /// Returns the settings of a child for its parent's policy.
     ///
     /// # Errors
-    /// When the platform is no tree.
+    /// If the platform is not a tree.
     pub fn of_child(&self, place: u32) -> Result<ChildSettings, SettingsError> {
         Ok(Settings::child(&self.platform, &self.tree()?, &self.wishes(), place))
     }
 
-    /// The same with a node more, which the plan gives what it and its link can do.
+    /// Returns the settings with a node added. A plan gives it the rate that its processor and its link allow.
     ///
     /// # Errors
-    /// When the platform is no tree then.
+    /// If the platform with the node is not a tree.
     pub fn with_guest(&self, node: Node) -> Result<Self, SettingsError> {
         let mut more = self.clone();
         if let Some(rates) = &mut more.planned_tasks_per_s {

@@ -1,4 +1,5 @@
-//! How fast do the links go? Emulated ones share what the node can send; what they take of the processor is told to it.
+//! Rates of transfers. Emulated links share the node's send limit, and their rates are passed to the emulated
+//! processor.
 
 use crosswind_schema::plan::Ports;
 use crosswind_schema::units::Quantity;
@@ -8,7 +9,7 @@ use crate::agent::{Agent, Processor};
 use crate::frame::Frame;
 
 impl<P: TaskBytes> Agent<P> {
-    /// A child's limit has changed.
+    /// Applies a changed limit of a child.
     pub(crate) fn change_pace(&mut self, child: u32, at_ns: u64) {
         if self.is_emulated() {
             self.share(at_ns);
@@ -22,7 +23,8 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
-    /// Emulated links: every send that runs gets its rate, max-min fair under the send limit where there are several ports.
+    /// Assigns a rate to every running send on emulated links. With several ports the rates are max-min fair under the
+    /// send limit.
     pub(crate) fn share(&mut self, at_ns: u64) {
         let scale = self.scale();
         let send_limit = match self.run.policy.ports.ports() {
@@ -48,7 +50,7 @@ impl<P: TaskBytes> Agent<P> {
         for (child, rate) in rates.into_iter().enumerate() {
             let sending = self.children[child].out.sending.as_mut().filter(|sending| !sending.paused);
             if let Some((sending, was)) = sending.and_then(|sending| sending.told.map(|told| (sending, told))) {
-                // No rate at all is told as one too small to matter, since 0 says that nothing is emulated.
+                // Frames use 0 for links that are not emulated, so a rate of 0 is sent as a negligible one.
                 let told = rate.max(1e-12);
                 if (was - told).abs() > 1e-12 {
                     sending.told = Some(told);
@@ -63,7 +65,7 @@ impl<P: TaskBytes> Agent<P> {
         self.tell_sends();
     }
 
-    /// Tells the parent how much is sent, where that takes from what can be received.
+    /// Sends the parent this node's total send rate, if that lowers its receive limit.
     fn tell_sends(&mut self) {
         if self.own().receive_limit_drop.get() > 0.0 {
             if let Processor::Emulated(processor) = &self.processor {

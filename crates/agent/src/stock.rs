@@ -1,4 +1,5 @@
-//! The tasks of a node: their bytes from when they come until their results have gone, and what is known of their tries.
+//! Task store of a node: keeps a task's bytes from its arrival until its result is passed on, and counts its failed
+//! attempts.
 
 use std::collections::HashMap;
 
@@ -6,7 +7,7 @@ use crosswind_policy::farm::giving_up;
 
 use crate::action::TaskBytes;
 
-/// A task that is here, or out under a child.
+/// A task that is held here or in a child's subtree.
 #[derive(Debug)]
 pub(crate) struct Stored<P> {
     pub payload: P,
@@ -19,20 +20,20 @@ pub struct Finished<P> {
     pub task: u64,
     /// The node that computed it.
     pub node: u32,
-    /// Whether it is a result, not an error's text.
+    /// `true` for a result, `false` for an error text.
     pub ok: bool,
     pub payload: P,
 }
 
-/// Tasks and results by number. They are looked up only, so that no order of a table shows.
+/// Tasks and results by number. They are only looked up, never iterated, so the order of a hash map has no effect.
 #[derive(Debug)]
 pub(crate) struct Stock<P> {
     tasks: HashMap<u64, Stored<P>>,
     finished: HashMap<u64, Finished<P>>,
     held_bytes: u64,
-    /// How often a child was lost while a task was the one that it computed.
+    /// How many children were lost while they computed each task.
     lost_with: HashMap<u64, u32>,
-    /// Tries of a task that ended their agents because they were over their time.
+    /// Attempts of each task that ended their agents by exceeding the time limit.
     over_time: HashMap<u64, u32>,
 }
 
@@ -55,7 +56,7 @@ impl<P: TaskBytes> Stock<P> {
         self.tasks.get(&task).map_or(0.0, |stored| stored.work)
     }
 
-    /// How many tasks have no result that has gone.
+    /// Number of tasks whose result has not been passed on.
     pub fn len(&self) -> usize {
         self.tasks.len()
     }
@@ -69,12 +70,12 @@ impl<P: TaskBytes> Stock<P> {
         self.held_bytes
     }
 
-    /// Results that have not gone.
+    /// Number of results that have not been passed on.
     pub fn finished(&self) -> usize {
         self.finished.len()
     }
 
-    /// Keeps a task until its result is back.
+    /// Stores a task until its result is passed on.
     pub fn hold(&mut self, task: u64, payload: P, work: f64) {
         self.held_bytes += payload.in_memory();
         if let Some(before) = self.tasks.insert(task, Stored { payload, work }) {
@@ -86,7 +87,7 @@ impl<P: TaskBytes> Stock<P> {
         self.finished.insert(finished.task, finished);
     }
 
-    /// Takes a result, once, and what was known of its task.
+    /// Removes a result, and the failure counts of its task.
     pub fn take_finished(&mut self, task: u64) -> Option<Finished<P>> {
         let finished = self.finished.remove(&task)?;
         if !self.lost_with.is_empty() {
@@ -96,30 +97,30 @@ impl<P: TaskBytes> Stock<P> {
         Some(finished)
     }
 
-    /// Forgets a task; its bytes.
+    /// Removes a task. Returns its bytes.
     pub fn drop_task(&mut self, task: u64) -> Option<P> {
         let stored = self.tasks.remove(&task)?;
         self.held_bytes -= stored.payload.in_memory();
         Some(stored.payload)
     }
 
-    /// A child was lost while it computed a task.
+    /// Counts a child that was lost while it computed a task.
     pub fn lost_with(&mut self, task: u64) {
         *self.lost_with.entry(task).or_default() += 1;
     }
 
-    /// A child ends because a task is over its time, tried so often there.
+    /// Counts `tried` attempts, at least 1, of a task whose time limit ended a child.
     pub fn was_over_time(&mut self, task: u64, tried: u32) {
         let tries = self.over_time.entry(task).or_default();
         *tries = tries.saturating_add(tried.max(1));
     }
 
-    /// Tries of a task that is over its time too often to be tried again.
+    /// Returns the number of timed-out attempts if it exceeds `retries`; `None` if the task may be tried again.
     pub fn tried_in_vain(&self, task: u64, retries: u32) -> Option<u32> {
         self.over_time.get(&task).copied().filter(|tries| giving_up::after_over_time(*tries, retries))
     }
 
-    /// Whether so many children were lost with a task that it is not tried again.
+    /// Whether a task is given up because too many children were lost with it.
     pub fn ends_children(&self, task: u64) -> bool {
         self.lost_with.get(&task).is_some_and(|lost| giving_up::after_lost_agents(*lost))
     }

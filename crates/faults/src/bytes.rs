@@ -1,4 +1,4 @@
-//! What tasks and results consist of: bytes that tell whether they are the right ones.
+//! Content of tasks and results: byte patterns that reveal a wrong or damaged payload.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub fn input(plan: &TaskPlan) -> Bytes {
     Bytes::of(pattern(plan.task, plan.bytes.0))
 }
 
-/// The result of a task for an input: another one for another input.
+/// The result of a task, which depends on its input.
 #[must_use]
 pub fn result(plan: &TaskPlan, input: &Bytes) -> Bytes {
     let digest = input.0.iter().fold(plan.task + 1, |sum, &byte| sum.wrapping_mul(0x100_0000_01b3) ^ u64::from(byte));

@@ -1,16 +1,17 @@
-//! Whole farms of agents under drawn faults, in virtual time, as FoundationDB and TigerBeetle test.
+//! Deterministic simulation testing of whole farms: agents under random faults in virtual time, as FoundationDB and
+//! TigerBeetle do it.
 //!
-//! | question | module |
+//! | module | contents |
 //! |---|---|
-//! | what does a seed make? | [`schedule`], [`random`] |
-//! | how do frames become bytes, and bytes frames? | [`wire`] |
-//! | what do tasks consist of? | [`bytes`] |
-//! | how does a farm go in virtual time, and what must hold? | [`world`] |
-//! | which part of a schedule that fails is to blame? | [`shrink`] |
+//! | [`schedule`], [`random`] | the tree, tasks and faults generated from a seed |
+//! | [`wire`] | frames as bytes, by the codec of real agents |
+//! | [`bytes`] | content of tasks and results |
+//! | [`world`] | the simulated farm, and the invariants |
+//! | [`shrink`] | reduction of a failing schedule |
 //!
-//! After each schedule: every task was answered once, by its own result or with a reason; the root and all agents have
-//! ended; what has ended holds no task and no byte; and while nothing was on its way between a parent and a child, both
-//! agreed on how many tasks are out.
+//! Invariants checked for each schedule: every task is answered once, by its own result or with a reason; the root and
+//! all agents end; an agent that ended regularly holds no task and no byte. At sampled moments when nothing is in
+//! transit between a parent and a child, both must agree on the number of outstanding tasks.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod bytes;

@@ -1,5 +1,5 @@
-//! Runs schedules of drawn faults: `crosswind-faults [--schedules N] [--seed FIRST] [--trace]`.
-#![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::print_stderr)] // a command: it prints, and takes time
+//! Runs random fault schedules: `crosswind-faults [--schedules N] [--seed FIRST] [--trace] [--no-shrink]`.
+#![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::print_stderr)] // a command-line tool prints and measures time
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -88,7 +88,7 @@ fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Runs schedules until one fails; the lowest seed that does counts.
+/// Runs schedules until one fails. The lowest failing seed is recorded.
 fn search(next: &AtomicU64, end: u64, counts: &Counts) {
     loop {
         let seed = next.fetch_add(1, Ordering::Relaxed);
@@ -107,7 +107,7 @@ fn search(next: &AtomicU64, end: u64, counts: &Counts) {
     }
 }
 
-/// Tells every few seconds how far it is.
+/// Prints the progress every five seconds.
 fn progress(schedules: u64, began: Instant, counts: &Counts) {
     let mut told = Instant::now();
     while !counts.stop.load(Ordering::Relaxed) {

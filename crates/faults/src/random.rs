@@ -1,11 +1,11 @@
-//! Numbers from a seed.
+//! Deterministic random numbers.
 
-/// SplitMix64 (Steele, Lea and Flood 2014): one word of state, and every seed is as good as another.
+/// SplitMix64 (Steele, Lea and Flood 2014): one word of state, and all seeds are equally good.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers of a seed; those of one `stream` do not depend on how many are drawn from another.
+    /// Creates a generator. The numbers of one `stream` do not depend on how many are drawn from another.
     #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut random = Self(seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95));
@@ -13,7 +13,7 @@ impl Random {
         random
     }
 
-    /// 64 bits.
+    /// Returns 64 random bits.
     pub fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;
@@ -22,12 +22,12 @@ impl Random {
         word ^ (word >> 31)
     }
 
-    /// A number from `low` to below `high`.
+    /// Returns a number in `low..high`, or `low` if the range is empty.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         if high <= low { low } else { low + self.word() % (high - low) }
     }
 
-    /// Whether something happens that happens in so many of a thousand cases.
+    /// Returns `true` with a probability of `thousandths` / 1000.
     pub fn chance(&mut self, thousandths: u64) -> bool {
         self.between(0, 1000) < thousandths
     }

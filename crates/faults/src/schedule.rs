@@ -1,4 +1,5 @@
-//! What a seed makes: a tree, tasks, and faults with their times. Plain data, so that a shrunk schedule is one, too.
+//! Schedules generated from a seed: a tree, tasks, and timed faults. They are plain data, so that a shrunk schedule is
+//! a schedule too.
 
 use crate::random::Random;
 
@@ -7,11 +8,11 @@ pub const MS: u64 = 1_000_000;
 /// One second, ns.
 pub const SECOND: u64 = 1_000 * MS;
 
-/// What a task does where it is computed.
+/// Behaviour of a task when it is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     Works,
-    /// It fails so often in one place, then works.
+    /// Fails this many times on an agent, then succeeds.
     Fails(u32),
     Hangs,
     Kills,
@@ -20,111 +21,111 @@ pub enum Deed {
 #[derive(Clone, Copy, Debug)]
 pub struct TaskPlan {
     pub task: u64,
-    /// When the user has it, from the beginning, ns.
+    /// Time at which the user has it, ns from the start.
     pub at_ns: u64,
-    /// Bytes of its input, and of its result.
+    /// Size of its input and of its result, bytes.
     pub bytes: (u64, u64),
-    /// What one try takes, ns.
+    /// Duration of one attempt, ns.
     pub takes_ns: u64,
     pub deed: Deed,
 }
 
 #[derive(Clone, Debug)]
 pub struct NodePlan {
-    /// Its place in the tree; none: the root.
+    /// Index of its parent. `None`: the root.
     pub parent: Option<usize>,
     pub computes: bool,
-    /// Whether the platform does not know it, so that it joins with its rates.
+    /// Whether it is missing from the platform, so that it joins with its own rates.
     pub guest: bool,
-    /// When it first dials, ns.
+    /// Time at which it first dials, ns.
     pub comes_ns: u64,
-    /// Its uplink: latency, ns, and bytes per ms.
+    /// Latency of its uplink, ns.
     pub latency_ns: u64,
-    /// See above.
+    /// Bandwidth of its uplink, bytes per ms.
     pub bytes_per_ms: u64,
-    /// Difference of its clock from the first one's, ns.
+    /// Offset of its clock, ns.
     pub clock_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// The process is killed, and starts again after a while (0: never). The other ends are told, or find out themselves.
+    /// The process is killed and restarts after a while. The other ends are notified, or must detect it themselves.
     Killed {
-        /// Until it starts again, ns.
+        /// Time until it restarts, ns. 0: never.
         again_ns: u64,
-        /// Whether the other ends are told.
+        /// Whether the other ends are notified.
         told: bool,
     },
     /// The process is stopped for a while.
     Stopped {
-        /// How long, ns.
+        /// Duration, ns.
         for_ns: u64,
     },
-    /// The connection to the parent is cut once so many bytes more have come up it and down it.
+    /// The connection to the parent is cut once it has carried the given number of bytes in either direction.
     Cut {
         /// Bytes towards the parent, and towards the child.
         after: (u64, u64),
-        /// Whether the ends are told.
+        /// Whether the ends are notified.
         told: bool,
     },
-    /// The link to the parent is so many times as slow for a while.
+    /// The link to the parent is slower by a factor for a while.
     Slow {
         times: u64,
-        /// How long, ns.
+        /// Duration, ns.
         for_ns: u64,
     },
-    /// It is asked to leave, so many times, and comes again after a while (0: never).
+    /// The agent is asked to leave `times` times, and restarts after a while.
     Leaves {
         times: usize,
-        /// Until it comes again, ns.
+        /// Time until it restarts, ns. 0: never.
         again_ns: u64,
     },
-    /// What it receives cannot be kept for a while: it ends, and starts again.
+    /// The agent cannot store what it receives for a while. If a task or a result arrives, it ends and restarts.
     DiskFull {
-        /// How long, ns.
+        /// Duration, ns.
         for_ns: u64,
     },
-    /// At the root: the user takes no results for a while, since its disk is slow.
+    /// At the root: no tasks are taken from the user for a while, as with a slow disk.
     DiskSlow {
-        /// How long, ns.
+        /// Duration, ns.
         for_ns: u64,
     },
-    /// Its clock stands for a while.
+    /// The clock stands still for a while.
     ClockStands {
-        /// How long, ns.
+        /// Duration, ns.
         for_ns: u64,
     },
     ClockJumps {
-        /// How far, ns.
+        /// Distance, ns.
         by_ns: u64,
     },
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// When, ns from the beginning.
+    /// Time, ns from the start.
     pub at_ns: u64,
-    /// Where: place of a node.
+    /// Index of the node.
     pub node: usize,
     pub trouble: Trouble,
 }
 
-/// All that a seed makes.
+/// Everything that a seed generates.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// The seed; also of what is drawn while it runs, such as where bytes are torn apart.
+    /// The seed, also of random decisions during the run, such as where bytes are fragmented.
     pub seed: u64,
-    /// The tree; the root first, parents before children.
+    /// The tree: the root first, parents before children.
     pub nodes: Vec<NodePlan>,
-    /// The tasks, in the order of their times.
+    /// The tasks in the order of their times.
     pub tasks: Vec<TaskPlan>,
     pub faults: Vec<Fault>,
     pub policy: String,
-    /// Retries of a task that failed.
+    /// Number of retries of a failed task.
     pub retries: u32,
-    /// Time limit of a task, ns; 0: none.
+    /// Time limit of a task, ns. 0: none.
     pub timeout_ns: u64,
-    /// Heartbeat, silence and patience at the start, ms.
+    /// Heartbeat interval, silence limit, and patience at the start, ms.
     pub beats_ms: (u64, u64, u64),
 }
 
@@ -148,7 +149,7 @@ impl Schedule {
         for place in 1..count {
             let wide = random.chance(500);
             let parent = if wide { 0 } else { random.between(0, place as u64) as usize };
-            // A guest has no children: the platform does not know it.
+            // The platform does not list a late joiner, so it has no children.
             let parent = if nodes[parent].guest { 0 } else { parent };
             let guest = random.chance(150);
             let late = random.chance(200);
@@ -202,7 +203,7 @@ impl Schedule {
         Self { seed, nodes, tasks, faults, policy, retries, timeout_ns, beats_ms }
     }
 
-    /// Whether nothing is planned that may leave the root without agents for a while.
+    /// Whether nothing in the schedule can leave the root without agents for a while.
     #[must_use]
     pub fn is_gentle(&self) -> bool {
         let all_come = self.nodes.iter().all(|node| node.comes_ns < SECOND);
@@ -211,7 +212,7 @@ impl Schedule {
             && !self.tasks.iter().any(|task| matches!(task.deed, Deed::Kills | Deed::Hangs))
     }
 
-    /// When the last thing that is planned has happened, ns.
+    /// Time at which the last scheduled event is over, ns.
     #[must_use]
     pub fn last_ns(&self) -> u64 {
         let tasks = self.tasks.iter().map(|task| task.at_ns);
@@ -222,7 +223,7 @@ impl Schedule {
 }
 
 impl Trouble {
-    /// How long it lasts, ns.
+    /// How long the fault lasts, ns.
     #[must_use]
     pub fn lasts_ns(self) -> u64 {
         match self {

@@ -1,4 +1,4 @@
-//! The smallest schedule that still fails: fewest faults, then tasks, then nodes.
+//! Reduction of a failing schedule: removes faults, then tasks, then nodes.
 
 use crate::schedule::Schedule;
 use crate::world::run;
@@ -7,7 +7,7 @@ fn fails(schedule: &Schedule) -> bool {
     !run(schedule, false).violations.is_empty()
 }
 
-/// Leaves things out as long as the schedule still fails.
+/// Removes parts for as long as the schedule still fails.
 #[must_use]
 pub fn shrunk(mut schedule: Schedule) -> Schedule {
     loop {
@@ -26,13 +26,13 @@ pub fn shrunk(mut schedule: Schedule) -> Schedule {
                 schedule.tasks.drain(from..to);
             },
         );
-        // From the last one on, since those have no children.
+        // From the last node on, which has no children.
         while schedule.nodes.len() > 2 {
             let last = schedule.nodes.len() - 1;
             let mut fewer = schedule.clone();
             fewer.nodes.pop();
             fewer.faults.retain(|fault| fault.node < last);
-            // A farm in which nothing computes fails for another reason.
+            // A farm in which nothing computes fails for a different reason.
             if !fewer.nodes.iter().any(|node| node.computes) || !fails(&fewer) {
                 break;
             }
@@ -44,7 +44,7 @@ pub fn shrunk(mut schedule: Schedule) -> Schedule {
     }
 }
 
-/// Leaves out runs of items, long ones first.
+/// Removes ranges of items, long ones first.
 fn without(
     mut schedule: Schedule,
     count: impl Fn(&Schedule) -> usize,

@@ -1,4 +1,5 @@
-//! One direction of a connection: transfers become frames, frames bytes, and bytes frames again, by the codec of real agents.
+//! One direction of a connection: the codec of real agents turns transfers into frames and bytes, and bytes back into
+//! frames.
 
 use std::collections::VecDeque;
 
@@ -7,7 +8,7 @@ use crosswind_agent::frame::{self, Form, Frame};
 
 use crate::bytes::Bytes;
 
-/// A task or a result on its way out.
+/// A task or a result being sent.
 #[derive(Debug)]
 struct Transfer {
     task: u64,
@@ -15,7 +16,7 @@ struct Transfer {
     payload: Bytes,
     framed: u64,
     begun: bool,
-    /// It is held where so many bytes are framed.
+    /// Offset at which it is held, bytes.
     stop: Option<u64>,
     paused: bool,
     began_ns: u64,
@@ -23,7 +24,7 @@ struct Transfer {
 }
 
 impl Transfer {
-    /// The next frame with its bytes.
+    /// Encodes the next frame with `bytes` bytes of body.
     fn frame(&mut self, bytes: u64) -> Vec<u8> {
         let (task, total, form, rate) = (self.task, self.payload.0.len() as u64, Form::Bytes, 0.0);
         let head = match (self.begun, self.kind) {
@@ -49,18 +50,18 @@ impl Transfer {
 pub struct Sender {
     chunk: u64,
     transfers: VecDeque<Transfer>,
-    /// What became of transfers.
+    /// Outcomes of transfers that have not been collected.
     pub done: Vec<Done>,
 }
 
 impl Sender {
-    /// One that sends chunks of so many bytes.
+    /// Creates a sender with chunks of `chunk` bytes, at least 1.
     #[must_use]
     pub fn new(chunk: u64) -> Self {
         Self { chunk: chunk.max(1), ..Self::default() }
     }
 
-    /// Begins to send; the bytes of one that is small and does not wait.
+    /// Starts a transfer. Returns its bytes if it fits one chunk and no other transfer waits.
     pub fn send(&mut self, task: u64, kind: Kind, payload: Bytes, now_ns: u64) -> Option<Vec<u8>> {
         let total = payload.0.len() as u64;
         let (stop, began_ns) = (None, now_ns);
@@ -75,14 +76,14 @@ impl Sender {
         None
     }
 
-    /// Holds the transfer at the end of its chunk.
+    /// Holds the current transfer at the end of its chunk.
     pub fn hold(&mut self) {
         if let Some(transfer) = self.transfers.front_mut() {
             transfer.stop = Some(transfer.framed.div_ceil(self.chunk) * self.chunk);
         }
     }
 
-    /// Goes on with the transfer that is held.
+    /// Resumes the held transfer.
     pub fn go_on(&mut self, now_ns: u64) {
         if let Some(transfer) = self.transfers.front_mut() {
             (transfer.stop, transfer.paused) = (None, false);
@@ -90,7 +91,7 @@ impl Sender {
         }
     }
 
-    /// What leaves next, now that the line is free.
+    /// Returns the bytes to send now that the line is free. `None` if nothing waits, or the transfer is held.
     pub fn next(&mut self, now_ns: u64) -> Option<Vec<u8>> {
         loop {
             let transfer = self.transfers.front_mut()?;
@@ -116,7 +117,7 @@ impl Sender {
         }
     }
 
-    /// Whether nothing is on its way.
+    /// Whether no transfer is pending.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.transfers.is_empty()
@@ -139,10 +140,10 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Takes bytes as they come, torn anywhere.
+    /// Decodes bytes as they arrive, fragmented at any point.
     ///
     /// # Errors
-    /// When they are no frames.
+    /// If they do not form valid frames.
     pub fn take(&mut self, bytes: &[u8], heard: &mut Vec<Heard<Bytes>>) -> Result<(), String> {
         self.buffer.extend_from_slice(bytes);
         loop {

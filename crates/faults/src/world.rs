@@ -1,7 +1,7 @@
-//! A farm of agents in virtual time: processes, connections, a user with tasks, and the faults of a schedule.
+//! A simulated farm in virtual time: processes, connections, a user with tasks, and the faults of a schedule.
 //!
-//! What real agents have and this does not: greetings and tokens (a child is seated as soon as it has dialled), and paces of
-//! links (limits of the policy are not obeyed; transfers take what the link gives).
+//! Two parts of real agents are not simulated. There are no greetings and tokens: a child is registered as soon as it
+//! dials. Links are not paced: the policy's limits are ignored, and a transfer takes the time that the link gives it.
 
 mod connecting;
 mod process;
@@ -19,32 +19,32 @@ use crate::schedule::{SECOND, Schedule};
 use connecting::Connection;
 use process::Process;
 
-/// After the last thing that is planned, everything is over by then, ns.
+/// Time limit of a run after the last scheduled event, ns.
 const PATIENCE_NS: u64 = 400 * SECOND;
-/// Once the root has ended, all agents have by then, ns.
+/// Time limit for all agents to end after the root has ended, ns.
 const LAST_NS: u64 = 60 * SECOND;
 
-/// Something that is to happen.
+/// An event in the simulation.
 #[derive(Debug)]
 enum What {
-    /// A process's loop goes round.
+    /// A process's event loop runs.
     Wake {
         node: usize,
         life: u64,
         token: u64,
     },
-    /// Bytes come up (0) or down (1) a connection.
+    /// Bytes arrive at the parent's end (`down` = 0) or at the child's end (1) of a connection.
     Arrive {
         connection: usize,
         down: usize,
         bytes: Vec<u8>,
     },
-    /// A direction of a connection is free.
+    /// The sender of one direction of a connection may send again.
     Free {
         connection: usize,
         down: usize,
     },
-    /// An end of a connection hears that it is over.
+    /// One end of a connection is notified that it is closed.
     Broken {
         connection: usize,
         end: usize,
@@ -54,7 +54,7 @@ enum What {
         node: usize,
         life: u64,
     },
-    /// A process is let in.
+    /// A process receives its admission.
     Welcomed {
         connection: usize,
         node: usize,
@@ -76,7 +76,7 @@ enum What {
 #[derive(Debug)]
 struct Clock {
     shift_ns: u64,
-    /// Time for which it has stood.
+    /// Total time for which it stood still before `stands`, ns.
     stood_ns: u64,
     stands: Option<(u64, u64)>,
 }
@@ -88,7 +88,7 @@ impl Clock {
     }
 }
 
-/// A place in the tree, whether a process runs there or not.
+/// A node of the tree, whether or not a process runs there.
 #[derive(Debug)]
 struct Place {
     process: Option<Process>,
@@ -98,7 +98,7 @@ struct Place {
     disk_slow_until: u64,
     slow: (u64, u64),
     clock: Clock,
-    /// Once it has left as it was asked to, it comes again after so long; 0: never.
+    /// Delay until it restarts after leaving on request, ns. 0: never. `None`: it was not asked to leave.
     comes_again: Option<u64>,
 }
 
@@ -109,7 +109,7 @@ pub enum RootEnd {
     AllLost(String),
 }
 
-/// A farm, and what has come of it.
+/// A farm in virtual time, with the outcome so far.
 pub struct World<'a> {
     schedule: &'a Schedule,
     run: RunSettings,
@@ -120,33 +120,33 @@ pub struct World<'a> {
     random: Random,
     places: Vec<Place>,
     connections: Vec<Connection>,
-    /// How often each task was answered, and whether with a result.
+    /// For each task, how often it was answered, and whether the last answer is a result.
     answered: Vec<(u32, bool)>,
-    /// What ended processes or connections: each may cost a task a try.
+    /// Number of processes and connections lost so far. Each may cost a task an attempt.
     losses: u32,
     over_time: Vec<u32>,
-    /// Whether the root was killed.
+    /// How the run ended at the root. `None` while it runs.
     ended: Option<RootEnd>,
     violations: Vec<String>,
     trace: Option<Vec<String>>,
 }
 
-/// What a schedule came to.
+/// The outcome of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// What is wrong; empty: nothing.
+    /// Violated invariants; empty if all hold.
     pub violations: Vec<String>,
     pub end: Option<RootEnd>,
-    /// When, ns.
+    /// Virtual time at the end, ns.
     pub ended_ns: u64,
-    /// What was said and done, where that was asked for.
+    /// Log of frames and events; empty unless requested.
     pub trace: Vec<String>,
 }
 
 #[must_use]
 pub fn run(schedule: &Schedule, trace: bool) -> Outcome {
     let mut world = World::new(schedule, trace);
-    // A panic of the agent is a fault that was found, and is shrunk like others.
+    // A panic in an agent is a finding, and is shrunk like others.
     let going = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.go()));
     if let Err(panic) = going {
         let why = panic.downcast_ref::<String>().cloned();
@@ -233,7 +233,7 @@ impl<'a> World<'a> {
         self.places[node].clock.local(self.now)
     }
 
-    /// The process that something is about, where it is stopped.
+    /// Returns until when the process concerned by an event is stopped. `None` if it is not.
     fn stopped(&self, what: &What) -> Option<u64> {
         let node = match what {
             What::Wake { node, .. }
@@ -274,7 +274,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The process of that life, if it lives.
+    /// Returns the process at a node if it is still the one numbered `life`.
     fn process(&mut self, node: usize, life: u64) -> Option<&mut Process> {
         self.places[node].process.as_mut().filter(|process| process.life == life)
     }
@@ -310,7 +310,7 @@ impl<'a> World<'a> {
                     }
                 }
             }
-            // What was not answered has failed, with this as the reason.
+            // Unanswered tasks have failed, with this as the reason.
             Some(RootEnd::AllLost(why)) => {
                 if self.schedule.is_gentle() {
                     wrong.push(format!("without any fault: {why}"));
@@ -328,7 +328,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// The settings of a schedule's run.
+/// The run's settings for a schedule.
 fn settings(schedule: &Schedule) -> RunSettings {
     let known = schedule.nodes.iter().enumerate().filter(|(_, node)| !node.guest);
     let nodes: Vec<_> = known.map(|(at, _)| about(schedule, at)).collect();
@@ -346,7 +346,7 @@ fn settings(schedule: &Schedule) -> RunSettings {
         run["task_limits"]["timeout_s"] = serde_json::json!(schedule.timeout_ns as f64 * 1e-9);
     }
     if schedule.policy.contains("planned") {
-        // What a node's subtree computes comes through the node.
+        // The tasks of a node's subtree pass through the node.
         let mut planned: Vec<f64> = schedule.nodes.iter().map(|node| if node.computes { 10.0 } else { 0.0 }).collect();
         for (at, node) in schedule.nodes.iter().enumerate().rev() {
             if let Some(parent) = node.parent.filter(|_| !node.guest) {
@@ -360,7 +360,7 @@ fn settings(schedule: &Schedule) -> RunSettings {
     serde_json::from_value(run).expect("settings")
 }
 
-/// A node as the platform's file has it.
+/// A node as JSON, in the format of the platform's file.
 fn about(schedule: &Schedule, node: usize) -> serde_json::Value {
     let plan = &schedule.nodes[node];
     let mut about = serde_json::json!({

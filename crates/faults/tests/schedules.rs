@@ -1,4 +1,4 @@
-//! Farms under drawn faults, and the seeds that found something.
+//! Farms under random faults, and regression seeds.
 
 #![allow(clippy::disallowed_methods)] // tests run on all cores
 
@@ -24,9 +24,9 @@ fn two_thousand_drawn_schedules_hold() {
     });
 }
 
-/// A root that waited for an inner node without children for ever (35158: that node asked for tasks and left, again and
-/// again; 43822: one whose only child computes nothing), a guest below one that was never served (12179, and 10694 where the
-/// plan serves none of them).
+/// Seeds that once failed. In 35158 and 43822 the root waited for ever for an inner node: one without children that
+/// kept requesting tasks and leaving, and one whose only child computes nothing. In 12179 and 10694 a late joiner was
+/// below a node that was never served; in 10694 the plan serves none of them.
 #[test]
 fn seeds_that_failed_once_hold() {
     [12179, 10694, 35158, 43822].into_iter().for_each(holds);
@@ -40,7 +40,7 @@ fn a_seed_gives_the_same_run_each_time() {
     }
 }
 
-/// The drawn faults are there: each kind in many schedules, and most schedules have some.
+/// Each kind of fault occurs many times.
 #[test]
 fn schedules_have_faults_of_every_kind() {
     let mut counts = std::collections::BTreeMap::new();

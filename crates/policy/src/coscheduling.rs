@@ -1,18 +1,19 @@
-//! Buffered coscheduling: when which message moves, decided by all nodes together once a slice.
+//! Buffered coscheduling: all nodes together decide once per slice which messages move.
 //!
-//! An application's call only enqueues ([`BufferedCoscheduling::post`]). At the end of each slice the nodes exchange what was
-//! posted during it, and transfers are scheduled for the next one ([`BufferedCoscheduling::next_slice`]); so a message posted in
-//! slice k moves in slice k + 1 at the earliest, and its receiver hears of it when that one ends (quadrics-overlap, preamble;
-//! F3-5). Meanwhile the processors are free to compute for that job or another.
+//! An application's call only enqueues ([`BufferedCoscheduling::post`]). At the end of each slice the nodes exchange
+//! what was posted during it and schedule transfers for the next one ([`BufferedCoscheduling::next_slice`]). A message
+//! posted in slice k therefore moves in slice k + 1 at the earliest, and its receiver is notified when that slice ends
+//! (quadrics-overlap, preamble; F3-5). Meanwhile the processors are free to compute for that job or another.
 //!
-//! In a slice a node sends and receives at most what a link carries, each way. Oldest requirements come first, of any job:
-//! none starves, messages of a pair keep their order, and no transfer that both ends had room for is left out.
+//! In a slice a node sends and receives at most what its link carries, in each direction. The oldest messages go first,
+//! regardless of the job. No message starves, messages between the same pair keep their order, and no transfer is
+//! omitted if both ends have room for it.
 //!
-//! Not here: time, the cost of the exchange, what the processors compute meanwhile.
+//! Time, the cost of the exchange, and what the processors compute meanwhile are outside this module.
 
 use std::collections::VecDeque;
 
-/// A message that was posted.
+/// A posted message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Requirement {
     id: u64,
@@ -21,7 +22,7 @@ struct Requirement {
     left: u64,
 }
 
-/// Bytes that move in a slice.
+/// Bytes of a message that move in a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     pub id: u64,
@@ -30,7 +31,7 @@ pub struct Transfer {
     pub bytes: u64,
 }
 
-/// What begins and what has ended where one slice follows another.
+/// The outcome of the slice that ends and the schedule of the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
     /// Messages whose last byte moved in the slice that ends, oldest first.
@@ -42,9 +43,9 @@ pub struct Slice {
 /// Why a message cannot be posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unpostable {
-    /// There is no such node.
+    /// One end is not a node.
     NoSuchNode,
-    /// It is from a node to itself, and needs no network.
+    /// Both ends are the same node, which needs no network.
     ToItself,
 }
 
@@ -70,12 +71,12 @@ pub struct BufferedCoscheduling {
     exchanged: VecDeque<Requirement>,
     moving: Vec<Transfer>,
     ids: u64,
-    /// What is left of the slice at each node: to send, to receive.
+    /// Remaining capacity of the slice at each node, bytes: [to send, to receive].
     room: Vec<[u64; 2]>,
 }
 
 impl BufferedCoscheduling {
-    /// So many nodes, whose links carry so many bytes in a slice, each way; at least 1.
+    /// `nodes` nodes, whose links carry `slice_bytes` bytes per slice in each direction, at least 1.
     #[must_use]
     pub fn new(nodes: u32, slice_bytes: u64) -> Self {
         Self {
@@ -89,10 +90,10 @@ impl BufferedCoscheduling {
         }
     }
 
-    /// Enqueues a message of so many bytes, at least 1; its number, from 0 on.
+    /// Enqueues a message of `bytes` bytes, at least 1. Returns its number, counted from 0.
     ///
     /// # Errors
-    /// When an end is no node, or both are the same.
+    /// If an end is not a node, or both ends are the same.
     pub fn post(&mut self, from: u32, to: u32, bytes: u64) -> Result<u64, Unpostable> {
         if from >= self.nodes || to >= self.nodes {
             return Err(Unpostable::NoSuchNode);
@@ -106,7 +107,7 @@ impl BufferedCoscheduling {
         Ok(id)
     }
 
-    /// Ends a slice and schedules the next: of what was posted before, this slice's posts included.
+    /// Ends a slice and schedules the next from everything posted so far, including during the slice that ends.
     pub fn next_slice(&mut self) -> Slice {
         let mut arrived = Vec::new();
         for transfer in std::mem::take(&mut self.moving) {
@@ -132,7 +133,7 @@ impl BufferedCoscheduling {
         Slice { arrived, transfers }
     }
 
-    /// Messages posted and not yet arrived.
+    /// Number of messages posted and not yet arrived.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.posted.len() + self.exchanged.len()

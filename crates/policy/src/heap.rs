@@ -1,18 +1,19 @@
-//! A heap of four branches that knows the place of each number: one entry per number, moved rather than pushed again.
+//! Indexed four-ary heap: one entry per number, which is moved rather than pushed again when its key changes.
 //!
-//! What comes first is an [`Order`]: the smallest key, with ties as they fall, or by number where decisions hang on them.
+//! An [`Order`] defines what comes first: the smallest key, with ties in any order, or by number if decisions depend on
+//! them.
 
 use std::marker::PhantomData;
 
 const ABSENT: u32 = u32::MAX;
 
-/// Which of two entries comes out first.
+/// Defines which of two entries is removed first.
 pub trait Order<K> {
     /// Whether `a` must come before `b`.
     fn before(a: (K, u32), b: (K, u32)) -> bool;
 }
 
-/// Smallest key first; equal ones in an order that depends on what was put in, and on nothing else.
+/// Smallest key first. The order of ties depends only on the operations on the heap.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Smallest;
 
@@ -23,7 +24,7 @@ impl<K: PartialOrd> Order<K> for Smallest {
     }
 }
 
-/// Smallest key first; of equal ones the smallest number.
+/// Smallest key first; ties by smallest number.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct First;
 
@@ -34,7 +35,7 @@ impl<K: PartialOrd> Order<K> for First {
     }
 }
 
-/// [`First`] turned round.
+/// The reverse of [`First`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Last;
 
@@ -45,7 +46,7 @@ impl<K: PartialOrd> Order<K> for Last {
     }
 }
 
-/// Entries of a key and a number each.
+/// Entries with a key and a number each.
 #[derive(Clone, Debug)]
 pub struct Heap<K, O = Smallest> {
     items: Vec<(K, u32)>,
@@ -60,7 +61,7 @@ impl<K, O> Default for Heap<K, O> {
 }
 
 impl<K: Copy, O: Order<K>> Heap<K, O> {
-    /// With room for the numbers below `count`; it grows when others come.
+    /// Creates a heap with room for the numbers below `count`. It grows for larger ones.
     #[must_use]
     pub fn new(count: usize) -> Self {
         Self { place: vec![ABSENT; count], ..Self::default() }
@@ -72,17 +73,17 @@ impl<K: Copy, O: Order<K>> Heap<K, O> {
         self.items.first().copied()
     }
 
-    /// All entries, in no order that means something.
+    /// All entries, in no particular order.
     pub fn entries(&self) -> impl Iterator<Item = (K, u32)> + '_ {
         self.items.iter().copied()
     }
 
-    /// All numbers in the heap, in no order that means something.
+    /// All numbers in the heap, in no particular order.
     pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
         self.items.iter().map(|item| item.1)
     }
 
-    /// Takes out what comes first.
+    /// Removes the first entry.
     #[inline]
     pub fn pop(&mut self) -> Option<(K, u32)> {
         let first = self.first()?;
@@ -95,7 +96,7 @@ impl<K: Copy, O: Order<K>> Heap<K, O> {
         Some(first)
     }
 
-    /// Puts an entry in, or moves it.
+    /// Inserts an entry, or changes its key.
     #[inline]
     pub fn put(&mut self, key: K, number: u32) {
         let (entry, n) = ((key, number), number as usize);
@@ -113,7 +114,7 @@ impl<K: Copy, O: Order<K>> Heap<K, O> {
         }
     }
 
-    /// Takes an entry out, if it is in.
+    /// Removes an entry if it is present.
     #[inline]
     pub fn remove(&mut self, number: u32) {
         let Some(&at) = self.place.get(number as usize) else { return };
@@ -182,7 +183,7 @@ mod tests {
     type Moves = Vec<(u32, Option<u8>)>;
     type Entries = Vec<(u8, u32)>;
 
-    /// All entries in the order in which they come out, and all that must be there, sorted by key and number.
+    /// Returns all entries in the order of removal, and the expected ones sorted by key and number.
     fn drained<O: Order<u8>>(moves: &Moves) -> (Entries, Entries) {
         let (mut heap, mut keys) = (Heap::<u8, O>::new(10), [None; 30]);
         for &(number, key) in moves {

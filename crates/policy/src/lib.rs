@@ -1,15 +1,15 @@
-//! Decisions, step by step: events in, commands out.
+//! Scheduling policies as deterministic state machines: events in, commands out.
 //!
-//! No I/O, no clock, no thread, no randomness (`clippy.toml` forbids the calls), so the simulator and the agents drive
-//! the very same code: the one in virtual time, the other in wall time. It moves no bytes and computes nothing.
+//! No I/O, clock, thread or randomness (`clippy.toml` forbids the calls), so the simulator drives the same code in
+//! virtual time as the agents do in wall time. The crate moves no bytes and executes no tasks.
 //!
-//! | question | module |
+//! | module | decides |
 //! |---|---|
-//! | what does a node of a farm do next: compute, send, ask, return? | [`farm`] |
-//! | which is first, of many whose keys change? | [`heap`] |
-//! | which class's frame leaves a network interface next, and may it? | [`queue`] |
-//! | may a rank of a parallel program send another packet? | [`window`] |
-//! | which messages move in the next slice, where all nodes agree on slices? | [`coscheduling`] |
+//! | [`farm`] | what a node of a farm does next: compute, send, request, return |
+//! | [`heap`] | priority queue for keys that change |
+//! | [`queue`] | which class's frame leaves a network interface next, and whether it may |
+//! | [`window`] | whether a rank of a parallel program may send another packet |
+//! | [`coscheduling`] | which messages move in the next slice, if all nodes agree on slices |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod coscheduling;

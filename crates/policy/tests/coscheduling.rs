@@ -1,4 +1,4 @@
-//! Laws of buffered coscheduling, whatever is posted when.
+//! Invariants of buffered coscheduling, for any sequence of posts.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ fn posted() -> impl Strategy<Value = Posted> {
     prop::collection::vec(prop::collection::vec(message, 0..6), 1..12)
 }
 
-/// What moved, by slice, and when each message was posted and arrived.
+/// What moved in each slice, and when each message was posted and arrived.
 struct Run {
     slices: Vec<Vec<(u64, u32, u32, u64)>>,
     posted: HashMap<u64, (usize, u32, u32, u64)>,

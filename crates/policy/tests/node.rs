@@ -1,4 +1,4 @@
-//! What a node does, event by event.
+//! Commands of a node, event by event.
 
 use crosswind_policy::farm::Command::{Ask, Compute, HandBack, HintRemaining, Hold, Limit, Return, Send};
 use crosswind_policy::farm::Event::{
@@ -10,7 +10,7 @@ use crosswind_schema::Platform;
 use crosswind_schema::experiment::{Order, Policy};
 use crosswind_schema::plan::Ports;
 
-/// A root of 10 work units/s that sends at most 10 MB/s, and leaves given as (compute, receive limit, ir_send).
+/// A root with 10 work units/s that sends at most 10 MB/s, and leaves given as (compute, receive limit, ir_send).
 fn platform(leaves: &[(f64, f64, f64)]) -> Platform {
     let mut text = "schema_version = 1\nname = \"star\"\n[[node]]\nname = \"root\"\ncompute_per_s = 10\n\
         send_limit_mb_per_s = 10\n"
@@ -49,7 +49,7 @@ fn star(order: Order, ports: Ports, leaves: &[(f64, f64, f64)]) -> Told {
     Told::root(&platform(leaves), &FarmOptions::of(&policy(order, ports), TASK))
 }
 
-/// The children to which a single port sends, when all ask twice at the start and never again.
+/// Returns the children to which a single port sends if all request two tasks at the start and none later.
 fn served(mut root: Told, children: u32) -> Vec<u32> {
     for child in 0..children {
         assert_eq!(root.tell(Asked { child, tasks: 2 }), []);
@@ -119,7 +119,7 @@ fn a_preferred_child_slows_the_last_and_holds_a_child_left_with_nothing() {
     ];
     assert_eq!(commands, expected);
     assert_eq!(root.tell(Held { child: 2 }), []);
-    // The first is done: the second gets its whole link back, the third goes on with what is left.
+    // When the first is done, the second gets its whole link back, and the third resumes with the rest.
     let expected = [Limit { child: 1, limit_mb_per_s: None }, Send { child: 2, task: 1, limit_mb_per_s: Some(4.0) }];
     assert_eq!(root.tell(Sent { child: 0, task: 3 }), expected);
 }
@@ -189,7 +189,7 @@ fn the_tasks_of_a_child_that_left_are_the_first_to_be_done_again() {
     root.tell(Given { first: 0, tasks: 9 });
     root.tell(Asked { child: 0, tasks: 3 });
     root.tell(Sent { child: 0, task: 1 });
-    root.tell(Sent { child: 0, task: 2 }); // task 3 is on its way
+    root.tell(Sent { child: 0, task: 2 }); // task 3 is in transit
     assert_eq!(root.tell(Asked { child: 1, tasks: 1 }), []);
     assert_eq!(root.tell(Returned { child: 0, task: 1 }), [Return { task: 1 }]);
     assert_eq!(root.tell(Left { child: 0 }), [Send { child: 1, task: 2, limit_mb_per_s: None }]);
@@ -234,7 +234,7 @@ fn a_node_that_computes_nothing_asks_for_nothing_while_no_node_is_below_it() {
     relay.0.handle(Left { child: 0 }, &mut Vec::new());
     assert_eq!(relay.tell(Started), []);
     assert_eq!(relay.tell(Joined { child: leaf }), [Ask { tasks: 2 }]);
-    // A child that has no use for tasks is not one that waits for them.
+    // A child with no use for tasks does not wait for any.
     assert_eq!(relay.tell(Asked { child: 1, tasks: 0 }), []);
     assert_eq!(relay.tell(Arrived { task: 7 }), []);
     assert_eq!(relay.tell(Asked { child: 1, tasks: 1 }), [Send { child: 1, task: 7, limit_mb_per_s: None }]);
@@ -247,7 +247,7 @@ fn a_child_that_drains_gets_nothing_more_and_what_it_gives_back_is_done_first() 
         let mut root = Told::root(&platform(&[(1.0, 5.0, 0.0), (1.0, 5.0, 0.0)]), &wishes);
         root.tell(Given { first: 0, tasks: 9 });
         root.tell(Asked { child: 0, tasks: 3 });
-        root.tell(Sent { child: 0, task: 1 }); // task 2 is on its way
+        root.tell(Sent { child: 0, task: 1 }); // task 2 is in transit
         assert_eq!(root.tell(Draining { child: 0 }), []);
         assert_eq!(root.tell(Asked { child: 0, tasks: 2 }), [], "it has no more wishes");
         assert_eq!(root.tell(Sent { child: 0, task: 2 }), [], "what was on its way arrives, and nothing follows");
@@ -294,13 +294,13 @@ fn a_child_that_drains_may_be_lost_and_a_node_that_drains_lets_its_children_drai
 
 #[test]
 fn where_the_send_limit_is_scarce_no_child_is_sent_to_faster_than_it_can_use() {
-    // Of 10 MB/s the first can use 3 of its 8, and the second what is left.
+    // Of 10 MB/s the first can use 3 of its 8, and the second the rest.
     let leaves = [(3.0, 8.0, 0.01), (20.0, 9.0, 0.02)];
     let mut root = star(Order::Interference, Ports::Multi, &leaves);
     root.tell(Given { first: 0, tasks: 9 });
     root.tell(Asked { child: 0, tasks: 1 });
     assert_eq!(root.tell(Asked { child: 1, tasks: 1 }), [Send { child: 1, task: 2, limit_mb_per_s: Some(7.0) }]);
-    // Together they can use less than the limit: what is left is divided alike.
+    // Together they can use less than the limit: the rest is divided in proportion.
     let leaves = [(3.0, 8.0, 0.01), (5.0, 9.0, 0.02)];
     let mut root = star(Order::Interference, Ports::Multi, &leaves);
     root.tell(Given { first: 0, tasks: 9 });
@@ -320,7 +320,7 @@ fn in_a_short_run_no_node_asks_ahead_for_more_than_a_tenth_of_its_part_but_one()
     let unknown = places(None);
     assert!(unknown.iter().all(|&places| places >= 3), "{unknown:?}");
     assert_eq!(places(Some(1_000_000)), unknown);
-    // The rates are about 10, 40 and 1 tasks/s: of 51 tasks the second leaf does one, of 1020 tasks 20.
+    // The rates are about 10, 40 and 1 tasks/s: the second leaf does one of 51 tasks, and 20 of 1020.
     assert_eq!(places(Some(51))[1], 1);
     assert_eq!(places(Some(1020))[1], 2);
     assert!(places(Some(51))[0] <= 4);
@@ -344,17 +344,17 @@ fn one_of_the_last_tasks_goes_to_a_node_that_is_done_with_it_as_early_as_the_oth
     assert!(matches!(root.tell(Asked { child: 0, tasks: 1 })[..], [Send { child: 0, .. }]));
     let mut root = near_the_end(true);
     root.tell(RemainingHint { tasks: 0 });
-    // Four tasks in all: the run is over in 0.4 s without it.
+    // Four tasks in all: without this leaf the run takes 0.4 s.
     assert_eq!(root.tell(Asked { child: 0, tasks: 1 }), [], "it would be done last");
     let mut root = near_the_end(true);
     root.tell(RemainingHint { tasks: 100 });
     (4..100).for_each(|task| drop(root.tell(Arrived { task })));
     (0..90).for_each(|task| drop(root.tell(Computed { task })));
     root.tell(RemainingHint { tasks: 0 });
-    // Nine wait and one is computed: all could be done in (9 + 1) / 16 s, and the slow leaf needs 1 s for one.
+    // Nine wait and one is being computed: all could be done in (9 + 1) / 16 s, and the slow leaf needs 1 s for one.
     assert_eq!(root.tell(Asked { child: 0, tasks: 1 }), [], "it would be done last");
     let commands = root.tell(Asked { child: 1, tasks: 1 });
-    // Of the eight others it can expect its part: 8 * 5 / 16.
+    // Its share of the eight others is 8 * 5 / 16.
     let expected = [HintRemaining { child: 1, tasks: 4 }, Send { child: 1, task: 91, limit_mb_per_s: None }];
     assert_eq!(commands, expected);
     let mut root = near_the_end(false);
@@ -389,7 +389,8 @@ fn when_nothing_is_left_all_children_are_told_so_once() {
 
 #[test]
 fn the_last_tasks_wait_for_no_node_that_takes_none() {
-    // A fast leaf that never asks, as a node does that only hands on and has lost all below it; the root computes nothing.
+    // A fast leaf that never requests tasks, like a node that only forwards and has lost all below it. The root
+    // computes nothing.
     let text = "schema_version = 1\nname = \"star\"\n[[node]]\nname = \"root\"\ncompute_per_s = 0\n\
         [[node]]\nname = \"fast\"\nparent = \"root\"\ncompute_per_s = 100\nreceive_limit_mb_per_s = 100\n\
         [[node]]\nname = \"slow\"\nparent = \"root\"\ncompute_per_s = 1\nreceive_limit_mb_per_s = 100\n";
@@ -423,7 +424,8 @@ fn a_parent_may_say_that_any_number_is_to_come() {
 
 #[test]
 fn with_several_ports_arrival_serves_the_child_whose_request_is_the_oldest() {
-    // Whatever comes and goes meanwhile: the open requests in the order in which they came, but for children that are sent to.
+    // Whatever is added or served meanwhile, open requests are served in order of arrival, except of children being
+    // sent to.
     let leaves = [(99.0, 6.0, 0.01); 3];
     for moves in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
         let mut root = star(Order::Arrival, Ports::Multi, &leaves);
@@ -438,7 +440,7 @@ fn with_several_ports_arrival_serves_the_child_whose_request_is_the_oldest() {
                     assert_eq!(root.tell(Asked { child, tasks: 1 }), []);
                 }
             }
-            // One task more than the own processor takes, or two.
+            // One or two tasks beyond the one that the own processor takes.
             let tasks = 1 + round % 2 + u64::from(round == 0);
             let commands = root.tell(Given { first: next, tasks });
             next += tasks;
@@ -460,7 +462,7 @@ fn with_several_ports_arrival_serves_the_child_whose_request_is_the_oldest() {
     }
 }
 
-/// A node below the root that computes at `compute`, with so many leaves, all of which and itself have asked.
+/// A node below the root with compute rate `compute` and `leaves` leaves. The node and all leaves have requested tasks.
 fn relay(compute: f64, leaves: u32) -> Told {
     let mut text = format!(
         "schema_version = 1\nname = \"chain\"\n[[node]]\nname = \"root\"\ncompute_per_s = 1\n[[node]]\n\
@@ -488,7 +490,7 @@ fn a_relay_below_which_nothing_computes_any_more_gives_its_tasks_back() {
     node.tell(Arrived { task: 8 });
     assert!(!node.tell(Left { child: 1 }).iter().any(|command| matches!(command, HandBack { .. })));
     assert_eq!(node.tell(Left { child: 0 }), [HandBack { task: 7 }, HandBack { task: 8 }]);
-    // What was under way follows, and nothing is asked for until something below computes again.
+    // Tasks in transit follow, and nothing is requested until something below computes again.
     assert_eq!(node.tell(Arrived { task: 9 }), [HandBack { task: 9 }]);
     let child = ChildSettings {
         key: Some(1.0),
@@ -499,7 +501,7 @@ fn a_relay_below_which_nothing_computes_any_more_gives_its_tasks_back() {
         send_s: 0.2,
     };
     assert_eq!(node.tell(Joined { child }), [Ask { tasks: 2 }]);
-    // One that computes keeps them.
+    // A node that computes keeps them.
     let mut node = relay(1.0, 1);
     assert_eq!(node.tell(Arrived { task: 7 }), [Compute { task: 7 }, Ask { tasks: 1 }]);
     node.tell(Arrived { task: 8 });
@@ -512,7 +514,7 @@ fn a_child_that_gave_a_task_back_gets_none_until_it_asks_again() {
     node.tell(Asked { child: 0, tasks: 3 });
     node.tell(Arrived { task: 7 });
     node.tell(Sent { child: 0, task: 7 });
-    // The whole subtree is of no use: up it goes, also what comes later.
+    // The whole subtree computes nothing: the task and later ones are handed back up.
     assert_eq!(node.tell(HandedBack { child: 0, task: 7 }), [HandBack { task: 7 }]);
     assert_eq!(node.tell(Arrived { task: 8 }), [HandBack { task: 8 }]);
     assert_eq!(node.tell(Asked { child: 0, tasks: 1 }), [Ask { tasks: 2 }]);
@@ -521,7 +523,7 @@ fn a_child_that_gave_a_task_back_gets_none_until_it_asks_again() {
 
 #[test]
 fn a_relay_hands_its_tasks_back_when_its_other_child_has_nothing_and_requests_nothing() {
-    // The second child only passes tasks on, and nothing below it computes: it has no task to give back.
+    // The second child only forwards tasks, and nothing below it computes. It has no task to hand back.
     let mut node = relay(0.0, 1);
     let child = ChildSettings {
         key: Some(2.0),
@@ -536,7 +538,7 @@ fn a_relay_hands_its_tasks_back_when_its_other_child_has_nothing_and_requests_no
     node.tell(Arrived { task: 8 });
     assert_eq!(node.tell(Left { child: 0 }), [HandBack { task: 7 }, HandBack { task: 8 }]);
     assert_eq!(node.tell(Asked { child: 1, tasks: 1 }), [Ask { tasks: 2 }], "a node that computes joined below it");
-    // What it has taken it computes, so tasks wait for it, until the last is back and it requests no more.
+    // It has taken a task and computes it, so tasks wait for it until its last result is back and it requests no more.
     assert_eq!(node.tell(Arrived { task: 9 })[0], Send { child: 1, task: 9, limit_mb_per_s: None });
     node.tell(Sent { child: 1, task: 9 });
     assert_eq!(node.tell(Arrived { task: 10 }), []);

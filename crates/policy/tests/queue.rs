@@ -1,4 +1,5 @@
-//! The queues of an interface: conserved, in order, weighted as described, without starvation except where it is printed so.
+//! The queues of an interface: frames are conserved, ordered and weighted as described, and starve only in the printed
+//! form.
 
 use crosswind_policy::queue::{Discipline, DoubleQueue, LongestWait, QueueSettings};
 use crosswind_schema::Class::{self, Local, Parallel};
@@ -47,7 +48,7 @@ fn local_frames_of_a_batch_go_together_and_wait_for_no_more_than_the_threshold()
     }
     let order: String = std::iter::from_fn(|| queue.pop([true; 2])).map(|(class, ..)| &class.name()[..1]).collect();
     assert_eq!(order, "pplllpplllppllpp");
-    // A batch ends with the last local frame that waits; the next one waits for its turn again.
+    // A batch ends with the last waiting local frame; the next frame waits for its turn again.
     queue.push(Local, FRAME, 0);
     assert_eq!(queue.pop([true; 2]).map(|(class, ..)| class), Some(Local));
     queue.push(Parallel, FRAME, 0);
@@ -102,7 +103,7 @@ proptest! {
         prop_assert_eq!(order, (0..arrivals.len()).collect::<Vec<_>>());
     }
 
-    /// By bytes, whatever the lengths of the frames: the error is at most a local frame's price and a parallel frame, ever.
+    /// By bytes, for any frame lengths: the error never exceeds the price of a local frame plus one parallel frame.
     #[test]
     fn weights_hold_within_1_percent_while_both_are_backlogged(
         threshold in 1u32..12, lengths in prop::array::uniform2(prop::collection::vec(1..=FRAME, 1..20))
@@ -125,9 +126,8 @@ proptest! {
         prop_assert!((ratio / f64::from(threshold) - 1.0).abs() < 0.01, "{threshold} : 1 became {ratio} : 1");
     }
 
-    /// Whatever comes, whichever class has no credit meanwhile: while it may go, the first local frame sees no more parallel
-    /// ones pass than
-    /// the bound says.
+    /// For any arrivals, and whichever class lacks credit meanwhile: while the first local frame may leave, no more
+    /// parallel frames pass it than the bound allows.
     #[test]
     fn no_local_frame_waits_longer_than_the_bound(
         discipline in prop::sample::select(vec![Discipline::Threshold, Discipline::Drr]), threshold in 1u32..40,
@@ -158,7 +158,7 @@ proptest! {
         }
     }
 
-    /// E4-14: with a parallel class that is not backlogged all of them give the same.
+    /// E4-14: if the parallel class is not backlogged, all of them give the same order.
     #[test]
     fn beside_a_parallel_class_that_never_queues_all_priorities_are_the_same(gaps in prop::collection::vec(1usize..6, 1..60)) {
         let order = |discipline, literal| {
@@ -179,7 +179,7 @@ proptest! {
     }
 }
 
-/// Backlogged queues of frames of one length per class; what share of the bytes is parallel?
+/// Returns the parallel share of the bytes, for backlogged queues with frames of one length per class.
 fn parallel_share(settings: QueueSettings, bytes: [u32; 2]) -> f64 {
     let mut queue = DoubleQueue::new(settings);
     let mut sent = [0u64; 2];
@@ -220,7 +220,7 @@ fn where_every_frame_takes_the_same_time_bytes_are_counted_as_frames_are() {
 fn as_printed_a_count_from_before_breaks_the_next_burst_and_repaired_it_does_not() {
     let first_local_in = |literal| {
         let mut queue = DoubleQueue::new(settings(Discipline::Threshold, 4, literal));
-        // A burst while no local frame waits: the printed count goes on beyond the threshold.
+        // A burst while no local frame waits: the printed count grows beyond the threshold.
         (0..50).for_each(|_| queue.push(Parallel, FRAME, ()));
         while queue.pop([true, true]).is_some() {}
         (0..10).for_each(|_| queue.push(Parallel, FRAME, ()));

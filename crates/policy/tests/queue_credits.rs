@@ -1,4 +1,5 @@
-//! Receiver credits over a wire that takes time: never more under way than there are places, and, repaired, everything arrives.
+//! Receiver credits over a wire with delay: no more in flight than there are places, and with the repaired form
+//! everything arrives.
 
 use std::collections::VecDeque;
 
@@ -8,20 +9,20 @@ use crosswind_policy::queue::{
 use crosswind_schema::Class::{self, Local, Parallel};
 use proptest::prelude::*;
 
-/// Two hosts that send to a third, frame by frame: one step is a frame's time.
+/// Two hosts that send to a third, frame by frame. One step is a frame's time.
 struct Wire {
     senders: [(DoubleQueue<bool>, SenderCredits); 2],
     receivers: [ReceiverCredits; 2],
-    /// What is under way: when it arrives, its sender, its class, whether it is the last of the parallel ones.
+    /// Frames in flight: when it arrives, its sender, its class, whether it is the last of the parallel ones.
     frames: VecDeque<(u64, usize, Class, bool)>,
     grants: VecDeque<(u64, usize, Grant)>,
     held: [VecDeque<(usize, Class)>; 2],
     arrived: [u64; 2],
     most_held: [usize; 2],
     latency: u64,
-    /// The receiver takes a frame off its queues every so many steps.
+    /// Number of steps after which the receiver takes the next frame off its queues.
     pace: u64,
-    /// Last frames that lose their mark.
+    /// Whether last frames lose their mark.
     lose_last: bool,
 }
 
@@ -119,7 +120,7 @@ proptest! {
                 now += 1;
             }
         }
-        // Every frame takes at most a round trip with a credit of one, and the idle time once.
+        // Every frame takes at most a round trip with a credit of one, and once the idle time.
         let limit = now + (sent[0] + sent[1]) * (2 * latency + 4) * pace + 4 * IDLE;
         while wire.arrived != sent {
             prop_assert!(now < limit, "{:?} of {sent:?} arrived", wire.arrived);
@@ -127,12 +128,12 @@ proptest! {
             now += 1;
         }
         for class in Class::BOTH {
-            // Two connections, each with its places.
+            // Two connections, each with its own places.
             prop_assert!(wire.most_held[class as usize] <= 2 * places as usize);
         }
     }
 
-    /// Both backlogged for ever: whatever the thresholds, the local class goes on.
+    /// With both classes permanently backlogged, no threshold stops the local class.
     #[test]
     fn with_repaired_credits_no_threshold_starves_the_local_class(
         places in 1u32..20, receive_threshold in 0u32..6, threshold in 1u32..200,
@@ -150,7 +151,7 @@ proptest! {
                 }
             }
             wire.step(now);
-            // The receiver serves a queue only when the other is empty; here the local one must not wait.
+            // The receiver serves a queue only if the other is empty; here the local queue must not wait.
             while let Some((from, class)) = wire.held[1].pop_front() {
                 wire.arrived[1] += 1;
                 let grant = wire.receivers[from].on_dequeue(class, now);
@@ -169,7 +170,7 @@ fn as_printed_the_parallel_class_stops_for_good_after_as_many_frames_as_the_rece
     let mut wire = Wire::new(queue(Discipline::Threshold, 4), credits(16, 1, true), 1, 1);
     wire.send(0, Parallel, 1000);
     (1..100_000).for_each(|now| wire.step(now));
-    // 16, and what was under way when the first answer came back, which is not accounted for.
+    // 16, plus those in flight when the first answer came back, which are not accounted for.
     assert!((16..=18).contains(&wire.arrived[0]), "current_buf_p is only ever decremented: {}", wire.arrived[0]);
     assert_eq!(wire.senders[0].0.len(Parallel) as u64, 1000 - wire.arrived[0]);
 
@@ -181,7 +182,7 @@ fn as_printed_the_parallel_class_stops_for_good_after_as_many_frames_as_the_rece
 
 #[test]
 fn as_printed_a_lost_last_frame_starves_the_local_class_and_repaired_it_does_not() {
-    // As printed: what was under way when the sender heard that it may send 0.
+    // In the printed form: those in flight when the grant of 0 reached the sender.
     for (literal, arrives) in [(true, 2), (false, 200)] {
         let mut wire = Wire::new(queue(Discipline::Threshold, 4), credits(16, 0, literal), 1, 1);
         wire.lose_last = true;

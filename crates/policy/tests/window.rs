@@ -1,4 +1,4 @@
-//! Credits: conserved, and never more under way than the window, whatever is asked in whatever order.
+//! Credits are conserved, and no more packets are in flight than the window allows, for any sequence of calls.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

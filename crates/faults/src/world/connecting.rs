@@ -1,4 +1,4 @@
-//! Connections: dialling, bytes on their way, ends that close, cuts.
+//! Connections: dialling, bytes in transit, closing ends, and cuts.
 
 use crosswind_agent::Agent;
 use crosswind_agent::action::{Heard, Peer};
@@ -10,17 +10,17 @@ use crate::bytes::Bytes;
 use crate::schedule::MS;
 use crate::wire::{Receiver, Sender};
 
-/// Between two attempts to reach a parent, ns.
+/// Time between two attempts to reach a parent, ns.
 const AGAIN_NS: u64 = 100 * MS;
 
-/// An end of a connection.
+/// One end of a connection.
 #[derive(Debug)]
 pub(super) struct End {
     pub node: usize,
     pub life: u64,
-    /// The number of the child, at the parent's end.
+    /// Number of the child in the parent's policy. Used at the parent's end only.
     pub child: u32,
-    /// This end is closed, or has heard that the other one is.
+    /// Whether this end is closed, or was notified that the other one is.
     pub closed: bool,
 }
 
@@ -30,19 +30,20 @@ struct Line {
     last_ns: u64,
     sender: Sender,
     receiver: Receiver,
-    /// It is cut after so many bytes more.
+    /// Remaining bytes before the connection is cut. `None`: no cut is scheduled.
     cut_after: Option<u64>,
-    /// Parts that are on their way.
+    /// Number of fragments in transit.
     under_way: u32,
 }
 
-/// A connection; ends and lines: 0 is the parent's end and the way up to it, 1 the child's and the way down.
+/// A connection. Index 0 is the parent's end and the direction up to it; index 1 is the child's end and the direction
+/// down.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub ends: [End; 2],
     lines: [Line; 2],
     mute: bool,
-    /// Whether a cut is told to the ends.
+    /// Whether the ends are notified of a cut.
     cut_is_told: bool,
 }
 
@@ -53,7 +54,7 @@ impl Connection {
 }
 
 impl World<'_> {
-    /// A process without a parent dials.
+    /// Dials the parent of a process that has no agent.
     pub(super) fn dial(&mut self, node: usize, life: u64) {
         let plan = &self.schedule.nodes[node];
         let Some(parent) = plan.parent else { return };
@@ -109,7 +110,7 @@ impl World<'_> {
         let (local, at) = (self.local(node), self.now);
         let is_closed = self.connections[connection].ends[1].closed;
         let Some(process) = self.process(node, life) else {
-            // It died meanwhile.
+            // The process ended meanwhile.
             self.close(connection, 1, true);
             return;
         };
@@ -125,7 +126,7 @@ impl World<'_> {
         self.turn(node);
     }
 
-    /// Bytes leave from an end: up (0) to the parent or down (1).
+    /// Sends bytes up to the parent (0) or down to the child (1).
     pub(super) fn transmit(&mut self, connection: usize, down: usize, bytes: Vec<u8>) {
         let child = self.connections[connection].ends[1].node;
         let plan = &self.schedule.nodes[child];
@@ -152,7 +153,7 @@ impl World<'_> {
             *after -= bytes.len() as u64;
         }
         let is_told = is_cut && *cut_is_told;
-        // Torn anywhere: what is read at a time has nothing to do with what was written.
+        // Fragment at random points: reads need not match writes.
         while !bytes.is_empty() {
             let whole = self.random.chance(700);
             let part = if whole { bytes.len() } else { self.random.between(1, bytes.len() as u64 + 1) as usize };
@@ -181,7 +182,7 @@ impl World<'_> {
         self.turn(node);
     }
 
-    /// Begins what waits, if the line is free; else when it is.
+    /// Starts the next chunk if the line is free. Otherwise schedules this for when it is.
     pub(super) fn pump(&mut self, connection: usize, down: usize) {
         let node = self.connections[connection].ends[1 - down].node;
         let (local, now) = (self.local(node), self.now);
@@ -204,7 +205,7 @@ impl World<'_> {
         &mut self.connections[connection].lines[down].sender
     }
 
-    /// Tells an agent what became of its transfers.
+    /// Reports the outcomes of transfers to their agent.
     pub(super) fn collect(&mut self, connection: usize, down: usize) {
         let end = &self.connections[connection].ends[1 - down];
         let (node, peer) = (end.node, if down == 1 { Peer::Child(end.child) } else { Peer::Parent });
@@ -244,7 +245,7 @@ impl World<'_> {
         self.turn(node);
     }
 
-    /// An end closes; the other one is told, or not.
+    /// Closes one end and, with `told`, notifies the other.
     pub(super) fn close(&mut self, connection: usize, end: usize, told: bool) {
         let Connection { ends, lines, mute, .. } = &mut self.connections[connection];
         if std::mem::replace(&mut ends[end].closed, true) {
@@ -252,7 +253,7 @@ impl World<'_> {
         }
         let silent = *mute || !told;
         *mute |= !told;
-        // What was written before still arrives.
+        // Bytes written before still arrive.
         let latency_ns = self.schedule.nodes[ends[1].node].latency_ns;
         let at = lines[1 - end].last_ns.max(self.now + latency_ns);
         if !silent {
@@ -274,14 +275,14 @@ impl World<'_> {
         self.turn(node);
     }
 
-    /// A cut that is still to come, on a node's way to its parent.
+    /// Schedules a cut of a connection after `up` bytes upwards or `down` bytes downwards, whichever comes first.
     pub(super) fn cut(&mut self, connection: usize, (up, down): (u64, u64), told: bool) {
         let connection = &mut self.connections[connection];
         connection.cut_is_told = told;
         (connection.lines[0].cut_after, connection.lines[1].cut_after) = (Some(up), Some(down));
     }
 
-    /// Where nothing is on its way between them, parent and child agree on what is out.
+    /// If nothing is in transit between them, checks that parent and child agree on the number of outstanding tasks.
     pub(super) fn compare_books(&mut self, node: usize) {
         let Some(process) = &self.places[node].process else { return };
         let Some(parents) = &process.agent else { return };

@@ -1,4 +1,4 @@
-//! A process: an agent with its links and its processor, and the loop that drives it, as `crosswind-live` does.
+//! A process: an agent with its links and processor, and the event loop that drives it, as in `crosswind-live`.
 
 use std::collections::VecDeque;
 
@@ -11,19 +11,19 @@ use super::{RootEnd, What, World};
 use crate::bytes::{self, Bytes};
 use crate::schedule::{Deed, MS};
 
-/// The longest that a loop sleeps, ns.
+/// Maximum time between two rounds of an event loop, ns.
 const NAP_NS: u64 = 200 * MS;
-/// Results that the user has not taken, beyond which it is given no more tasks, as `room` of a real one says.
+/// Time until a process that failed restarts, ns.
 const RESTART_NS: u64 = 300 * MS;
 
-/// A task that waits for the processor.
+/// A task waiting for the processor.
 #[derive(Debug)]
 struct Job {
     task: u64,
     input: Bytes,
 }
 
-/// A task on the processor.
+/// The task on the processor.
 #[derive(Debug)]
 struct Doing {
     job: Job,
@@ -34,15 +34,15 @@ struct Doing {
 #[derive(Debug)]
 pub(super) struct Process {
     pub life: u64,
-    /// None: it dials.
+    /// `None` while it dials.
     pub agent: Option<Agent<Bytes>>,
-    /// Connections to children, by their numbers.
+    /// Connections to children, by child number.
     pub children: Vec<Option<usize>>,
     pub parent: Option<usize>,
     pub token: u64,
     jobs: VecDeque<Job>,
     doing: Option<Doing>,
-    /// At the root: tasks taken from the user.
+    /// At the root: whether each task has been taken from the user, by task number.
     taken: Vec<bool>,
     user_is_done: bool,
 }
@@ -54,7 +54,7 @@ impl Process {
         self.children[child as usize] = Some(connection);
     }
 
-    /// Forgets its agent and what that had.
+    /// Drops the agent with its work and connections.
     fn forget(&mut self) {
         (self.agent, self.doing, self.parent) = (None, None, None);
         self.jobs.clear();
@@ -97,7 +97,7 @@ impl World<'_> {
         self.turn(node);
     }
 
-    /// A loop goes round, once.
+    /// Runs one round of the event loop.
     pub(super) fn turn(&mut self, node: usize) {
         if self.places[node].stopped_until > self.now {
             return;
@@ -126,7 +126,7 @@ impl World<'_> {
         if let Some(end) = agent.ended().cloned() {
             return self.is_over(node, end);
         }
-        // A clock that jumps or stands is looked at again after a nap at most.
+        // Limit the sleep, so that the loop notices a clock that jumps or stands still.
         let sleep_ns = due.map_or(NAP_NS, |due| due.saturating_sub(local)).clamp(1, NAP_NS);
         if self.random.chance(150) {
             self.compare_books(node);
@@ -139,7 +139,7 @@ impl World<'_> {
         }
     }
 
-    /// Does what an agent wants done.
+    /// Executes an agent's queued actions.
     fn flush(&mut self, node: usize) {
         let Some(agent) = self.agent(node) else { return };
         agent.ask_parent();
@@ -159,7 +159,7 @@ impl World<'_> {
         }
     }
 
-    /// The connection to a peer, and the way to it.
+    /// Returns the connection to a peer and the direction, down (1) or up (0).
     fn way(&self, node: usize, to: Peer) -> Option<(usize, usize)> {
         let process = self.places[node].process.as_ref()?;
         match to {
@@ -230,7 +230,7 @@ impl World<'_> {
         }
     }
 
-    /// Begins the next task, if the processor is idle.
+    /// Starts the next task if the processor is idle.
     fn compute(&mut self, node: usize) {
         let local = self.local(node);
         let retries = self.schedule.retries;
@@ -272,11 +272,11 @@ impl World<'_> {
         self.turn(node);
     }
 
-    /// When the task that is computed will be over its time, own clock.
+    /// When the current task exceeds its time limit, on the agent's own clock, ns. `None` if it does not.
     fn over_time(&self, node: usize) -> Option<u64> {
         let process = self.places[node].process.as_ref()?;
         let Doing { job, began_ns, .. } = process.doing.as_ref()?;
-        // A root that computes has no time limits.
+        // A root that computes enforces no time limits.
         process.parent?;
         process.agent.as_ref()?.over_time_at(Trying { task: job.task, tried: 1, began_ns: *began_ns })
     }
@@ -292,7 +292,7 @@ impl World<'_> {
         self.die(node, RESTART_NS, true);
     }
 
-    /// What came cannot be kept: the agent says so, and ends.
+    /// Ends an agent that cannot store what it received. It reports the reason first.
     pub(super) fn fail(&mut self, node: usize) {
         self.note(|| format!("n{node} ends: its disk is full"));
         if let Some(agent) = self.agent(node) {
@@ -303,7 +303,8 @@ impl World<'_> {
         self.die(node, RESTART_NS, true);
     }
 
-    /// A process ends, and starts again after a while (0: never); the other ends of its connections are told, or not.
+    /// Ends a process. It restarts after `again_ns` (0: never). `told`: whether the other ends of its connections are
+    /// notified.
     pub(super) fn die(&mut self, node: usize, again_ns: u64, told: bool) {
         let Some(process) = self.places[node].process.take() else { return };
         self.losses += 1;
@@ -320,7 +321,7 @@ impl World<'_> {
         }
     }
 
-    /// Takes tasks from the user; when it has another one.
+    /// Takes tasks from the user. Returns when to try again, on the root's own clock; `None` if no time is known.
     fn supply(&mut self, node: usize) -> Option<u64> {
         if self.schedule.nodes[node].parent.is_some() {
             return None;
@@ -353,7 +354,7 @@ impl World<'_> {
         None
     }
 
-    /// Hands results to the user, whose journal keeps them.
+    /// Delivers results to the user, whose journal keeps them.
     fn deliver(&mut self, node: usize) {
         if self.schedule.nodes[node].parent.is_some() {
             return;
@@ -383,7 +384,7 @@ impl World<'_> {
         }
     }
 
-    /// An agent's run is over.
+    /// Handles the end of an agent's run.
     fn is_over(&mut self, node: usize, end: End) {
         self.note(|| format!("n{node} is over: {end:?}"));
         let is_root = self.schedule.nodes[node].parent.is_none();

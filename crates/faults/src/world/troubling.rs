@@ -1,4 +1,4 @@
-//! Faults, as they come.
+//! Injection of the schedule's faults.
 
 use super::{What, World};
 use crate::schedule::{Fault, Trouble};
@@ -36,7 +36,7 @@ impl World<'_> {
                         agent.leave(times, local);
                         self.turn(node);
                     }
-                    // It ends while it dials.
+                    // It exits while it dials.
                     None => {
                         self.places[node].comes_again = None;
                         self.die(node, again_ns, true);
@@ -47,7 +47,7 @@ impl World<'_> {
             Trouble::DiskSlow { for_ns } => place.disk_slow_until = now + for_ns,
             Trouble::ClockStands { for_ns } => {
                 let clock = &mut place.clock;
-                // One that stands already has stood until now.
+                // Account for the time for which it already stands still.
                 if let Some((from, until)) = clock.stands.take() {
                     clock.stood_ns += now.min(until) - from;
                 }

@@ -1,14 +1,14 @@
-//! How many tasks a node asks for ahead, where the user does not say.
+//! Number of tasks that a node requests ahead, if the user does not set it.
 //!
-//! Enough to avoid starvation while the parent is busy with others. With `r` the tasks per second that a node's subtree
-//! uses while it receives nothing, `t` the longest that a task for a sibling keeps a single port, `s` the time of a task on
-//! the node's own link, `u` the part of its time that the port gives to those served before, and `l` the latency, it asks
-//! for `r ((t + s) / (1 - u) + 2 l)` and two more: one on its way and one that waits. An inner node asks for what its own
-//! port may hold while it sends, too.
+//! The number must prevent starvation while the parent serves others. Let `r` be the tasks per second that a node's
+//! subtree uses while it receives nothing, `t` the longest time for which a sibling's task occupies a single port, and
+//! `s` the time of a task on the node's own link. Let `u` be the fraction of its time that the port spends on children
+//! served before, and `l` the latency. The node requests `r ((t + s) / (1 - u) + 2 l)` tasks and two more: one in
+//! transit and one waiting. An inner node adds to that time the longest send of its own port.
 //!
-//! Where the number of tasks is known, no more than 1 % of the node's part of them and two, and no more than 10 % of it in
-//! all, but one: at the end of a run all nodes wait for the fullest buffer to drain, and in a short run that costs more
-//! than a starved node.
+//! If the number of tasks is known, a buffer is limited to 1 % of the node's share of them plus two, and to 10 % of the
+//! share, but is at least one. At the end of a run all nodes wait for the fullest buffer to drain, and in a short run
+//! that costs more than a starved node.
 
 use crosswind_schema::plan::Ports;
 use crosswind_schema::units::Quantity;
@@ -18,23 +18,24 @@ use super::demand::Demand;
 use super::options::FarmOptions;
 use super::order::{self, Rule};
 
-/// Ahead of a node's need there is no use in more: a run's end would only wait for them.
+/// Cap on the number of tasks needed; more would only delay the end of a run.
 const MOST: f64 = 1e6;
-/// What may wait in a buffer beside two, of the tasks that a node uses in the whole run.
+/// Limit of a buffer, beyond two tasks, as a fraction of the tasks that a node uses in the whole run.
 const OF_PART: f64 = 0.01;
-/// What may wait in a buffer in all. Of 200 tasks in three levels, slow nodes had four of their seven before them when the
-/// tasks were out, and the run took 1.40 times as long as the bound; with this 1.18 times (simulated).
+/// Limit of the whole buffer as such a fraction. With 200 tasks in three levels, slow nodes still had four of their
+/// seven tasks to compute when the tasks ran out, and the run took 1.40 times as long as the bound. With this limit it
+/// took 1.18 times (simulated).
 const ALL_OF_PART: f64 = 0.1;
-/// A port that is never free for long makes a node ask for no more than this many times as much.
+/// Cap on the busy fraction of a port. A saturated port thus increases the wait at most tenfold.
 const BUSIEST: f64 = 0.9;
 
-/// A child that is served, as its places depend on it; tasks/s and s.
+/// A served child's rates (tasks/s) and times (s) that determine its buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asker {
     pub child: u32,
     pub key: f64,
     pub uses: f64,
-    /// What it uses while it receives nothing.
+    /// Rate that it uses while it receives nothing.
     pub empties: f64,
     pub link: f64,
     pub latency_s: f64,
@@ -43,7 +44,7 @@ pub(crate) struct Asker {
     pub part: f64,
 }
 
-/// The places of each node, in the platform's order; 0 where no task would ever come.
+/// Buffer size of each node, in the platform's order; 0 if it never gets a task.
 pub(crate) fn places(platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>, demand: &Demand) -> Vec<u64> {
     let mut places = vec![0u64; platform.nodes.len()];
     let mut line: Vec<Asker> = Vec::new();
@@ -76,13 +77,13 @@ pub(crate) fn places(platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>,
     places
 }
 
-/// Tasks of the whole run that a child's subtree uses; infinite where their number is not known.
+/// Tasks of the whole run that a child's subtree uses; infinite if their number is unknown.
 pub(crate) fn part(tree: &Tree, wishes: &FarmOptions<'_>, demand: &Demand, child: u32) -> f64 {
     let total = demand.uses[tree.root as usize];
     wishes.tasks.map_or(f64::INFINITY, |tasks| tasks as f64 * demand.uses[child as usize] / total)
 }
 
-/// The places of each child of a node, of all that are served, in the order of the file.
+/// Yields (child, buffer size) for all served children of a node, sorted by key if `by_key`.
 pub(crate) fn of_line(line: &mut [Asker], ports: Ports, by_key: bool) -> impl Iterator<Item = (u32, u64)> + '_ {
     if by_key {
         line.sort_by(|a, b| a.key.total_cmp(&b.key));
@@ -107,13 +108,13 @@ pub(crate) fn of_line(line: &mut [Asker], ports: Ports, by_key: bool) -> impl It
     })
 }
 
-/// A port's longest send, s; 0 where it has none.
+/// A port's longest send, s; 0 if it has none.
 pub(crate) fn longest_send(children: &[u32], demand: &Demand) -> f64 {
     let served = children.iter().map(|&c| c as usize).filter(|&c| demand.served[c]);
     longest_sends(served.map(|c| (1.0 / demand.link[c], c as u32)))[0].0
 }
 
-/// The two longest sends of a port, and the child with the longest.
+/// The two longest sends of a port, with their children.
 fn longest_sends(sends: impl Iterator<Item = (f64, u32)>) -> [(f64, u32); 2] {
     let mut longest = [(0.0f64, u32::MAX); 2];
     for send in sends {

@@ -1,9 +1,10 @@
-//! How many tasks per second each node's subtree can use, by what is known of the platform.
+//! Task rate that each node's subtree can use, from the platform's rates.
 //!
-//! From the leaves up, `T = (C + sum T_i (1 - cost_i)) / (1 + IR_r Z C)`, at most what the link carries
-//! (interference-aware-scheduling, section 3.2), without limits of the ports: an estimate from above. With planned rates,
-//! those. The size of buffers follows from it. Several sends at once go at what each child's subtree could use, not at what
-//! the plan gives it: where that is next to nothing, one task would take longer to arrive than the run lasts.
+//! From the leaves up, `T = (C + sum T_i (1 - cost_i)) / (1 + IR_r Z C)`, capped by what the link carries
+//! (interference-aware-scheduling, section 3.2). Port limits are ignored, so this is an upper bound. With a plan, the
+//! rates are also capped at the planned ones. Buffer sizes follow from them. Concurrent sends are paced by what each
+//! child's subtree could use, not by what the plan gives it: with a tiny planned rate, one task would take longer to
+//! arrive than the run lasts.
 
 use crosswind_schema::platform::Loss;
 use crosswind_schema::units::Quantity;
@@ -12,30 +13,30 @@ use crosswind_schema::{Platform, Tree};
 use super::options::FarmOptions;
 use super::order;
 
-/// A byte that costs this much more, as a part, costs the same.
+/// Relative difference in the cost of a byte that counts as equal.
 const CHEAP: f64 = 1e-9;
 
-/// What each node can use, in the platform's order.
+/// Demand of each node, in the platform's order.
 #[derive(Clone, Debug)]
 pub(crate) struct Demand {
-    /// Tasks per second.
+    /// Tasks per second that it uses.
     pub uses: Vec<f64>,
-    /// Tasks per second that it could use, were they there: without planned rates, what it uses.
+    /// Tasks per second that it could use if they were available. Without planned rates, the same as `uses`.
     pub can: Vec<f64>,
-    /// Tasks per second while it receives nothing: how fast its buffer empties. No more than twice what its link carries,
-    /// which could not fill it.
+    /// Tasks per second that it uses while it receives nothing, which is how fast its buffer empties. Capped at twice
+    /// what its link carries, since the link could not refill it faster.
     pub empties: Vec<f64>,
     /// Whether its parent ever serves it.
     pub served: Vec<bool>,
     /// Tasks per second that its link carries.
     pub link: Vec<f64>,
-    /// Its key in the parent's order; infinite where it is never served.
+    /// Its key in the parent's order; infinite if it is never served.
     pub key: Vec<f64>,
-    /// Tasks per second that its children bring it, what sending to them costs it taken off.
+    /// Tasks per second that its children contribute, less what sending to them costs it.
     pub below: Vec<f64>,
 }
 
-/// A child, as the pace of several sends at once depends on it, tasks/s.
+/// A child's rates that determine the pace of concurrent sends, tasks/s.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub link: f64,
@@ -83,8 +84,8 @@ impl Demand {
         demand
     }
 
-    /// Tasks/s that a port with one send at a time lets out to these children, each of which gets what it can use, in their
-    /// order of service, until the port's time is used up.
+    /// Tasks/s that a single port can send to these children. Each gets what it can use, in order of service, until the
+    /// port's time is used up.
     pub fn through_one_port(&self, children: &[u32]) -> f64 {
         let mut served: Vec<usize> = children.iter().map(|&c| c as usize).filter(|&c| self.served[c]).collect();
         served.sort_by(|&a, &b| self.key[a].total_cmp(&self.key[b]));
@@ -97,7 +98,7 @@ impl Demand {
         sent
     }
 
-    /// MB/s at which each child of a node is sent to where several are at once: see [`paces`].
+    /// Pace of concurrent sends to each child of a node, MB/s: see [`paces`].
     pub fn paces(&self, platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>, node: u32) -> Vec<f64> {
         let size = wishes.task.size_mb;
         let part = |&c: &u32| {
@@ -115,12 +116,13 @@ impl Demand {
     }
 }
 
-/// The fastest pace up to `most` at which a byte costs no more computation at both ends than at the planned rate, MB/s. Where
-/// losses bend upwards that is the planned rate or little more: faster bursts would lose more than the plan says.
+/// Returns the fastest pace up to `most` at which a byte costs no more computation at both ends than at the planned
+/// rate, MB/s. If losses grow faster than the rate, this is the planned rate or slightly more, because faster bursts
+/// would lose more than planned.
 fn as_cheap_as_planned(platform: &Platform, parent: u32, child: u32, planned: f64, most: f64) -> f64 {
     let (parent, child) = (&platform.nodes[parent as usize], &platform.nodes[child as usize]);
     let ends = [(parent.compute_per_s.get(), &child.send_losses), (child.compute_per_s.get(), &child.receive_losses)];
-    let curves = ends.into_iter().filter(|(_, losses)| !losses.is_empty()); // of a line a byte costs the same at every rate
+    let curves = ends.into_iter().filter(|(_, losses)| !losses.is_empty()); // linear losses cost the same per byte at every rate
     if planned <= 0.0 || curves.clone().next().is_none() {
         return most;
     }
@@ -132,11 +134,11 @@ fn as_cheap_as_planned(platform: &Platform, parent: u32, child: u32, planned: f6
     rates.filter(|&rate| cost(rate) <= permitted).fold(planned, f64::max).min(most)
 }
 
-/// MB/s at which each child is sent to where several are at once: its receive limit, or if all of those do not fit into
-/// the send limit (tasks/s), what it can use and its part of what is then left.
+/// Pace of concurrent sends to each child, MB/s: its receive limit. If the receive limits of all children exceed the
+/// send limit (tasks/s), it is what the child can use, scaled up by a common factor where the send limit leaves room.
 ///
-/// A preferred child that is sent to faster than it can use the tasks fills its buffer, and while it needs nothing the
-/// others may not be able to take the whole limit: bursts waste the port.
+/// A preferred child that gets tasks faster than it can use them fills its buffer. While it needs nothing, the others
+/// may not be able to use the whole send limit, so bursts waste the port.
 pub(crate) fn paces(size_mb: f64, limit: f64, children: impl Iterator<Item = Part> + Clone) -> Vec<f64> {
     let served = || children.clone().filter(|part| part.served);
     let all: f64 = served().map(|part| part.link).sum();
@@ -166,6 +168,6 @@ mod tests {
         assert_eq!(pace("send_losses = [[5.0, 0.4], [10.0, 0.5]]", 6.0), 10.0); // bursts cost less
         assert_eq!(pace("receive_losses = [[5.0, 0.1], [10.0, 0.9]]", 6.0), 6.0);
         assert_eq!(pace("ir_send_s_per_mb = 0.01", 6.0), 10.0);
-        assert_eq!(pace(steeper, 0.0), 10.0); // it is never served
+        assert_eq!(pace(steeper, 0.0), 10.0); // never served
     }
 }

@@ -1,30 +1,29 @@
-//! What happens to a node of a farm, and what it says then.
+//! Events and commands of a farm's node.
 
 use super::settings::ChildSettings;
 
-/// Number of a task: its place in the workload, from 0.
+/// Number of a task: its index in the workload.
 pub type TaskId = u64;
 
-/// Number of a child: its place among its siblings in the platform's file. One that joins gets the next number, and no
-/// number is used again.
+/// Number of a child: its index among its siblings in the platform's file. A child that joins gets the next number, and
+/// numbers are not reused.
 pub type Child = u32;
 
-/// What happens to a node.
+/// An event at a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// The run begins: below the root, a node asks for its first tasks.
+    /// The run begins. Below the root, the node requests its first tasks.
     Started,
-    /// A user gives so many tasks to the root, numbered from `first`.
+    /// A user gives the root `tasks` tasks, numbered from `first`.
     Given {
-        /// Number of the first.
         first: TaskId,
         tasks: u64,
     },
-    /// A whole task is here: the last byte came from the parent, or a user gave it to the root.
+    /// A complete task has arrived: its last byte came from the parent, or a user gave it to the root.
     Arrived {
         task: TaskId,
     },
-    /// A child has room for so many more tasks.
+    /// A child requests `tasks` more tasks.
     Asked {
         child: Child,
         tasks: u64,
@@ -34,90 +33,90 @@ pub enum Event {
         child: Child,
         task: TaskId,
     },
-    /// A send has stopped at the end of a chunk, as [`Command::Hold`] said.
+    /// A send has stopped at the end of a chunk, after [`Command::Hold`].
     Held {
         child: Child,
     },
     Computed {
         task: TaskId,
     },
-    /// A task's result came up from a child.
+    /// A task's result has arrived from a child.
     Returned {
         child: Child,
         task: TaskId,
     },
-    /// More is known of a child than before.
+    /// More accurate settings of a child are known.
     Known {
         child: Child,
         settings: ChildSettings,
     },
-    /// The parent says how many tasks may be asked for or waiting here from now on.
+    /// The parent sets how many tasks may be requested or waiting here from now on.
     Places {
         tasks: u64,
     },
-    /// The parent, or the user at the root, says how many tasks are still to come here, about.
+    /// The parent, or the user at the root, announces approximately how many more tasks will arrive.
     RemainingHint {
         tasks: u64,
     },
-    /// A child joined: it gets the next number.
+    /// A child has joined. It gets the next number.
     Joined {
-        /// What is known of it.
         child: ChildSettings,
     },
     /// A child is gone, and nothing more will come from it. A send to it is abandoned.
     Left {
         child: Child,
     },
-    /// A child drains: nothing more is to be sent to it, but for the end of what is on its way.
+    /// A child drains. Only a send in progress is completed.
     Draining {
         child: Child,
     },
-    /// A child gave a task back which it had not begun: it drains, or nothing below it computes any more. It takes no more until it
-    /// asks again.
+    /// A child handed back a task that it had not begun, because it drains or nothing below it computes any more. It is
+    /// sent no tasks until it requests some again.
     HandedBack {
         child: Child,
         task: TaskId,
     },
-    /// This node is to drain: it takes no more tasks, hands back those that wait, and finishes what it computes and what is
-    /// out under its children. The root cannot.
+    /// This node must drain: it takes no more tasks, hands back those that wait, and finishes what it computes and what
+    /// its children hold. The root cannot drain.
     Drain,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Command {
-    /// Tell a child how many tasks are still to come to it, about: [`Event::RemainingHint`]. Before the task that follows, which is
-    /// counted.
+    /// Send a child the approximate number of tasks that it will still get ([`Event::RemainingHint`]). It precedes the
+    /// task that follows, which is included.
     HintRemaining {
-        /// The child that is told.
+        /// The child to notify.
         child: Child,
         tasks: u64,
     },
-    /// Begin to send a task to a child, or go on with it where it was held.
+    /// Begin to send a task to a child, or resume a send that was held.
     Send {
         child: Child,
         task: TaskId,
-        /// No faster than this; none: as fast as the links allow.
+        /// `None`: as fast as the links allow.
         limit_mb_per_s: Option<f64>,
     },
-    /// Stop the send to a child at the end of its chunk, and say [`Event::Held`]. If the chunk was the last: [`Event::Sent`].
+    /// Stop the send to a child at the end of its chunk and report [`Event::Held`], or [`Event::Sent`] if the chunk was
+    /// the last.
     Hold { child: Child },
-    /// Go on with the send to a child no faster than this; none: as fast as the links allow.
+    /// Change the limit of the send to a child. `None`: as fast as the links allow.
     Limit {
         child: Child,
         /// MB/s.
         limit_mb_per_s: Option<f64>,
     },
-    /// Compute a task, and say [`Event::Computed`].
+    /// Compute a task and report [`Event::Computed`].
     Compute { task: TaskId },
-    /// Ask the parent for so many more tasks.
+    /// Request `tasks` more tasks from the parent.
     Ask { tasks: u64 },
-    /// Give a task back to the parent, as it came.
+    /// Hand an unprocessed task back to the parent.
     HandBack { task: TaskId },
-    /// A task's result goes to the parent; at the root, to the user.
+    /// Send a task's result to the parent; at the root, to the user.
     Return { task: TaskId },
 }
 
-/// Where a node's commands go: kept in their order, or carried out as they come.
+/// Receives a node's commands, to store them or to execute them at once.
 pub trait Commands {
     fn push(&mut self, command: Command);
 }

@@ -1,12 +1,12 @@
-//! How long are children waited for before time 0?
+//! How long a node waits for its children before time 0.
 
-/// The share of the patience after which an inner node goes ahead without those that are missing, so that the root still
-/// waits for it.
+/// Share of the patience after which an inner node proceeds without missing children, so that the root still waits for
+/// it.
 const INNER_SHARE: f64 = 0.8;
-/// How long an agent that joins a run waits for children that may have followed it, s.
+/// How long an agent that joins late waits for children that may have followed it, s.
 const REJOIN_S: f64 = 2.0;
 
-/// How long a node waits for its children, s; `start_s` is how long the root does.
+/// How long a node waits for its children, s. `start_s` is how long the root waits.
 #[must_use]
 pub fn patience_s(root: bool, joins_late: bool, start_s: f64) -> f64 {
     let patience_s = if root { start_s } else { start_s * INNER_SHARE };

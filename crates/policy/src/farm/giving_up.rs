@@ -1,22 +1,23 @@
-//! When is something not tried again: a task that ends agents, a run or a subtree without anything that computes?
+//! Limits after which something is given up: a task that ends agents, or a run or a subtree in which nothing computes.
 
-/// After so many lost agents a task is not tried again.
+/// Number of lost agents after which a task is given up.
 pub const MOST_LOST: u32 = 5;
 
-/// Whether a task is given up that was being computed so often when an agent was lost.
+/// Whether a task is given up that was being computed each time one of `lost` agents was lost.
 #[must_use]
 pub fn after_lost_agents(lost: u32) -> bool {
     lost >= MOST_LOST
 }
 
-/// Whether a task is given up that was over its time in so many tries, each of which ended its agent.
+/// Whether a task is given up that exceeded its time limit in `tries` attempts, each of which ended its agent.
 #[must_use]
 pub fn after_over_time(tries: u32, retries: u32) -> bool {
     tries > retries
 }
 
-/// How long a node that has tasks stays without anything that computes, s: the root ends the run then, since agents may
-/// take as long to come as at the start; another one leaves its parent, which gives the tasks to others.
+/// How long a node keeps tasks while nothing in its subtree can compute, s. The root then ends the run; it waits as
+/// long as at the start, because agents may take that long to join. Another node leaves its parent, which reassigns the
+/// tasks.
 #[must_use]
 pub fn without_processors_s(root: bool, start_s: f64, silence_s: f64) -> f64 {
     if root { start_s } else { silence_s }

@@ -1,17 +1,18 @@
-//! Near the end of a run: which waiting child is served first of those that would be done in time, and which is done first.
+//! Near the end of a run: the preferred waiting child among those that would finish in time, and the earliest finish of
+//! all.
 //!
-//! A tree over the numbers of the children; each inner entry has the least of what is below it. Built when the end begins,
-//! so that nothing before pays for it; then one path of it is written for each change at a child.
+//! A segment tree over child numbers whose inner entries hold the minimum of what is below. It is built when the end
+//! begins, so that nothing earlier pays for it. Afterwards each change of a child updates one path.
 
 use super::event::Child;
 
-/// What is least below an entry; infinite where there is none.
+/// Minima of what is below an entry; infinite if there is nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Entry {
-    /// When a child that waits would be done with one task more, s, and its key.
+    /// When a waiting child would finish one more task, s. `key` is its key in the order of service.
     pub waiting_s: f64,
     pub key: f64,
-    /// When a child that takes tasks would be done with one more, s.
+    /// When a child that takes tasks would finish one more, s.
     pub taking_s: f64,
 }
 
@@ -20,7 +21,7 @@ const NONE: Entry = Entry { waiting_s: f64::INFINITY, key: f64::INFINITY, taking
 /// The tree; empty until the end has begun.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InTime {
-    /// The root at 1, the children of entry `n` at `2 n` and `2 n + 1`, child 0 at `leaves`.
+    /// The root is entry 1, the children of entry `n` are `2 n` and `2 n + 1`, and child 0 is at `leaves`.
     entries: Vec<Entry>,
     leaves: usize,
 }
@@ -31,7 +32,7 @@ impl InTime {
         self.leaves > 0
     }
 
-    /// A tree of all children, in the order of their numbers.
+    /// Builds the tree from all children, in the order of their numbers.
     pub fn build(&mut self, children: impl ExactSizeIterator<Item = Entry>) {
         self.leaves = children.len().next_power_of_two();
         self.entries.clear();
@@ -43,12 +44,12 @@ impl InTime {
         }
     }
 
-    /// Forgets all: the next question builds it anew.
+    /// Empties the tree. The next query rebuilds it.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// What has become of a child.
+    /// Updates the entry of a child.
     pub fn put(&mut self, child: Child, entry: Entry) {
         let mut at = self.leaves + child as usize;
         self.entries[at] = entry;
@@ -62,12 +63,13 @@ impl InTime {
         }
     }
 
-    /// When the first child that takes tasks would be done with one more, s; infinite if none does.
+    /// When the first child that takes tasks would finish one more, s; infinite if there is none.
     pub fn earliest_s(&self) -> f64 {
         self.entries.get(1).map_or(f64::INFINITY, |root| root.taking_s)
     }
 
-    /// The waiting child with the lowest key, of equal ones the lowest number, of those that are done within so many seconds.
+    /// The waiting child with the lowest key among those that finish within `within_s` seconds, with its key. Ties go
+    /// to the lowest number.
     pub fn first(&self, within_s: f64) -> Option<(f64, Child)> {
         let mut best = None;
         if self.is_built() {
@@ -76,7 +78,8 @@ impl InTime {
         best
     }
 
-    /// Looks below an entry, over these numbers, for a better one. As deep as the tree is high.
+    /// Searches below an entry, which covers the child numbers `first..first + count`, for a better child. The
+    /// recursion is as deep as the tree.
     fn search(&self, at: usize, (first, count): (usize, usize), within_s: f64, best: &mut Option<(f64, Child)>) {
         let entry = self.entries[at];
         let is_no_better = |(key, child): (f64, Child)| entry.key > key || (entry.key == key && first > child as usize);
@@ -109,7 +112,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn entry() -> impl Strategy<Value = Entry> {
-        // Few values, so that many are equal.
+        // Few distinct values, so that ties are common.
         let time = || prop_oneof![1 => Just(f64::INFINITY), 3 => (0..6u8).prop_map(f64::from)];
         (time(), 0..4u8, time()).prop_map(|(waiting_s, key, taking_s)| Entry {
             waiting_s,

@@ -1,6 +1,6 @@
-//! How long before the end of a run a node could be late with a task: while more is left, every node is in time.
+//! How long before the end of a run a node could finish late. While more remains, every node finishes in time.
 //!
-//! A node is late by no more than it takes to compute all that it and those below it can hold, or a single task.
+//! A node is late by at most the time to compute all that it and those below it can hold, or a single task.
 
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Platform, Tree};
@@ -8,15 +8,16 @@ use crosswind_schema::{Platform, Tree};
 use super::demand::Demand;
 use super::options::FarmOptions;
 
-/// The end begins so many times the slowest node's time ahead: children hear of it with a task, so a little late.
+/// The end begins this many times the slowest node's time ahead. Children learn of it with a task, so with some delay.
 const AHEAD: f64 = 2.0;
 
 /// When the end of a run begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Last {
-    /// When all could be done within so many seconds.
+    /// The end begins when all remaining tasks could be done within this time, s.
     pub late_s: f64,
-    /// With the last fifth at the latest: rates may turn out to be others, and slower nodes may come.
+    /// Whether the end begins with the last fifth of the tasks at the latest, because rates may change and slower nodes
+    /// may join.
     pub may_change: bool,
 }
 

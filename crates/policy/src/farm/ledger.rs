@@ -1,30 +1,31 @@
-//! Ledger: which tasks are out, under which child, and not yet returned.
+//! Ledger: which tasks are outstanding, and under which child.
 //!
-//! It is what makes a lost child harmless: its tasks go back to the queue, and a second result of a task is dropped.
-//! Without faults and results there is nothing to recover, and no node keeps one.
+//! It makes the loss of a child harmless: its tasks return to the queue, and a second result of a task is dropped.
+//! Without faults and results there is nothing to recover, and no ledger is kept.
 
 use std::collections::BTreeMap;
 
 use super::event::{Child, TaskId};
 
-/// The tasks that are out.
+/// The outstanding tasks.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     out: BTreeMap<TaskId, Child>,
 }
 
 impl Ledger {
-    /// A task is on its way to a child.
+    /// Records a task that is being sent to a child.
     pub fn lend(&mut self, task: TaskId, child: Child) {
         self.out.insert(task, child);
     }
 
-    /// A task's result is here. `false`: it was here before, or was never out.
+    /// Records a task's result. Returns `false` if the task is not outstanding, because its result arrived before or it
+    /// was never sent.
     pub fn settle(&mut self, task: TaskId) -> bool {
         self.out.remove(&task).is_some()
     }
 
-    /// The tasks that were out under a child that left, lowest number first. They are no longer out.
+    /// Removes and returns the tasks outstanding under a child that left, lowest number first.
     pub fn recall(&mut self, child: Child) -> Vec<TaskId> {
         let lost: Vec<TaskId> = self.out.iter().filter(|&(_, &c)| c == child).map(|(&task, _)| task).collect();
         for task in &lost {
@@ -33,13 +34,13 @@ impl Ledger {
         lost
     }
 
-    /// How many tasks are out under a child.
+    /// Number of tasks outstanding under a child.
     #[must_use]
     pub fn lent_to(&self, child: Child) -> usize {
         self.out.values().filter(|&&c| c == child).count()
     }
 
-    /// How many tasks are out.
+    /// Number of outstanding tasks.
     #[must_use]
     pub fn len(&self) -> usize {
         self.out.len()

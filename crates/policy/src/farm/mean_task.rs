@@ -1,10 +1,9 @@
 //! A farm's mean task.
 
-/// A task of mean size and work: what orders and buffers reckon with.
+/// A task of mean size and work, which orders and buffer sizes are computed for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanTask {
     /// Input, MB.
     pub size_mb: f64,
-    /// Work units.
     pub work: f64,
 }

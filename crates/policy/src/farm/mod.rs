@@ -1,29 +1,29 @@
-//! A farm of independent tasks over a tree of nodes: what one node does next.
+//! Farms of independent tasks on a tree of nodes: what one node does next.
 //!
-//! The autonomous, request-driven protocol of interference-aware-scheduling, section 4: a node asks its parent for tasks
-//! when it has room for them, and serves its children in an order of preference. Every node runs the same [`Node`], the
-//! root and the leaves too. A node knows task numbers, never their bytes.
+//! This is the autonomous, request-driven protocol of interference-aware-scheduling, section 4. A node requests tasks
+//! from its parent when it has room for them, and serves its children in an order of preference. Every node runs the
+//! same [`Node`], from the root to the leaves. A node handles task numbers, never task bytes.
 //!
-//! | file | question |
+//! | module | contents |
 //! |---|---|
-//! | `event` | what happens to a node, and what can it say? |
-//! | `node` | what does it do then? |
-//! | `single`, `multi` | which send begins, with one port and with many? |
-//! | `order/` | which child is served next? |
-//! | `waiting`, `queue` | which children and tasks wait? |
-//! | `requests` | which child asked first? |
-//! | `demand` | how many tasks per second can each child use? |
-//! | `buffer` | how many tasks does a node ask for ahead? |
-//! | `ending` | which child gets none of the last tasks? |
-//! | `last` | when does the end of a run begin? |
-//! | `in_time` | near the end, which child would be done first? |
-//! | `ledger` | which tasks are out, and what if a child leaves? |
-//! | [`giving_up`] | when is a task, or a run, not tried again? |
-//! | [`gathering`] | how long are children waited for before time 0? |
-//! | [`supplying`] | how far ahead does the root take tasks? |
-//! | `options`, `mean_task` | how is the farm to be run, and with what tasks? |
-//! | `settings` | what does a node know of itself and its children? |
-//! | [`estimate`] | what does it find out while it runs? |
+//! | `event` | events and commands of a node |
+//! | `node` | the state machine |
+//! | `single`, `multi` | which send begins, with one port or several |
+//! | `order/` | which child is served next |
+//! | `waiting`, `queue` | waiting children and waiting tasks |
+//! | `requests` | first come, first served |
+//! | `demand` | task rate that each child can use |
+//! | `buffer` | number of tasks that a node requests ahead |
+//! | `ending` | which children get none of the last tasks |
+//! | `last` | when the end of a run begins |
+//! | `in_time` | near the end, which child would finish first |
+//! | `ledger` | outstanding tasks, and their recovery when a child leaves |
+//! | [`giving_up`] | when a task or a run is given up |
+//! | [`gathering`] | how long a node waits for its children before time 0 |
+//! | [`supplying`] | how far ahead the root takes tasks |
+//! | `options`, `mean_task` | options of a farm, and its mean task |
+//! | `settings` | settings of a node and of its children |
+//! | [`estimate`] | what a node learns while it runs |
 
 mod buffer;
 mod demand;

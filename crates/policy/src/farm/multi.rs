@@ -1,29 +1,31 @@
-//! Several sends at once, up to the send limit.
+//! Several concurrent sends, up to the send limit.
 //!
-//! In order of preference children get their whole pace (their receive limit, or less: see `demand`) until the send limit is used up; the last one gets what
-//! is left of it. A preferred child that asks takes its share from the least preferred: the last is slowed, and one that
-//! is left with nothing is held at the end of its chunk. What becomes free goes first to the one that was slowed, then to
-//! those held and those waiting. A child gets one task at a time. Near the end of a run no share is taken: where the
-//! last tasks go is decided by when they would be done there, and a send that has begun keeps to that.
+//! In order of preference, children get their whole pace (their receive limit, or less: see `demand`) until the send
+//! limit is used up. The last one gets the rest of it. A preferred child that requests a task takes its share from the
+//! least preferred: the last one is slowed, and one that is left with nothing is held at the end of its chunk. Freed
+//! capacity goes first to the one that was slowed, then to those held and those waiting. A child gets one task at a
+//! time. Near the end of a run no share is taken away: the last tasks are placed by when they would finish, which
+//! assumes that a send keeps its rate.
 //!
-//! With `arrival` there is no preference: all children that asked are served immediately, and the links decide.
+//! With `arrival` there is no preference: all requesting children are served immediately, and the links determine the
+//! rates.
 
 use super::event::{Child, Command, Commands, TaskId};
 use super::waiting::{ChildState, Transfer};
 use crate::heap::{First, Heap, Last};
 
-/// Shares of the send limit below this part of it are none: sums of shares are rounded.
+/// Relative rounding error below which a share counts as zero.
 const NOTHING: f64 = 1e-9;
 
-/// The share of each child.
+/// The shares of the send limit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MultiPort {
     send_limit: f64,
-    /// What of the send limit is free.
+    /// Unused part of the send limit, MB/s.
     room: f64,
-    /// Those with a share, least preferred first.
+    /// Children with a share, least preferred first.
     running: Heap<f64, Last>,
-    /// Those held in the middle of a task.
+    /// Children held in the middle of a task.
     paused: Heap<f64, First>,
 }
 
@@ -36,7 +38,7 @@ impl MultiPort {
         self.room == f64::INFINITY || self.room > NOTHING * self.send_limit
     }
 
-    /// A send is over, or was stopped: its share is free.
+    /// Ends or abandons a send, which frees its share.
     pub fn end(&mut self, children: &mut [ChildState], child: Child) {
         let state = &mut children[child as usize];
         self.running.remove(child);
@@ -45,7 +47,7 @@ impl MultiPort {
         state.transfer = Transfer::None;
     }
 
-    /// A send has stopped at the end of a chunk.
+    /// Records that a send has stopped at the end of a chunk.
     pub fn pause(&mut self, children: &mut [ChildState], child: Child) {
         let state = &mut children[child as usize];
         if state.transfer == Transfer::Holding {
@@ -54,7 +56,7 @@ impl MultiPort {
         }
     }
 
-    /// The more preferred of those held and of the one that waits, with its key, and whether it was held.
+    /// Returns the more preferred of the held children and the waiting one with its key, and whether it was held.
     pub fn first(&mut self, fresh: Option<(f64, Child)>) -> Option<((f64, Child), bool)> {
         match (self.paused.first(), fresh) {
             (Some(paused), Some(fresh)) if fresh < paused => Some((fresh, false)),
@@ -63,7 +65,7 @@ impl MultiPort {
         }
     }
 
-    /// The child that was slowed gets what is free.
+    /// Gives the free capacity to the child that was slowed.
     pub fn raise_last(&mut self, children: &mut [ChildState], commands: &mut impl Commands) {
         if !self.is_free() {
             return;
@@ -78,7 +80,7 @@ impl MultiPort {
         }
     }
 
-    /// A share for a candidate of what is free.
+    /// Takes a share for a candidate from the free capacity. Returns it, MB/s.
     pub fn take_free(&mut self, children: &[ChildState], candidate: Child) -> f64 {
         if !self.is_free() {
             return 0.0;
@@ -88,7 +90,8 @@ impl MultiPort {
         share
     }
 
-    /// The candidate's share with what it still wants of what less preferred children have.
+    /// Adds to the candidate's share, up to its pace, from the shares of less preferred children. Returns the new
+    /// share, MB/s.
     pub fn take_over(
         &mut self,
         children: &mut [ChildState],
@@ -116,7 +119,7 @@ impl MultiPort {
         share
     }
 
-    /// A task begins to leave for a child with that key; an infinite share is none of the send limit.
+    /// Begins to send a task to a child with that key. An infinite share does not count towards the send limit.
     pub fn begin(
         &mut self,
         children: &mut [ChildState],
@@ -135,7 +138,7 @@ impl MultiPort {
         commands.push(Command::Send { child, task, limit_mb_per_s });
     }
 
-    /// A send that was held goes on.
+    /// Resumes a held send.
     pub fn resume(&mut self, children: &mut [ChildState], child: Child, share: f64, commands: &mut impl Commands) {
         self.paused.remove(child);
         let state = &mut children[child as usize];
@@ -145,7 +148,7 @@ impl MultiPort {
     }
 }
 
-/// A whole receive limit is no limit.
+/// Returns the limit for a share. `None` if the share is the whole receive limit.
 fn limit(share: f64, receive_limit: f64) -> Option<f64> {
     (share < receive_limit * (1.0 - NOTHING)).then_some(share)
 }

@@ -1,4 +1,4 @@
-//! The farm node: the one thing that the simulator and the agents share.
+//! The farm node, the state machine that the simulator and the agents share.
 
 use crosswind_schema::plan::Ports;
 
@@ -13,12 +13,13 @@ use super::settings::{ChildSettings, Settings};
 use super::single::SinglePort;
 use super::waiting::{ChildState, Transfer, Waiting};
 
-/// What one node of a farm does next. It holds task numbers, never their bytes.
+/// Decides what one node of a farm does next. It handles task numbers, never task bytes.
 ///
-/// Its own processor comes first when it is idle; other tasks go to the children that asked, in the order's preference.
-/// Below the root, a place is free, and asked for again, when its task starts to compute or has left for a child.
+/// An idle own processor has priority. Other tasks go to the requesting children, in the order of preference. Below the
+/// root, a place becomes free, and is requested again, when its task starts to compute or has left for a child.
 ///
-/// Deterministic: the same events give the same commands. Memory grows with the tasks held, not with those handled.
+/// Deterministic: the same events give the same commands. Memory grows with the number of tasks held, not with the
+/// number handled.
 ///
 /// # Examples
 /// ```
@@ -40,21 +41,21 @@ use super::waiting::{ChildState, Transfer, Waiting};
 /// root.handle(Event::Asked { child: 0, tasks: 2 }, &mut commands);
 /// assert_eq!(commands, [Command::Send { child: 0, task: 1, limit_mb_per_s: None }]);
 /// ```
-// In this order: what every event reads lies together, in the first lines of the cache.
+// In this order because everything that each event reads then lies in the first cache lines.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Node {
     root: bool,
     computes: bool,
     returns: bool,
-    /// Before, children may still turn out to be missing, and nothing is asked for.
+    /// Until then children may still turn out to be missing, and nothing is requested.
     started: bool,
     draining: bool,
     ports: Ports,
     places: u64,
-    /// Tasks asked for and not yet here.
+    /// Tasks requested and not yet received.
     asked: u64,
-    /// Sends begun and not over.
+    /// Sends begun and not finished.
     sending: u64,
     computing: Option<TaskId>,
     single: SinglePort,
@@ -68,7 +69,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node to which nothing has happened yet.
+    /// Creates a node in its initial state.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         let mut ending = Ending::new(&settings);
@@ -96,17 +97,17 @@ impl Node {
         }
     }
 
-    /// Takes in an event; adds what to do to `commands`, in the order in which it is to be done.
+    /// Handles an event and appends commands, in the order in which they must be executed.
     ///
-    /// Events about children that it does not know, or that left, change nothing.
-    // Inlined: where the event is known, only the code for that event remains.
+    /// Events about children that are unknown or have left change nothing.
+    // Inlined so that only the code for one event remains where the event is known.
     #[inline(always)]
     pub fn handle(&mut self, event: Event, commands: &mut impl Commands) {
         match event {
             Event::Arrived { task } => {
                 self.asked = self.asked.saturating_sub(1);
                 self.ending.came(1);
-                // The short way of a task that the own processor is waiting for.
+                // Fast path for a task that the own processor is waiting for.
                 if self.computes && self.computing.is_none() && self.ready.is_empty() && self.ending.left(1).is_none() {
                     self.compute(task, commands);
                     self.ask(commands);
@@ -118,19 +119,19 @@ impl Node {
                 let wakes = self.wake(child);
                 self.waiting.ask(&mut self.children, child, tasks);
                 self.refresh(child);
-                // Nothing below was known to compute; a node that joined there does.
+                // Nothing below was known to compute, and now a node that does has joined there.
                 if self.places == 0 && !self.draining {
                     self.places = tasks;
                 } else if !wakes && !self.may_begin() {
-                    return; // what this node asks for has not changed
+                    return; // what this node requests has not changed
                 }
             }
             Event::Sent { child, task } => self.sent(child, task),
             Event::Computed { task } => self.computed(task, commands),
             Event::Returned { child, task } => {
                 self.returned(child, task, commands);
-                // Before the end of a run a result changes nothing of what can begin; but where tasks wait at a node that computes
-                // nothing, it may be the last that this child returns.
+                // Before the end of a run a result does not change what can begin. But if tasks wait at a node that
+                // computes nothing, it may be the last result that this child returns.
                 let waits = !self.computes && !self.root && !self.ready.is_empty();
                 if self.ports == Ports::Single && !waits && self.ending.left(self.ready.len()).is_none() {
                     return;
@@ -188,13 +189,13 @@ impl Node {
         }
     }
 
-    /// How many tasks wait here, neither being computed nor being sent.
+    /// Number of waiting tasks, neither being computed nor being sent.
     #[must_use]
     pub fn ready(&self) -> u64 {
         self.ready.len()
     }
 
-    /// Whether a child that asks is ever sent a task.
+    /// Whether the child is served when it requests tasks.
     #[must_use]
     pub fn serves(&self, child: Child) -> bool {
         self.children.get(child as usize).is_some_and(|child| child.served)
@@ -206,7 +207,7 @@ impl Node {
         self.computing
     }
 
-    /// The tasks that are out, where they are remembered.
+    /// The outstanding tasks. `None` if the node keeps no ledger.
     #[must_use]
     pub fn ledger(&self) -> Option<&Ledger> {
         self.ledger.as_deref()
@@ -220,8 +221,8 @@ impl Node {
         self.ask(commands);
     }
 
-    /// Whether anything can begin: not without a task that waits, except where a send that was held may go on and at the end
-    /// of a run.
+    /// Whether anything can begin. That takes a waiting task, except where a held send may resume and at the end of a
+    /// run.
     #[inline(always)]
     fn may_begin(&self) -> bool {
         let may_resume = self.ports == Ports::Multi && self.waiting.rule != Rule::Arrival;
@@ -249,17 +250,17 @@ impl Node {
         }
     }
 
-    /// Whether a task that comes could be computed here or sent on.
+    /// Whether an arriving task could be computed here or sent on.
     #[inline]
     fn can_place(&self) -> bool {
         self.computes || self.root || self.children.iter().any(ChildState::is_open)
     }
 
-    /// Hands the tasks that wait here back, unless a child will take them.
+    /// Hands back the waiting tasks unless a child will take them.
     ///
-    /// A child below which a node computes has tasks or has requested some. One that has none and has requested none is idle
-    /// until it requests one: it only passes tasks on, nothing below it computes any more, and it has no task to give back by
-    /// which its parent would learn that.
+    /// A child below which a node computes has tasks or has requested some. A child with neither is idle until it
+    /// requests a task: it only forwards tasks, and nothing below it computes any more. It holds no task whose return
+    /// would reveal this.
     #[inline]
     fn place_or_hand_back(&mut self, commands: &mut impl Commands) {
         if self.children.iter().any(ChildState::is_awaited) {
@@ -273,7 +274,7 @@ impl Node {
         }
     }
 
-    /// A child is sent nothing until it requests a task.
+    /// Stops sending to a child until it requests a task.
     #[cold]
     fn suspend(&mut self, child: Child) {
         self.ending.count(&self.children[child as usize], false);
@@ -281,7 +282,7 @@ impl Node {
         self.refresh(child);
     }
 
-    /// Gives the tasks that wait back to the parent, which takes what was asked for as withdrawn.
+    /// Hands the waiting tasks back to the parent, which cancels this node's requests.
     #[cold]
     fn hand_back(&mut self, commands: &mut impl Commands) {
         while let Some(task) = self.ready.pop() {
@@ -290,7 +291,7 @@ impl Node {
         }
     }
 
-    /// A child asks for tasks. Returns whether it gave some back before.
+    /// Handles a request of a child that may have been idle. Returns whether it was.
     #[inline]
     fn wake(&mut self, child: Child) -> bool {
         let wakes = self.children.get_mut(child as usize).is_some_and(ChildState::wakes);
@@ -300,7 +301,7 @@ impl Node {
         wakes
     }
 
-    /// Begins the next send of a port with one at a time.
+    /// Begins the next send of a single port.
     #[inline]
     fn serve_single(&mut self, commands: &mut impl Commands) {
         if !self.single.is_free() || self.ready.is_empty() {
@@ -316,7 +317,7 @@ impl Node {
         commands.push(Command::Send { child, task, limit_mb_per_s: None });
     }
 
-    /// Gives out the send limit of a port with several sends at once.
+    /// Distributes the send limit of a port with several concurrent sends.
     fn serve_multi(&mut self, commands: &mut impl Commands) {
         if self.waiting.rule == Rule::Arrival {
             while !self.ready.is_empty()
@@ -355,21 +356,21 @@ impl Node {
         self.refresh(first.1);
     }
 
-    /// A send is over, and the child waits again if it asked for more.
+    /// Ends a send. The child waits again if it has further requests.
     fn end_multi(&mut self, child: Child) {
         self.multi.end(&mut self.children, child);
         self.waiting.wait_again(&self.children, child);
         self.refresh(child);
     }
 
-    /// Whether the own processor would be done with a task by the time that all could be.
+    /// Whether the own processor would finish a task by the time that all tasks can be finished.
     #[inline]
     fn is_own_in_time(&mut self) -> bool {
         let Some(left) = self.ending.left(self.ready.len()) else { return true };
         self.ending.own_s() <= self.ending.horizon_s(left, false) || self.ending.own_s() <= self.earliest_s()
     }
 
-    /// The child that asked and is served next.
+    /// The requesting child that is served next, with its key.
     #[inline]
     fn next_child(&mut self) -> Option<(f64, Child)> {
         let Some(left) = self.ending.left(self.ready.len()) else { return self.waiting.first() };
@@ -378,7 +379,7 @@ impl Node {
         self.in_time.first(within_s).or_else(|| self.in_time.first(earliest_s))
     }
 
-    /// The earliest time at which a computer that takes tasks would be done with one task more, s.
+    /// The earliest time at which a processor that takes tasks (its own or a child's subtree) would finish one more, s.
     fn earliest_s(&mut self) -> f64 {
         if !self.in_time.is_built() {
             self.in_time.build(self.children.iter().map(|child| self.waiting.entry(child)));
@@ -391,7 +392,7 @@ impl Node {
         own_s.min(self.in_time.earliest_s())
     }
 
-    /// Near the end, what has become of a child.
+    /// Near the end, updates the entry of a child.
     #[inline]
     fn refresh(&mut self, child: Child) {
         if self.in_time.is_built()
@@ -401,7 +402,7 @@ impl Node {
         }
     }
 
-    /// Tells a child that is served next, near the end, its part of what is left, the next task counted.
+    /// Near the end, sends the child that is served next its share of the remaining tasks, including the next one.
     #[inline]
     fn hint_remaining(&mut self, child: Child, commands: &mut impl Commands) {
         if let Some(left) = self.ending.left(self.ready.len()) {
@@ -410,7 +411,7 @@ impl Node {
         }
     }
 
-    /// Tells all children that nothing is to come, but for what is on its way.
+    /// Informs all children that nothing is to come except what is in transit.
     #[inline]
     fn hint_the_end(&mut self, commands: &mut impl Commands) {
         if self.ending.told || self.ending.left(self.ready.len()) != Some(0) {
@@ -431,7 +432,7 @@ impl Node {
         commands.push(Command::Compute { task });
     }
 
-    /// Asks for what it has places for, where it or a node below could compute it.
+    /// Requests tasks for all free places, if this node or one below could compute them.
     #[inline(always)]
     fn ask(&mut self, commands: &mut impl Commands) {
         let held = self.asked + self.ready.len() + self.sending;
@@ -511,7 +512,7 @@ impl Node {
         }
     }
 
-    /// A child is sent nothing more.
+    /// Stops sending to a child for good.
     fn forget(&mut self, child: Child) {
         self.ending.count(&self.children[child as usize], false);
         self.waiting.forget(&mut self.children, child);
@@ -527,7 +528,7 @@ impl Node {
         }
     }
 
-    /// A child has given back a task, or its result.
+    /// A child has returned a task, as a result or handed back.
     #[inline]
     fn settled(&mut self, child: Child) {
         if let Some(state) = self.children.get_mut(child as usize) {

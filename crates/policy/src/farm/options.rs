@@ -1,4 +1,4 @@
-//! How a farm is to be run: what is the same for all its nodes.
+//! Options of a farm that all its nodes share.
 
 use crosswind_schema::experiment::{Order, Policy};
 use crosswind_schema::plan::Ports;
@@ -8,31 +8,31 @@ use crosswind_schema::{Platform, Tree};
 use super::mean_task::MeanTask;
 use super::order::{self, Candidate, Rule};
 
-/// How the farm is to be run: what is the same for all nodes.
+/// Options of a farm that all its nodes share.
 #[derive(Clone, Copy, Debug)]
 pub struct FarmOptions<'a> {
     /// The order of service.
     pub order: Order,
     pub ports: Ports,
-    /// Tasks asked for or waiting beyond the one that is computed; none: chosen per node.
+    /// Tasks requested or waiting beyond the one being computed. `None`: chosen per node.
     pub buffer_tasks: Option<u64>,
     pub task: MeanTask,
-    /// How many tasks there are; none: not known, or no end.
+    /// Number of tasks. `None`: unknown or unlimited.
     pub tasks: Option<u64>,
-    /// What the plan gives each node, tasks/s, in the platform's order; needed by the order `planned`.
+    /// Planned rate of each node, tasks/s, in the platform's order. Required by the order `planned`.
     pub planned_tasks_per_s: Option<&'a [f64]>,
-    /// Whether results go back up.
+    /// Whether results are sent back up.
     pub returns: bool,
-    /// Whether tasks that are out are remembered, so that a lost child's come back. Needs results.
+    /// Whether outstanding tasks are recorded, so that those of a lost child are recovered. Requires results.
     pub recovers: bool,
-    /// Whether the last tasks go only to nodes that are done with them as early as the others: see `ending`.
+    /// Whether the last tasks go only to nodes that finish them as early as the others: see `ending`.
     pub level_end: bool,
-    /// Whether keys, paces and buffers follow what is seen: see [`Estimator`](super::estimate::Estimator).
+    /// Whether keys, paces and buffers follow observations: see [`Estimator`](super::estimate::Estimator).
     pub adapt: bool,
 }
 
 impl<'a> FarmOptions<'a> {
-    /// What a policy says, for tasks of a mean size and work, with neither results nor recovery.
+    /// The options of a policy, for tasks of a mean size and work, with neither results nor recovery.
     #[must_use]
     pub fn of(policy: &Policy, task: MeanTask) -> Self {
         Self {
@@ -54,25 +54,25 @@ impl<'a> FarmOptions<'a> {
         Self { tasks: Some(tasks), ..self }
     }
 
-    /// With the rates of a plan.
+    /// Adds the rates of a plan.
     #[must_use]
     pub fn with_plan(self, planned_tasks_per_s: &'a [f64]) -> Self {
         Self { planned_tasks_per_s: Some(planned_tasks_per_s), ..self }
     }
 
-    /// Whether the end is levelled. Not with first come, first served, which has no preference.
+    /// Whether the end is levelled. Never with first come, first served, which has no preference, or with `root-only`.
     #[must_use]
     pub fn levels(&self) -> bool {
         self.level_end && order::rule(self.order) != Rule::Arrival && self.order != Order::RootOnly
     }
 
-    /// With results that go back up, and a memory of what is out.
+    /// Adds results that are sent back up, and the recovery of outstanding tasks.
     #[must_use]
     pub fn with_recovery(self) -> Self {
         Self { returns: true, recovers: true, ..self }
     }
 
-    /// What an order may look at when it places a child.
+    /// The inputs of an order for a child.
     pub(crate) fn candidate(&self, platform: &Platform, tree: &Tree, child: u32) -> Candidate {
         let node = &platform.nodes[child as usize];
         let parent = &platform.nodes[tree.parent[child as usize] as usize];

@@ -1,6 +1,6 @@
-//! The tasks that wait at a node, first come first out.
+//! The waiting tasks of a node, first in, first out.
 //!
-//! A root is given millions at once: they are kept as a range, and only what came otherwise one by one.
+//! A root gets millions at once, which are kept as a range. All others are stored one by one.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use super::event::TaskId;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     len: u64,
-    /// Before the range: tasks that came back, and what arrived before it was given.
+    /// Tasks before the range: those that came back, and those that arrived before it was added.
     front: VecDeque<TaskId>,
     range: Range<TaskId>,
     back: VecDeque<TaskId>,
@@ -48,7 +48,7 @@ impl Queue {
         }
     }
 
-    /// What came back goes first.
+    /// Puts a task back at the front.
     pub fn put_back(&mut self, task: TaskId) {
         self.len += 1;
         self.front.push_front(task);

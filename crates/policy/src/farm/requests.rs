@@ -1,13 +1,13 @@
-//! First come, first served: the requests of each child that are not yet met, numbered in the order in which they came.
+//! First come, first served: the unmet requests of each child, numbered in order of arrival.
 
 use std::collections::VecDeque;
 
 use super::event::Child;
 
-/// Requests that came one after another from the same child.
+/// Consecutive requests of one child.
 #[derive(Clone, Copy, Debug)]
 struct Run {
-    /// Number of the first.
+    /// Number of the first request.
     first: u64,
     tasks: u64,
 }
@@ -31,7 +31,7 @@ impl Requests {
         }
     }
 
-    /// The oldest request of a child is met.
+    /// Removes the oldest request of a child.
     pub fn meet(&mut self, child: Child) {
         let Some(runs) = self.of.get_mut(child as usize) else { return };
         let Some(run) = runs.front_mut() else { return };
@@ -42,12 +42,12 @@ impl Requests {
         }
     }
 
-    /// When the oldest request of a child came, as a key.
+    /// Number of a child's oldest request, as a key; infinite if it has none.
     pub fn oldest(&self, child: Child) -> f64 {
         self.of.get(child as usize).and_then(VecDeque::front).map_or(f64::INFINITY, |run| run.first as f64)
     }
 
-    /// A child takes back all that it asked for.
+    /// Removes all requests of a child.
     pub fn forget(&mut self, child: Child) {
         if let Some(runs) = self.of.get_mut(child as usize) {
             *runs = VecDeque::new();

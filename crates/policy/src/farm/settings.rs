@@ -1,4 +1,4 @@
-//! What a node knows of itself and of its children.
+//! Settings of a node and of its children, derived from the platform.
 
 use crosswind_schema::plan::Ports;
 use crosswind_schema::units::Quantity;
@@ -11,33 +11,33 @@ use super::mean_task::MeanTask;
 use super::options::FarmOptions;
 use super::order::{self, Rule};
 
-/// What the plan gives a node that joins in mid-run, tasks/s: as much as it and its link can do.
+/// Planned rate of a node that joins in mid-run, tasks/s: what it and its link can do.
 #[must_use]
 pub fn planned_of_a_guest(node: &Node, task: MeanTask) -> f64 {
     let link = node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get) / task.size_mb;
     (node.compute_per_s.get() / task.work).min(link)
 }
 
-/// What a node knows of a child.
+/// Settings of a child, for use by its parent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChildSettings {
-    /// Its key in the order of service, lowest first; none: it is never served. See [`order::key`].
+    /// Its key in the order of service, lowest first. `None`: it is never served. See [`order::key`].
     pub key: Option<f64>,
-    /// Most MB/s that it receives.
+    /// Maximum rate at which it receives, MB/s.
     pub receive_limit_mb_per_s: f64,
-    /// MB/s at which it is sent to among others, at most the receive limit: no faster than it can use the tasks, where
-    /// the send limit is scarce. Used with several ports.
+    /// Rate at which it is sent to among others, MB/s, at most the receive limit. If the send limit is scarce, no
+    /// faster than it can use the tasks. Used with several ports.
     pub pace_mb_per_s: f64,
     /// Tasks per second that its subtree uses.
     pub uses_tasks_per_s: f64,
-    /// Tasks per second that it uses while it receives nothing.
+    /// Tasks per second that its subtree uses while it receives nothing.
     pub empties_tasks_per_s: f64,
-    /// What a send of a task of mean size takes at that pace, or with a single port on its link, s.
+    /// Duration of a send of a mean task, s: at its pace, or with a single port at the speed of its link.
     pub send_s: f64,
 }
 
 impl ChildSettings {
-    /// The same with what several sends at once leave it.
+    /// Returns the settings with the pace that concurrent sends leave it.
     #[must_use]
     pub(crate) fn paced(self, pace_mb_per_s: f64, ports: Ports, task: MeanTask) -> Self {
         let pace_mb_per_s = pace_mb_per_s.min(self.receive_limit_mb_per_s);
@@ -52,20 +52,21 @@ pub struct Settings {
     pub root: bool,
     /// Whether it computes at all.
     pub computes: bool,
-    /// Most tasks asked for or waiting beyond the one that it computes. Not used at the root.
+    /// Maximum number of tasks requested or waiting beyond the one that it computes. Not used at the root.
     pub places: u64,
     pub ports: Ports,
-    /// Most MB/s to all children together; infinite: no limit. Used with several ports.
+    /// Maximum rate to all children together, MB/s; infinite: no limit. Used with several ports.
     pub send_limit_mb_per_s: f64,
-    /// Tasks of mean size per second that its port, or its send limit, lets out to all children together.
+    /// Mean tasks per second that its port, or its send limit, can send to all children together.
     pub sends_tasks_per_s: f64,
-    /// How the children's keys come about.
+    /// How the children's keys change.
     pub rule: Rule,
-    /// Whether results go back up.
+    /// Whether results are sent back up.
     pub returns: bool,
     /// Whether it keeps a ledger.
     pub recovers: bool,
-    /// The last tasks go only to nodes that are done with them as early as the others; none: to all that ask. Needs results.
+    /// When the last tasks start to go only to nodes that finish them as early as the others. `None`: never. Requires
+    /// results.
     pub level_end: Option<Last>,
     /// Tasks per second that the node itself computes.
     pub own_tasks_per_s: f64,
@@ -74,13 +75,14 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Of every node of a platform, in the platform's order. Children are numbered as in `tree.children`.
+    /// Returns the settings of every node of a platform, in the platform's order. Children are numbered as in
+    /// `tree.children`.
     #[must_use]
     pub fn of(platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>) -> Vec<Self> {
         Self::each(platform, tree, wishes).collect()
     }
 
-    /// The same one by one: those of a million nodes need not be in memory at a time.
+    /// Iterates over the same settings, so that those of a million nodes need not be in memory together.
     pub fn each<'a>(
         platform: &'a Platform,
         tree: &'a Tree,
@@ -121,7 +123,7 @@ impl Settings {
         })
     }
 
-    /// Of a node that knows neither its own rate nor its children's: they come in the order of joining.
+    /// Settings of a node without known rates for itself or its children, which are numbered in the order of joining.
     #[must_use]
     pub fn of_a_lone_node(root: bool, wishes: &FarmOptions<'_>) -> Self {
         Self {
@@ -140,7 +142,7 @@ impl Settings {
         }
     }
 
-    /// Of a child as its parent knows it, sent to as fast as its link goes.
+    /// Returns the settings of a child for its parent, with a pace equal to its link's speed.
     #[must_use]
     pub fn child(platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>, child: u32) -> ChildSettings {
         Self::child_of(platform, tree, wishes, &Demand::of(platform, tree, wishes), child)

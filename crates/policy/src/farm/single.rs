@@ -1,8 +1,8 @@
-//! One send at a time, which nothing interrupts.
+//! A port that makes one send at a time, without preemption.
 
 use super::event::{Child, TaskId};
 
-/// What the port is busy with.
+/// The current send of the port.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SinglePort {
     busy: Option<(Child, TaskId)>,
@@ -32,7 +32,7 @@ impl SinglePort {
         was
     }
 
-    /// The task that was on its way to a child that left.
+    /// Drops the send to a child that left. Returns its task.
     pub fn abandon(&mut self, child: Child) -> Option<TaskId> {
         self.busy.take_if(|&mut (to, _)| to == child).map(|(_, task)| task)
     }

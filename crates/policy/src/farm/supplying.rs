@@ -1,11 +1,12 @@
-//! How far ahead does the root take tasks from its user?
+//! How far ahead the root takes tasks from its user.
 
-/// Tasks that wait at the root beyond those that all children may ask for.
+/// Tasks that wait at the root beyond those that all children may request.
 const AHEAD: u64 = 64;
-/// Bytes in memory that may wait at the root.
+/// Maximum size of inputs in memory at the root, bytes. Two tasks may exceed it.
 const AHEAD_BYTES: u64 = 256 << 20;
 
-/// Whether one more task is taken, where so many wait that hold so many bytes, and children ask for `wanted` at most.
+/// Whether to take one more task when `waiting` tasks with `held_bytes` bytes in memory wait and children request at
+/// most `wanted`.
 #[must_use]
 pub fn takes_another(waiting: u64, held_bytes: u64, wanted: u64) -> bool {
     waiting < AHEAD + wanted && (held_bytes <= AHEAD_BYTES || waiting <= 1)

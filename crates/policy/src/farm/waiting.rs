@@ -1,4 +1,4 @@
-//! The children that asked and are not yet served, and which of them is next.
+//! The children with unmet requests, and which of them is served next.
 
 use super::event::{Child, TaskId};
 use super::in_time::Entry;
@@ -7,52 +7,52 @@ use super::requests::Requests;
 use super::settings::ChildSettings;
 use crate::heap::{First, Heap};
 
-/// What a send to a child does.
+/// State of a send to a child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Transfer {
     #[default]
     None,
-    /// Bytes leave.
+    /// Bytes are being sent.
     Running,
-    /// Bytes leave until the chunk ends.
+    /// Bytes are being sent until the end of the chunk.
     Holding,
-    /// It was held, and goes on later.
+    /// Held, to be resumed later.
     Paused,
 }
 
-/// A child and what it asked for; first what every send reads and writes.
+/// A child and its requests. The fields that every send reads and writes come first.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct ChildState {
     /// Whether it is ever served.
     pub served: bool,
     gone: bool,
-    /// Whether nothing below it computes, as far as is known: it gave a task back, or had none and requested none when tasks
-    /// waited for a child. Until it requests one.
+    /// Whether nothing below it is known to compute: it handed a task back, or had no tasks and no requests while tasks
+    /// waited for a child. Ends when it requests a task.
     idle: bool,
     /// Whether it ever requested a task.
     asked: bool,
     pub transfer: Transfer,
-    /// Tasks that it asked for and that have not begun to leave.
+    /// Requested tasks whose send has not begun.
     requests: u32,
-    /// Tasks that began to leave.
+    /// Tasks whose send has begun.
     begun: u64,
-    /// Its key, or with planned rates the seconds between its tasks.
+    /// Its key, or with planned rates the time between its tasks, s.
     key: f64,
-    /// Tasks that it has, and no result of which has come; counted to the end of the run.
+    /// Tasks sent to it whose result has not arrived. Used at the end of a run.
     pub out: u32,
     /// Tasks per second that its subtree uses.
     pub uses: f64,
-    /// Tasks per second that it computes what it has.
+    /// Tasks per second at which it computes what it has.
     empties: f64,
-    /// What a send to it takes at its pace, s.
+    /// Duration of a send to it at its pace, s.
     send_s: f64,
-    /// Several ports only, as all below.
+    /// Receive limit, MB/s. This and the following fields are used with several ports only.
     pub receive_limit: f64,
-    /// MB/s that it gets among others.
+    /// Rate at which it is sent to among others, MB/s.
     pub pace: f64,
     pub task: TaskId,
-    /// Its key when the send began.
+    /// Its key when the current send began.
     pub rank: f64,
     /// Share of the send limit, MB/s.
     pub share: f64,
@@ -89,30 +89,30 @@ impl ChildState {
         self.served && !self.gone && !self.idle && self.uses > 0.0
     }
 
-    /// Whether a task may be sent to it, now or when it asks.
+    /// Whether a task may be sent to it, now or once it requests one.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.served && !self.idle
     }
 
-    /// Whether a task may wait for it, as far as is known: it has some, has requested some, or its first request is to come.
+    /// Whether a task may wait for it: it has tasks or has requested some, or its first request is expected.
     #[inline]
     pub fn is_awaited(&self) -> bool {
         self.is_open() && (self.requests > 0 || self.out > 0 || !self.asked && self.uses > 0.0)
     }
 
-    /// It asked for tasks. Returns whether it was idle before.
+    /// Ends the idle state because of a request. Returns whether it was idle.
     #[inline]
     pub fn wakes(&mut self) -> bool {
         std::mem::take(&mut self.idle)
     }
 
-    /// Whether it takes tasks: a child that has none and asks for none does not, though it may be able to.
+    /// Whether it takes tasks. A child that has none and requests none does not, although it may be able to.
     pub fn takes_tasks(&self) -> bool {
         self.is_counted() && (self.requests > 0 || self.out > 0)
     }
 
-    /// When it would be done with one task more, s: it comes while those that it has are computed.
+    /// When it would finish one more task, s. The task is sent while those that it has are computed.
     #[inline]
     pub fn done_s(&self) -> f64 {
         self.send_s.max(f64::from(self.out) / self.empties) + 1.0 / self.empties
@@ -153,7 +153,7 @@ impl Waiting {
             self.requests.came(child, u64::from(asked));
             state.key = self.requests.oldest(child);
         }
-        // A child that is never served may be so later; a child that is being sent to waits again when the send is over.
+        // A child that is never served may be later. A child that is being sent to waits again when the send is over.
         if !state.served || state.transfer != Transfer::None {
             return;
         }
@@ -161,15 +161,16 @@ impl Waiting {
         self.ranking.put(key, child);
     }
 
-    /// The next to be served, with its key.
+    /// The child to be served next, with its key.
     #[inline]
     pub fn first(&self) -> Option<(f64, Child)> {
         self.ranking.first()
     }
 
-    /// What the end of a run asks about a child.
+    /// The child's entry for `in_time`.
     pub fn entry(&self, child: &ChildState) -> Entry {
-        // A child of which nothing is known would be done never, and is served for all that if no other would be earlier.
+        // A child of unknown speed would never finish. Cap its time so that it is served if no other child finishes
+        // earlier.
         let done_s = child.done_s().min(f64::MAX);
         let waits = child.served && child.requests > 0 && child.transfer == Transfer::None;
         let if_it = |is: bool, value: f64| if is { value } else { f64::INFINITY };
@@ -180,7 +181,7 @@ impl Waiting {
         }
     }
 
-    /// Serves a child that waits: one of its requests is met. With one port it may wait on with the others.
+    /// Serves a waiting child, which meets one of its requests. With one port it may continue to wait.
     #[inline]
     pub fn take(&mut self, children: &mut [ChildState], child: Child) {
         self.begin(children, child);
@@ -195,7 +196,7 @@ impl Waiting {
         }
     }
 
-    /// Serves the next, which does not wait while it is served.
+    /// Serves the next child, which does not wait while it is served.
     pub fn take_out(&mut self, children: &mut [ChildState], child: Child) {
         self.begin(children, child);
         self.ranking.remove(child);
@@ -212,7 +213,7 @@ impl Waiting {
         }
     }
 
-    /// A child that was served and asked for more waits again.
+    /// Makes a child that was served wait again if it has further requests.
     pub fn wait_again(&mut self, children: &[ChildState], child: Child) {
         let state = &children[child as usize];
         if state.requests == 0 || !state.served {
@@ -222,7 +223,7 @@ impl Waiting {
         self.ranking.put(key, child);
     }
 
-    /// What is known of a child has changed. Planned rates stay: they are a whole tree's, and no node knows that.
+    /// Applies new settings of a child. Planned rates stay, because they concern the whole tree, which no node knows.
     pub fn know(&mut self, children: &mut [ChildState], child: Child, settings: ChildSettings) {
         let Some(state) = children.get_mut(child as usize) else { return };
         if state.gone {
@@ -241,14 +242,14 @@ impl Waiting {
         }
     }
 
-    /// A child below which nothing computes is sent nothing until it requests a task.
+    /// Stops sending to a child below which nothing computes until it requests a task.
     pub fn suspend(&mut self, children: &mut [ChildState], child: Child) {
         (children[child as usize].idle, children[child as usize].requests) = (true, 0);
         self.ranking.remove(child);
         self.requests.forget(child);
     }
 
-    /// A child that left waits for nothing.
+    /// Removes a child that left, for good.
     pub fn forget(&mut self, children: &mut [ChildState], child: Child) {
         (children[child as usize].served, children[child as usize].gone) = (false, true);
         self.suspend(children, child);

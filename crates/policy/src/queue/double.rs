@@ -1,4 +1,4 @@
-//! Which frame leaves next: the queues of a network interface.
+//! The two queues of a network interface, and which frame leaves next.
 
 use std::collections::VecDeque;
 
@@ -9,21 +9,22 @@ use super::settings::QueueSettings;
 
 #[derive(Clone, Debug)]
 struct Waiting<F> {
-    /// In the order of arrival, over both classes.
+    /// Arrival number, over both classes.
     number: u64,
     bytes: u32,
     frame: F,
 }
 
-/// Frames of two classes, and which of them leaves next. Frames of a class leave in the order in which they came.
+/// Frames of two classes, and which of them leaves next. Frames of one class leave in order of arrival.
 ///
-/// - `Fifo`: in the order in which they came, whatever their class.
-/// - `Threshold`: while both classes wait, `threshold` parallel frames, then a local one, or as many as a `batch` has. The count
-///   begins anew when one of the queues was empty; as printed (`literal`) it does not.
-/// - `Drr`: the same in bytes. The first local frame goes as soon as `threshold` times its length of parallel frames have gone
-///   while it waited (what they were too long is counted for the next), so neither class can gain by long frames or by short
-///   ones (E4-14). Where every frame takes the time of the longest (`pad`) each counts as much. This is deficit round robin of two queues with the smallest quantum that lets the first local frame go.
-/// - `Strict`: a local frame only when no parallel one may go.
+/// - `Fifo`: in order of arrival, regardless of class.
+/// - `Threshold`: while both classes wait, `threshold` parallel frames, then one local frame, or up to `batch` of them.
+///   The count restarts when one of the queues was empty; in the printed algorithm (`literal`) it does not.
+/// - `Drr`: the same in bytes. The first local frame leaves once parallel frames of `threshold` times its length have
+///   left while it waited. Any excess counts for the next local frame, so neither class gains by long or short frames
+///   (E4-14). With `pad`, every frame counts as the longest, because it takes as much time. This is deficit round robin
+///   of two queues with the smallest quantum that releases the first local frame.
+/// - `Strict`: a local frame leaves only if no parallel frame can.
 ///
 /// # Examples
 ///
@@ -45,13 +46,13 @@ pub struct DoubleQueue<F> {
     settings: QueueSettings,
     queues: [VecDeque<Waiting<F>>; 2],
     bytes: [u64; 2],
-    /// Frames that have ever come.
+    /// Number of frames ever pushed.
     came: u64,
-    /// What the first local frame has earned by waiting: parallel frames (threshold) or bytes (drr) that went meanwhile.
+    /// Balance of the first local frame: parallel frames (threshold) or bytes (drr) that left while it waited.
     earned: u64,
-    /// Local frames that still go together with the one that went last.
+    /// Local frames of the current batch that may still follow.
     following: u32,
-    /// As printed: the frame that left last was a parallel one, and no local one has been looked for since.
+    /// Printed algorithm: whether the last frame was parallel and no local frame was considered since.
     after_parallel: bool,
 }
 
@@ -61,7 +62,7 @@ const LOCAL: usize = Class::Local as usize;
 impl<F> DoubleQueue<F> {
     #[must_use]
     pub const fn new(settings: QueueSettings) -> Self {
-        // The printed count begins at 1.
+        // The printed count starts at 1.
         let earned = if settings.literal { 1 } else { 0 };
         let queues = [VecDeque::new(), VecDeque::new()];
         Self { settings, queues, bytes: [0; 2], came: 0, earned, following: 0, after_parallel: false }
@@ -79,8 +80,8 @@ impl<F> DoubleQueue<F> {
         self.queues[class as usize].push_back(Waiting { number: self.came, bytes, frame });
     }
 
-    /// The frame that leaves next: its class, its length, itself. `may_send` says of each class whether it may send now; one
-    /// that may not is passed over, never waited for. None: no class may send, or no frame waits.
+    /// Removes the frame that leaves next. Returns its class, its length in bytes and the frame. `may_send` states for
+    /// each class whether it may send now; a class that may not is skipped. Returns `None` if no frame can leave.
     #[inline]
     pub fn pop(&mut self, may_send: [bool; 2]) -> Option<(Class, u32, F)> {
         let ready = [
@@ -99,7 +100,7 @@ impl<F> DoubleQueue<F> {
         Some((class, bytes, frame))
     }
 
-    /// The first frame of a class, and its length.
+    /// The first frame of a class, with its length in bytes.
     #[must_use]
     #[inline]
     pub fn front(&self, class: Class) -> Option<(u32, &F)> {
@@ -113,14 +114,14 @@ impl<F> DoubleQueue<F> {
         self.first_come([!self.queues[PARALLEL].is_empty(), !self.queues[LOCAL].is_empty()])
     }
 
-    /// Frames of a class that wait.
+    /// Number of waiting frames of a class.
     #[must_use]
     #[inline]
     pub fn len(&self, class: Class) -> usize {
         self.queues[class as usize].len()
     }
 
-    /// Bytes of a class that wait.
+    /// Number of waiting bytes of a class.
     #[must_use]
     pub const fn bytes(&self, class: Class) -> u64 {
         self.bytes[class as usize]
@@ -153,7 +154,7 @@ impl<F> DoubleQueue<F> {
             }
         }
         if ready[PARALLEL] && !(ready[LOCAL] && self.earned >= threshold) {
-            // A local frame without credit keeps its turn, but saves up no second one.
+            // A local frame without credit keeps its turn but cannot save up a second one.
             let waits = !self.queues[LOCAL].is_empty();
             self.earned = if waits { (self.earned + 1).min(threshold) } else { 0 };
             return Some(Class::Parallel);
@@ -179,14 +180,15 @@ impl<F> DoubleQueue<F> {
             return Some(Class::Parallel);
         }
         ready[LOCAL].then(|| {
-            // What an empty queue has saved is lost, and a frame that goes for want of another has paid nothing.
+            // The balance is lost if the local queue becomes empty, or if the frame left only because no parallel one
+            // could.
             let goes_on = ready[PARALLEL] && self.queues[LOCAL].len() > 1;
             self.earned = if goes_on { self.earned - price } else { 0 };
             Class::Local
         })
     }
 
-    /// The printed loop, one frame at a time: `earned` is its `count`.
+    /// The printed loop, one frame per call. `earned` is its `count`.
     #[inline]
     fn as_printed(&mut self, ready: [bool; 2]) -> Option<Class> {
         let above = self.earned > u64::from(self.settings.threshold);

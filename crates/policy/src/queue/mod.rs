@@ -1,20 +1,21 @@
-//! Which frame leaves a network interface next, of two classes, and how a receiver holds local senders back.
+//! Two-class scheduling of a network interface: which frame leaves next, and how a receiver throttles local senders.
 //!
-//! An interface has a queue for frames of parallel programs and one for those of local users ([`DoubleQueue`]). A receiver
-//! says how many frames of each class may be under way to it ([`ReceiverCredits`]), and a sender obeys ([`SenderCredits`]).
+//! An interface has one queue for frames of parallel programs and one for those of local users ([`DoubleQueue`]). A
+//! receiver grants how many frames of each class may be in flight to it ([`ReceiverCredits`]), and a sender keeps to
+//! the grant ([`SenderCredits`]).
 //!
-//! Not here: frames' contents, links, time. The simulator and the live filter hold one [`DoubleQueue`] for each interface and
-//! one pair of credits for each connection, and tell them what happens when.
+//! Frame contents, links and time are outside this module. The simulator and the live filter keep one [`DoubleQueue`]
+//! per interface and one pair of credits per connection, and pass them events.
 //!
-//! Source: communication-interactions, section 5. What is printed there starves and stops (E4-14 and E4-15 of
-//! `docs/papers/communication-interactions.md`); it is here as `literal`, beside what does not.
+//! Source: communication-interactions, section 5. The printed algorithms starve a class and deadlock (E4-14 and E4-15
+//! of `docs/papers/communication-interactions.md`). They are available as `literal`, beside repaired versions.
 //!
-//! | question | module |
+//! | module | contents |
 //! |---|---|
-//! | which discipline, which threshold, how long may a frame wait? | [`settings`] |
-//! | which frame leaves next? | [`double`] |
-//! | how many frames may be under way to a receiver? | [`receiver`] |
-//! | may a frame be sent to it? | [`sender`] |
+//! | [`settings`] | discipline, threshold, and the bound on waiting |
+//! | [`double`] | which frame leaves next |
+//! | [`receiver`] | how many frames may be in flight to a receiver |
+//! | [`sender`] | whether a frame may be sent |
 
 pub mod double;
 pub mod receiver;

@@ -1,4 +1,4 @@
-//! How many frames may be under way to a receiver: while parallel frames come, few of class local.
+//! The receiver's side of receiver credits: while parallel frames arrive, few local frames may be in flight.
 
 use crosswind_schema::Class;
 
@@ -6,13 +6,14 @@ use super::settings::{CreditSettings, Grant};
 
 /// The receiving end of one connection.
 ///
-/// Repaired, where the printed form stops and starves (E4-15): a place is free again when its frame has been taken from the
-/// queue; frames under way are counted, by the sender, against what it may have under way; the local class may always have one
-/// frame under way; and parallel frames no longer come when none has for `idle_ns`, whatever was lost. The end of a message says
-/// nothing: the next may be about to come.
+/// The repaired algorithm differs from the printed one, which deadlocks and starves (E4-15), in four ways. A place is
+/// free again once its frame has been taken from the queue. The sender counts frames in flight against its window. The
+/// local class may always have one frame in flight. Parallel frames are considered to have stopped when none arrived
+/// for `idle_ns`, whatever was lost. The end of a message means nothing, because the next message may follow at once.
 ///
-/// As printed (`literal`): every parallel frame takes a place for ever, so the parallel sender stops for good after
-/// `receive_frames` frames, and those that were under way when it first heard of it; and a local sender that was told 0 sends again only after the last parallel frame, if that comes.
+/// The printed algorithm (`literal`) never frees the place of a parallel frame. The parallel sender stops for good
+/// after `receive_frames` frames, plus those in flight when the first grant reached it. A local sender that was granted
+/// 0 resumes only after the last parallel frame, if that arrives.
 ///
 /// # Examples
 ///
@@ -29,27 +30,28 @@ use super::settings::{CreditSettings, Grant};
 #[derive(Clone, Debug)]
 pub struct ReceiverCredits {
     settings: CreditSettings,
-    /// What may be under way.
+    /// Frames that may be in flight, by class.
     windows: [u32; 2],
-    /// Frames taken from the queue, and how many of them the sender has been told.
+    /// Frames taken from the queue, and how many of them the last grant reported.
     taken: [u64; 2],
     told: [u64; 2],
-    /// When the last parallel frame came, while they come.
+    /// When the last parallel frame arrived; `None` once they have stopped.
     parallel_at: Option<u64>,
-    /// As printed: `current_buf_p`.
+    /// Printed algorithm: `current_buf_p`.
     places: u32,
 }
 
 impl ReceiverCredits {
-    /// An empty queue; the sender may have as many frames of each class under way as it has places.
+    /// Creates a receiver with empty queues. The sender may have as many frames of each class in flight as there are
+    /// places.
     #[must_use]
     pub fn new(settings: CreditSettings) -> Self {
         let window = settings.window();
         Self { settings, windows: [window; 2], taken: [0; 2], told: [0; 2], parallel_at: None, places: window }
     }
 
-    /// A frame came over this connection. `last_of_parallel`: no other parallel frame is behind it. What is returned goes to the
-    /// sender.
+    /// Handles a frame from this connection. `last_of_parallel`: no other parallel frame follows it. The returned grant
+    /// must be sent to the sender.
     #[inline]
     pub fn on_frame(&mut self, class: Class, now_ns: u64, last_of_parallel: bool) -> Option<Grant> {
         if self.settings.literal {
@@ -58,7 +60,8 @@ impl ReceiverCredits {
         if class == Class::Parallel { self.on_parallel_elsewhere(now_ns, last_of_parallel) } else { None }
     }
 
-    /// A parallel frame came over another connection of the same receiver. What is returned goes to this connection's sender.
+    /// Handles a parallel frame from another connection of the same receiver. The returned grant is for this
+    /// connection's sender.
     #[inline]
     pub fn on_parallel_elsewhere(&mut self, now_ns: u64, last_of_parallel: bool) -> Option<Grant> {
         if self.settings.literal {
@@ -72,7 +75,7 @@ impl ReceiverCredits {
         })
     }
 
-    /// A frame of this connection has been taken from the queue: its place is free.
+    /// Handles a frame of this connection that was taken from the queue, which frees its place.
     #[inline]
     pub fn on_dequeue(&mut self, class: Class, _now_ns: u64) -> Option<Grant> {
         if self.settings.literal {
@@ -80,12 +83,12 @@ impl ReceiverCredits {
         }
         let class_at = class as usize;
         self.taken[class_at] += 1;
-        // Half a window at a time: a sender that has used it all up always hears of it.
+        // Report in steps of half a window, so that a sender that has used up its window always gets a grant.
         let untold = self.taken[class_at] - self.told[class_at];
         (untold >= u64::from(self.windows[class_at] / 2).max(1)).then(|| self.grant(class))
     }
 
-    /// Time has passed; early calls do no harm.
+    /// Checks whether parallel frames have stopped. Calling it early does no harm.
     pub fn on_timer(&mut self, now_ns: u64) -> Option<Grant> {
         if self.next_timer().is_none_or(|at| now_ns < at) {
             return None;
@@ -95,7 +98,7 @@ impl ReceiverCredits {
         Some(self.grant(Class::Local))
     }
 
-    /// When [`ReceiverCredits::on_timer`] wants to be called; every parallel frame puts it off.
+    /// When to call [`ReceiverCredits::on_timer`]. Every parallel frame postpones it.
     #[must_use]
     #[inline]
     pub fn next_timer(&self) -> Option<u64> {
@@ -105,7 +108,7 @@ impl ReceiverCredits {
         self.parallel_at.map(|at| at.saturating_add(self.settings.idle_ns))
     }
 
-    /// What the sender should know now: sent again where messages may be lost.
+    /// The current grant, to be repeated if messages may be lost.
     #[must_use]
     pub const fn standing(&self, class: Class) -> Grant {
         let at = class as usize;

@@ -1,4 +1,4 @@
-//! May a frame be sent to a receiver: what it has granted, and what is under way to it.
+//! The sender's side of receiver credits: what the receiver granted, and what is in flight to it.
 
 use crosswind_schema::Class;
 
@@ -23,20 +23,20 @@ use super::settings::{CreditSettings, Grant};
 #[derive(Clone, Debug)]
 pub struct SenderCredits {
     literal: bool,
-    /// What may be under way; as printed: what may still be sent.
+    /// Frames that may be in flight. In the printed algorithm: frames that may still be sent.
     windows: [u32; 2],
     sent: [u64; 2],
     taken: [u64; 2],
 }
 
 impl SenderCredits {
-    /// Nothing is under way, and the receiver's queues are empty.
+    /// Creates a sender with nothing in flight and the receiver's queues empty.
     #[must_use]
     pub fn new(settings: CreditSettings) -> Self {
         Self { literal: settings.literal, windows: [settings.window(); 2], sent: [0; 2], taken: [0; 2] }
     }
 
-    /// The receiver has granted something. One that says that more was taken than was sent is believed as far as it can be true.
+    /// Handles a grant. A count of taken frames beyond those sent is clamped to those sent.
     pub fn on_grant(&mut self, grant: Grant) {
         let at = grant.class as usize;
         self.windows[at] = grant.frames;
@@ -51,7 +51,7 @@ impl SenderCredits {
         if self.literal { window > 0 } else { self.in_flight(class) < window as u64 }
     }
 
-    /// A frame has been sent.
+    /// Records that a frame was sent.
     #[inline]
     pub const fn on_sent(&mut self, class: Class) {
         let at = class as usize;
@@ -61,7 +61,7 @@ impl SenderCredits {
         }
     }
 
-    /// A frame that was sent is known to be lost: it is no longer under way.
+    /// Records that a sent frame was lost and is no longer in flight.
     #[inline]
     pub const fn on_lost(&mut self, class: Class) {
         let at = class as usize;
@@ -70,7 +70,7 @@ impl SenderCredits {
         }
     }
 
-    /// Frames that have been sent, and were not in the receiver's last report of what was taken from its queue.
+    /// Number of frames sent that the receiver has not reported as taken from its queue.
     #[must_use]
     #[inline]
     pub const fn in_flight(&self, class: Class) -> u64 {

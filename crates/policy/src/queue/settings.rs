@@ -1,4 +1,4 @@
-//! Which discipline an interface has, what a receiver grants, and how long a local frame may wait for its turn.
+//! Settings of an interface's queues and of receiver credits, and the bound on a local frame's wait.
 
 use crosswind_schema::Class;
 use crosswind_schema::experiment::streams::{CreditRule, Discipline, QueuePolicy};
@@ -8,39 +8,40 @@ use crosswind_schema::units::Quantity;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct QueueSettings {
     pub discipline: Discipline,
-    /// Of class parallel to one of class local while both wait: frames (threshold) or bytes (drr). 0 counts as 1.
+    /// Parallel frames (threshold) or bytes (drr) per local one while both classes wait. 0 counts as 1.
     pub threshold: u32,
-    /// The threshold as printed: it counts on while no frame waits.
+    /// Whether to use the printed algorithm, which keeps counting while no frame waits.
     pub literal: bool,
-    /// Of class local, so many frames go together once one goes (threshold): what one read of a sending program brings. 0
-    /// counts as 1.
+    /// Number of local frames that leave together (threshold), as one read of a sending program delivers them. 0 counts
+    /// as 1.
     pub batch: u32,
-    /// The longest frame, bytes.
+    /// Length of the longest frame, bytes.
     pub frame_bytes: u32,
-    /// Every frame takes the time of the longest, and counts as much.
+    /// Whether every frame takes the time of the longest and is counted like it.
     pub pad: bool,
 }
 
-/// The most that may leave before the first of the waiting local frames does, while nothing but the discipline keeps it.
+/// Bound on what leaves before the first waiting local frame, if only the discipline delays it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LongestWait {
-    /// What came before it, and no more.
+    /// Only frames that arrived before it.
     ItsTurn,
     Frames(u64),
-    /// So many parallel bytes.
+    /// Parallel bytes.
     Bytes(u64),
-    /// All that the parallel class ever sends.
+    /// Any number of parallel frames.
     Unbounded,
 }
 
 impl QueueSettings {
-    /// One queue, for frames up to so many bytes.
+    /// A single queue for frames of up to `frame_bytes` bytes.
     #[must_use]
     pub const fn fifo(frame_bytes: u32) -> Self {
         Self { discipline: Discipline::Fifo, threshold: 1, literal: false, batch: 1, frame_bytes, pad: false }
     }
 
-    /// The queues that an experiment describes, for frames up to so many bytes; `pad`: each takes the time of the longest.
+    /// The queues that an experiment describes, for frames of up to `frame_bytes` bytes. `pad`: each takes the time of
+    /// the longest.
     #[must_use]
     pub fn from_policy(policy: &QueuePolicy, frame_bytes: u32, pad: bool) -> Self {
         Self {
@@ -53,13 +54,13 @@ impl QueueSettings {
         }
     }
 
-    /// What a frame of so many bytes counts for.
+    /// What a frame of `bytes` bytes counts for.
     #[inline]
     pub(super) const fn weight(&self, bytes: u32) -> u64 {
         if self.pad { self.frame_bytes as u64 } else { bytes as u64 }
     }
 
-    /// The bound on starvation: the most that may leave before the first of the waiting local frames.
+    /// The bound on starvation: the most that may leave before the first waiting local frame.
     ///
     /// # Examples
     ///
@@ -76,7 +77,8 @@ impl QueueSettings {
             Discipline::Fifo => LongestWait::ItsTurn,
             Discipline::Threshold => LongestWait::Frames(threshold),
             Discipline::Drr if self.pad => LongestWait::Frames(threshold),
-            // It goes once it has earned its length; the frame with which it has may have needed only one byte.
+            // It leaves once the balance reaches its price. One byte may be missing, and then a whole parallel frame
+            // still leaves first.
             Discipline::Drr => LongestWait::Bytes(threshold * frame + frame.saturating_sub(1)),
             Discipline::Strict => LongestWait::Unbounded,
         }
@@ -89,17 +91,17 @@ impl QueueSettings {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CreditSettings {
-    /// Frames of each class that it holds, at least 1: what may be under way to it.
+    /// Frames of each class that the receiver can hold, at least 1. Bounds what may be in flight to it.
     pub receive_frames: u32,
-    /// Local frames that may be under way while parallel ones come. Without `literal` at least 1.
+    /// Local frames that may be in flight while parallel frames arrive. At least 1 without `literal`.
     pub receive_threshold: u32,
-    /// No parallel frame for so long: none come any more, ns.
+    /// Time without a parallel frame after which they are considered to have stopped, ns.
     pub idle_ns: u64,
     pub literal: bool,
 }
 
 impl CreditSettings {
-    /// Those that an experiment describes; none where receivers set no limit.
+    /// The credits that an experiment describes. `None` if receivers set no limit.
     #[must_use]
     pub fn from_policy(policy: &QueuePolicy) -> Option<Self> {
         let frames = |frames: u64| u32::try_from(frames).unwrap_or(u32::MAX);
@@ -116,15 +118,15 @@ impl CreditSettings {
     }
 }
 
-/// What a receiver tells a sender.
+/// Message from a receiver to a sender.
 ///
-/// It says all that there is to say, so one that is lost is made good by the next, and one that comes twice does no harm.
+/// It carries the whole state: the next grant makes up for a lost one, and a duplicate does no harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grant {
     pub class: Class,
-    /// So many frames may be under way: sent, and not yet taken from the receiver's queue. As printed: so many may be sent
-    /// from now on.
+    /// Frames that may be in flight: sent and not yet taken from the receiver's queue. In the printed algorithm: frames
+    /// that may be sent from now on.
     pub frames: u32,
-    /// So many frames have been taken from the receiver's queue since the connection began. As printed: 0.
+    /// Frames taken from the receiver's queue since the connection began. In the printed algorithm: 0.
     pub taken: u64,
 }

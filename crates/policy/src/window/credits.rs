@@ -1,10 +1,10 @@
-//! The credits of one sender: how many packets are under way to each destination.
+//! The credits of one sender: number of packets in flight to each destination.
 
 use std::num::NonZeroU32;
 
 use super::settings::WindowSettings;
 
-/// What one sending rank may still send to each destination.
+/// The credits of one sending rank, by destination.
 ///
 /// # Examples
 ///
@@ -23,12 +23,12 @@ use super::settings::WindowSettings;
 pub struct Credits {
     running: NonZeroU32,
     away: NonZeroU32,
-    /// Destinations with packets under way, and how many; by destination.
+    /// (destination, packets in flight), sorted by destination. Destinations without packets in flight are omitted.
     under_way: Vec<(u32, u32)>,
 }
 
 impl Credits {
-    /// All credits at home. Without a limit: as many as can be counted.
+    /// Creates a sender with nothing in flight. Without a limit in the settings, the window is `u32::MAX`.
     #[must_use]
     pub fn new(settings: &WindowSettings) -> Self {
         let running = settings.packets.unwrap_or(NonZeroU32::MAX);
@@ -36,14 +36,14 @@ impl Credits {
         Self { running, away, under_way: Vec::new() }
     }
 
-    /// The window for a destination: what may be under way to it.
+    /// The window of a destination: how many packets may be in flight to it. `running`: whether the destination runs.
     #[must_use]
     pub const fn window(&self, running: bool) -> u32 {
         if running { self.running.get() } else { self.away.get() }
     }
 
-    /// Takes a credit for a packet to `to`, which runs as far as the sender knows, or does not. `false`: there is none, and
-    /// the sender waits.
+    /// Takes a credit for a packet to `to`. `running`: whether the destination runs, as far as the sender knows.
+    /// Returns `false` if no credit is left; the sender must then wait.
     #[must_use]
     pub fn take(&mut self, to: u32, running: bool) -> bool {
         let window = self.window(running);
@@ -60,8 +60,8 @@ impl Credits {
         }
     }
 
-    /// So many credits of packets to `to` are back. More than were taken are not counted; how many were too many is returned,
-    /// which is 0 unless a receiver errs.
+    /// Returns `packets` credits for destination `to`. Credits beyond those taken are ignored, and their number is
+    /// returned. It is 0 unless a receiver misbehaves.
     pub fn give_back(&mut self, to: u32, packets: u32) -> u32 {
         let Ok(at) = self.under_way.binary_search_by_key(&to, |&(destination, _)| destination) else {
             return packets;
@@ -75,13 +75,13 @@ impl Credits {
         packets - counted
     }
 
-    /// How many packets are under way to a destination.
+    /// Number of packets in flight to a destination.
     #[must_use]
     pub fn under_way(&self, to: u32) -> u32 {
         self.under_way.binary_search_by_key(&to, |&(destination, _)| destination).map_or(0, |at| self.under_way[at].1)
     }
 
-    /// Whether all credits are at home.
+    /// Whether nothing is in flight.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.under_way.is_empty()

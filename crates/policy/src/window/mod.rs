@@ -1,16 +1,17 @@
-//! How many packets may be under way to one destination: credits, and when they come back.
+//! Credit-based flow control: how many packets may be in flight to one destination, and when credits return.
 //!
-//! A sender has W credits for each destination. A packet takes one; it comes back when the receiver has taken the packet off
-//! the network (*extracted*) or has dealt with it (*handled*). Without a credit the sender waits (scheduling-and-communication,
-//! sections 2 and 3). Answers need no credit, so two ranks that wait for each other's answers cannot block each other.
+//! A sender has W credits for each destination. A packet takes one. The credit returns when the receiver has taken the
+//! packet off the network (*extracted*) or has processed it (*handled*). Without a credit the sender waits
+//! (scheduling-and-communication, sections 2 and 3). Answers need no credit, so two ranks that wait for each other's
+//! answers cannot deadlock.
 //!
-//! Not here: time, packets, the network. The simulator and the agents hold one [`Credits`] for each sending rank and ask
-//! [`WindowSettings::returned`] at the receiving one.
+//! Time, packets and the network are outside this module. The simulator and the agents keep one [`Credits`] per sending
+//! rank and call [`WindowSettings::returned`] at the receiving one.
 //!
-//! | question | module |
+//! | module | contents |
 //! |---|---|
-//! | how large is the window, when does a credit come back? | [`settings`] |
-//! | may this packet be sent? | [`credits`] |
+//! | [`settings`] | size of the window, and when a credit returns |
+//! | [`credits`] | a sender's credits |
 
 pub mod credits;
 pub mod settings;

@@ -1,16 +1,16 @@
-//! How large the window is, when a credit comes back, and what happens to packets for a rank that is away.
+//! Size of the window, when a credit returns, and the treatment of packets for a rank that is descheduled (away).
 
 use std::num::NonZeroU32;
 
 use crosswind_schema::experiment::{Credit, WindowPolicy};
 
-/// When the credit of a packet goes back to its sender.
+/// When the credit of a packet returns to its sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CreditReturn {
     /// When the receiving program has handled the packet.
     #[default]
     Handled,
-    /// When the packet has left the network for a buffer: the receiving program may be away, if a daemon polls for it.
+    /// When the packet has left the network for a buffer. If a daemon polls, the receiving program may be away.
     Extracted,
 }
 
@@ -19,50 +19,48 @@ pub enum CreditReturn {
 pub enum Away {
     #[default]
     Buffer,
-    /// It is thrown away; the sender sends it again after so many nanoseconds.
+    /// The packet is dropped, and the sender retransmits it.
     Discard {
-        /// Nanoseconds from the first sending to the next.
+        /// Time between two transmissions, ns.
         resend_ns: u64,
     },
 }
 
-/// Flow control of a program: the same for all its ranks.
+/// Flow control of a program, the same for all its ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WindowSettings {
-    /// Packets that may be under way to one destination; none: no limit, and nothing of this costs anything.
+    /// Packets that may be in flight to one destination. `None`: no limit and no cost for flow control.
     pub packets: Option<NonZeroU32>,
-    /// The window for a destination that is away, where windows follow whether destinations run: smaller, to spare its buffers, or
-    /// larger, to spare its senders the wait.
+    /// The window for a destination that is away, if windows depend on whether destinations run. Smaller than `packets`
+    /// to spare the destination's buffers, or larger to spare senders the wait.
     pub away_packets: Option<NonZeroU32>,
-    /// When a credit goes back.
     pub credit: CreditReturn,
-    /// What happens to packets for a rank that is away.
     pub away: Away,
 }
 
-/// Something that happened to a packet at its receiver.
+/// A step in the life of a packet at its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// The receiving program has taken it off the network, and has not yet looked at it.
+    /// The receiving program has taken it off the network and has not processed it yet.
     Extracted,
-    /// A daemon that polls while the program is away has taken it.
+    /// A daemon that polls while the program is away has taken it off the network.
     ExtractedForIt,
-    /// The receiving program has handled it.
+    /// The receiving program has processed it.
     Handled,
 }
 
-/// How a credit goes back.
+/// How a credit returns to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReturnedBy {
     Nothing,
-    /// By a message of its own.
+    /// In a separate message.
     Acknowledgement,
-    /// With the answer to the message that the packet ends.
+    /// In the answer to the message that this packet completes.
     Answer,
 }
 
 impl WindowSettings {
-    /// A window of so many packets to each destination, credits back when handled.
+    /// A window of `packets` packets to each destination, with credits returned once packets are handled.
     #[must_use]
     pub fn of(packets: NonZeroU32) -> Self {
         Self { packets: Some(packets), ..Self::default() }
@@ -85,7 +83,7 @@ impl WindowSettings {
         }
     }
 
-    /// Whether there is any limit.
+    /// Whether there is a limit.
     #[must_use]
     pub const fn limits(&self) -> bool {
         self.packets.is_some()
@@ -97,14 +95,14 @@ impl WindowSettings {
         self.packets.is_some() && self.away_packets.is_some()
     }
 
-    /// How the credit of a packet goes back at this moment.
+    /// Returns how the credit of a packet goes back at this moment.
     ///
-    /// Exactly one of the moments of a packet's life gives another answer than [`ReturnedBy::Nothing`], where
-    /// [`Moment::ExtractedForIt`] replaces [`Moment::Extracted`] and the answer of a handled packet that was extracted for the
-    /// program no longer counts: credits are neither lost nor made.
+    /// Over a packet's life exactly one call returns something other than [`ReturnedBy::Nothing`], so credits are
+    /// neither lost nor duplicated. For a packet taken by a daemon, [`Moment::ExtractedForIt`] takes the place of
+    /// [`Moment::Extracted`].
     ///
-    /// `answer`: the packet is the last of a message that is answered. `extracted_for_it`: it went through
-    /// [`Moment::ExtractedForIt`].
+    /// `answer`: whether the packet is the last of a message that is answered. `extracted_for_it`: whether a daemon
+    /// took it ([`Moment::ExtractedForIt`]).
     ///
     /// # Examples
     ///

@@ -1,26 +1,27 @@
-//! Has a stream of observations moved? A two-sided CUSUM over deviations in standard deviations (Page 1954).
+//! Change detection in a stream of observations: a two-sided CUSUM over deviations in standard deviations (Page 1954).
 //!
-//! The standard deviation is learnt from the same deviations. On normal noise there is one false alarm in about 50,000
-//! observations (Siegmund's approximation); a change of four standard deviations or more is known after two.
+//! The standard deviation is estimated from the same deviations. Normal noise gives one false alarm in about 50,000
+//! observations (Siegmund's approximation). A change of four standard deviations or more is detected after two
+//! observations.
 
-/// A deviation counts for at most so many standard deviations: one outlier is no change.
+/// Cap on a deviation, in standard deviations, so that one outlier is not a change.
 const CLIP: f64 = 4.0;
-/// Deviations of up to so many standard deviations are noise: half of the smallest change that is looked for.
+/// Deviations up to this many standard deviations are noise: half of the smallest change to detect.
 const SLACK: f64 = 1.0;
-/// The sum at which it is a change.
+/// Sum at which a change is detected.
 const ALARM: f64 = 5.0;
-/// An observation that is so many standard deviations off is learnt from only if others follow it.
+/// An observation that deviates by more standard deviations than this is ignored unless others follow it.
 const ODD: f64 = 3.0;
-/// Standard deviation of a relative deviation before anything is known.
+/// Initial standard deviation of a relative deviation.
 const FIRST_SD: f64 = 0.05;
-/// What is left of a squared deviation's weight after one more: a half life of 64, so that the deviation is certain to a
-/// tenth. One that is not, cries wolf.
+/// Decay of a squared deviation's weight per observation. The half-life is 64, so the standard deviation is known to
+/// about a tenth; an uncertain one would cause false alarms.
 const FORGET: f64 = 0.989_228_013_193_975_5;
-/// Timers, chunks and whole tasks make any observation at least so uncertain.
+/// Lower bound on the standard deviation of an observation, because of timers, chunks and whole tasks.
 const LEAST_SD: f64 = 0.01;
 
-/// Deviations to one side. The mean since the change weighs each by what it says for it: the noise just before has a part
-/// in the sum, too.
+/// Deviations to one side. The mean since the change weights each deviation by its evidence for a change, because the
+/// sum also contains noise from just before it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Side {
     sum: f64,
@@ -29,7 +30,7 @@ struct Side {
 }
 
 impl Side {
-    /// The mean deviation, and of how many, once it is a change.
+    /// Returns the mean deviation and the effective number of observations once a change is detected.
     fn observe(&mut self, z: f64, deviation: f64) -> Option<(f64, f64)> {
         let weight = z.min(CLIP) - SLACK;
         self.sum += weight;
@@ -43,13 +44,13 @@ impl Side {
     }
 }
 
-/// What an observation is taken for.
+/// Classification of an observation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
     Usual,
-    /// So far off that nothing is learnt from it: an outlier, or a change that will show.
+    /// Too far off to learn from: an outlier, or the start of a change.
     Odd,
-    /// The last so many deviate by this mean: a change.
+    /// A change: the last `count` observations deviate by `mean`.
     Changed {
         mean: f64,
         count: f64,
@@ -70,13 +71,13 @@ impl Default for Change {
 }
 
 impl Change {
-    /// Standard deviation of one observation, relative.
+    /// Relative standard deviation of one observation.
     pub fn sd(&self) -> f64 {
         self.variance.sqrt().max(LEAST_SD)
     }
 
-    /// An observation, as it deviates from what was expected (difference of logarithms). After a change the watch begins
-    /// anew.
+    /// Classifies an observation by its deviation from the expected value (difference of logarithms). Detection
+    /// restarts after a change.
     pub fn observe(&mut self, deviation: f64) -> Verdict {
         let sd = self.sd();
         let z = deviation / sd;
@@ -103,7 +104,7 @@ mod tests {
         for _ in 0..COUNT {
             alarms += u32::from(matches!(change.observe(0.03 * noise.normal()), Verdict::Changed { .. }));
         }
-        // The standard deviation is itself an estimate, which costs a factor of a few against the theory.
+        // The standard deviation is itself estimated, which raises the rate a few times above the theory's.
         assert!(alarms <= 40, "{alarms} false alarms in {COUNT} observations");
         assert!((change.sd() / 0.03 - 1.0).abs() < 0.4, "{}", change.sd());
         assert_eq!(change.observe(-1.1), Verdict::Odd);

@@ -1,50 +1,50 @@
-//! How fast a processor is, and what receiving and sending cost it: recursive least squares on the interference law.
+//! Estimate of a processor's speed and of the cost of traffic, by recursive least squares on the interference law.
 //!
-//! A task of W work units that took t seconds in which R MB/s came and S_i MB/s went to child i says
-//! `W / t = C (1 - ir_receive R - sum ir_send_i S_i)`, which is linear in C and the C ir. In a steady state the traffic of
-//! every task is alike, and no data tell the parts of the sum from each other; so what is forgotten makes room for what
-//! the platform's file says (stabilised forgetting, Milek and Kraus 1995): what is identifiable is learnt, what is not
-//! stays near the file. A change of the speed itself drops the memory of C and keeps the interference rates, which are
-//! fractions of it.
+//! A task of W work units that took t seconds while R MB/s were received and S_i MB/s were sent to child i gives the
+//! equation `W / t = C (1 - ir_receive R - sum ir_send_i S_i)`, which is linear in C and the products C ir. In a steady
+//! state the traffic of all tasks is alike, and the terms of the sum cannot be separated. Whatever is forgotten is
+//! therefore replaced by the values in the platform's file (stabilised forgetting, Milek and Kraus 1995): identifiable
+//! parameters are learnt, and the others stay near the file. A change of the speed drops the memory of C and keeps the
+//! interference rates, which are fractions of it.
 
 use super::super::event::Child;
 use super::change::{Change, Verdict};
 use super::rate::{Estimate, FORGET};
 
-/// Children whose interference is learnt, the first of a node; of more, it stays as the file says: the equations grow
-/// with the square of their number, and no processor bears many at once.
+/// Maximum number of children whose interference is learnt, in order of registration. For others the file's value is
+/// used. The equations grow with the square of the number, and no processor can serve many children at once.
 const MOST_LEARNT: usize = 8;
-/// What C may be wrong by without a change, relative.
+/// Relative standard deviation of the file's C.
 const COMPUTE_SD: f64 = 0.3;
-/// What an interference rate may be wrong by: this part of it,
+/// Standard deviation of an interference rate in the file, relative to it.
 const INTERFERENCE_SD: f64 = 0.5;
-/// or at least so much of the processor while the link is used to the full.
+/// Lower bound on that deviation, as the fraction of the processor lost at the link's full rate.
 const LEAST_LOSS_SD: f64 = 0.1;
-/// Near a standstill the law is not linear, and nothing is learnt.
+/// Expected fraction of the speed below which the law is not linear, so nothing is learnt.
 const LEAST_LEFT: f64 = 0.05;
-/// A rate is learnt when the data have made it at least so much more certain than the file.
+/// A rate counts as learnt once its standard deviation is at most this fraction of the file's.
 const LEARNT: f64 = 0.5;
 
-/// What passed while a task was computed, MB/s.
+/// Traffic while a task was computed, MB/s.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Traffic {
     pub received: f64,
-    /// To the learnt children, as numbered by [`Compute::learnt`].
+    /// To the learnt children, in the order of [`Compute::learnt`].
     pub sent: Vec<f64>,
-    /// Fraction that the other sends cost.
+    /// Fraction of the processor that other sends cost.
     pub others: f64,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Compute {
-    /// Work units/s for which the first unknown is 1.
+    /// Work units/s that correspond to the value 1 of the first unknown.
     reference: f64,
-    /// Children by their place among the unknowns, from 2 on.
+    /// Children in the order of their unknowns, which start at index 2.
     pub learnt: Vec<Child>,
-    /// As the file says: [1, ir_receive, ir_send...], and how certain that is (1 / variance).
+    /// Values in the file, [1, ir_receive, ir_send...], and their certainty (1 / variance).
     prior: Vec<f64>,
     certain: Vec<f64>,
-    /// Information matrix, row by row, and the vector of the normal equations.
+    /// Information matrix in row-major order, and the vector of the normal equations.
     information: Vec<f64>,
     vector: Vec<f64>,
     unknowns: Vec<f64>,
@@ -53,7 +53,7 @@ pub(super) struct Compute {
 }
 
 impl Compute {
-    /// As the file says; links in MB/s scale how far wrong it may be.
+    /// Starts from the values in the file. `link_mb_per_s` scales the uncertainty of the interference rate.
     pub fn known(compute_per_s: f64, ir_receive: f64, link_mb_per_s: f64) -> Self {
         let mut compute = Self {
             reference: compute_per_s,
@@ -74,11 +74,11 @@ impl Compute {
     fn unknown(&mut self, ir: f64, link_mb_per_s: f64) {
         self.prior.push(ir);
         let sd = (INTERFERENCE_SD * ir).max(LEAST_LOSS_SD / link_mb_per_s);
-        // A link of unknown speed: what the file says is all there is.
+        // Without a known link speed and interference there is no scale for errors: trust the file.
         self.certain.push(if sd > 0.0 { sd.powi(-2) } else { 1e12 });
     }
 
-    /// Back to what the file says.
+    /// Resets the estimate to the values in the file.
     fn begin(&mut self) {
         let n = self.prior.len();
         self.information = vec![0.0; n * n];
@@ -89,7 +89,7 @@ impl Compute {
         self.unknowns.clone_from(&self.prior);
     }
 
-    /// A child more; whether its interference is learnt. What was learnt of the others is dropped.
+    /// Adds a child and resets the interference estimates of the others. Returns whether its interference is learnt.
     pub fn child(&mut self, child: Child, ir_send: f64, link_mb_per_s: f64) -> bool {
         if self.learnt.len() == MOST_LEARNT {
             return false;
@@ -110,12 +110,12 @@ impl Compute {
         self.begin();
     }
 
-    /// What C has become is where it is looked for from now on.
+    /// Makes the current estimate of C the new reference.
     fn settle(&mut self) {
         self.reference *= self.unknowns[0];
     }
 
-    /// Work units/s without traffic.
+    /// Speed without traffic, work units/s.
     pub fn per_s(&self) -> f64 {
         self.reference * self.unknowns[0]
     }
@@ -124,13 +124,13 @@ impl Compute {
         self.unknowns[1] / self.unknowns[0]
     }
 
-    /// None: it is not learnt.
+    /// Interference of sending to a child, s/MB. `None` if it is not learnt.
     pub fn ir_send(&self, child: Child) -> Option<f64> {
         let at = self.learnt.iter().position(|&learnt| learnt == child)?;
         Some(self.unknowns[2 + at] / self.unknowns[0])
     }
 
-    /// A task was computed at so many work units/s.
+    /// Takes an observation: a task was computed at `per_s` work units/s under `traffic`.
     pub fn observe(&mut self, per_s: f64, traffic: &Traffic) {
         let n = self.prior.len();
         let mut row = Vec::with_capacity(n);
@@ -178,7 +178,7 @@ impl Compute {
         Estimate { value: self.per_s(), sd, observations: self.observations }
     }
 
-    /// What was learnt of `ir_receive`, and of each learnt child's `ir_send`; none: the data do not tell.
+    /// Estimates of `ir_receive` and of each learnt child's `ir_send`, s/MB. `None` if the data do not determine it.
     pub fn interference(&self) -> Vec<Option<Estimate>> {
         let variances = self.variances();
         (1..self.prior.len())
@@ -198,7 +198,7 @@ impl Compute {
     }
 }
 
-/// The lower triangle whose product with its transpose is a matrix; none where rounding has left no positive one.
+/// Returns the lower triangular Cholesky factor. `None` if the matrix is not positive definite because of rounding.
 fn cholesky(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut root = vec![0.0; n * n];
     for i in 0..n {
@@ -231,14 +231,14 @@ mod tests {
 
     const LINK: f64 = 10.0;
 
-    /// A processor of two children whose file says 10 work units/s and interference of 0.04, 0.02 and 0.03 s/MB.
+    /// A processor with two children whose file gives 10 work units/s and interference of 0.04, 0.02 and 0.03 s/MB.
     fn known() -> Compute {
         let mut compute = Compute::known(10.0, 0.04, LINK);
         assert!(compute.child(0, 0.02, LINK) && compute.child(1, 0.03, LINK));
         compute
     }
 
-    /// Tasks under traffic that differs from one to the next (or is always the same), by what is so.
+    /// Feeds tasks computed by the true rates `so`, under traffic that varies from task to task or is constant.
     fn feed(compute: &mut Compute, so: [f64; 4], tasks: usize, sd: f64, varies: bool, noise: &mut Noise) {
         for _ in 0..tasks {
             let mut some = || if varies { LINK * 0.5 * noise.uniform() } else { 3.0 };

@@ -1,5 +1,5 @@
-//! What one node sees while it runs, and what follows: other keys and paces for its children, other buffers, and what
-//! its parent should know of its subtree.
+//! What one node observes while it runs, and the revisions that follow: keys and paces of its children, buffer sizes,
+//! and what its parent must know of its subtree.
 
 use crosswind_schema::experiment::Order;
 use crosswind_schema::plan::Ports;
@@ -17,22 +17,22 @@ use super::compute::{Compute, Traffic};
 use super::flow::Flow;
 use super::rate::{Estimate, Rate};
 
-/// What is believed follows what is seen once they are so far apart: less is noise, and would be told up and down the tree
-/// after every task.
+/// Relative difference at which an observed value replaces the one in use. Smaller differences are noise, and would
+/// cause messages throughout the tree after every task.
 const MOVED: f64 = 0.02;
-/// A send that got less than this part of what the policy allowed was as fast as its link.
+/// A send that reached less than this fraction of the policy's limit ran at the speed of its link.
 const ALLOWED: f64 = 0.95;
 
-/// What a parent must know of a child's subtree.
+/// The rates of a child's subtree that its parent needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Subtree {
     /// Compute rate of the child itself, work units/s.
     pub compute_per_s: f64,
-    /// Tasks per second that its subtree can use while it receives them, if its link carries them.
+    /// Tasks per second that its subtree can use while it receives them, ignoring its link.
     pub uses_tasks_per_s: f64,
-    /// Tasks per second that it uses while it receives nothing.
+    /// Tasks per second that its subtree uses while it receives nothing.
     pub empties_tasks_per_s: f64,
-    /// Its own longest send, s.
+    /// Duration of the longest send to one of its own children, s.
     pub longest_send_s: f64,
 }
 
@@ -45,42 +45,42 @@ impl Subtree {
     }
 }
 
-/// What follows from what was seen.
+/// A consequence of observations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Revision {
     /// For the node itself: [`Event::Known`](crate::farm::Event::Known).
     Child {
-        /// The child that it is about.
+        /// The child whose settings change.
         child: Child,
         settings: ChildSettings,
     },
     /// For a child: [`Event::Places`](crate::farm::Event::Places).
     Places {
         child: Child,
-        /// Tasks that it may hold.
+        /// Number of tasks that it may hold.
         tasks: u64,
     },
     /// For the parent's [`Estimator::told`].
     Subtree(Subtree),
 }
 
-/// What was seen of a node's processor and its children's links.
+/// What was observed of a node's processor and of the links to its children.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// Work units/s without traffic.
+    /// Speed without traffic, work units/s.
     pub compute_per_s: Estimate,
-    /// s/MB; none where the node's traffic does not tell it.
+    /// s/MB. `None` if the node's traffic does not determine it.
     pub ir_receive_s_per_mb: Option<Estimate>,
-    /// The children, those that left too.
+    /// All children, including those that left.
     pub children: Vec<ObservedChild>,
 }
 
-/// What was seen of a child's link.
+/// What was observed of the link to a child.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ObservedChild {
-    /// MB/s that it receives.
+    /// MB/s that the child receives.
     pub receive_limit_mb_per_s: Estimate,
-    /// s/MB at the node that sends; none where its traffic does not tell it.
+    /// s/MB at the sending node. `None` if its traffic does not determine it.
     pub ir_send_s_per_mb: Option<Estimate>,
 }
 
@@ -88,17 +88,17 @@ pub struct ObservedChild {
 struct Link {
     here: bool,
     rate: Rate,
-    /// As the file says; what is not learnt stays so.
+    /// Value in the file, used unless it is learnt.
     ir_send: f64,
     latency_s: f64,
     subtree: Subtree,
-    /// More than this the child may not ask for, however fast it is: its part of all tasks.
+    /// Tasks of the whole run that the child uses, which bounds its buffer. Infinite if unknown.
     part: f64,
     flow: Flow,
     send: Send,
     settings: ChildSettings,
     places: u64,
-    /// Rate that this was reckoned with.
+    /// Link rate of the last revision, MB/s.
     reckoned: f64,
 }
 
@@ -107,7 +107,7 @@ struct Send {
     since: Option<f64>,
     limit: Option<f64>,
     seconds: f64,
-    /// MB that the policy allowed in the meantime, where it set a limit.
+    /// MB that the policy's limit allowed so far; infinite if there was a time without a limit.
     allowed_mb: f64,
     limited: bool,
 }
@@ -124,7 +124,7 @@ impl Send {
     }
 }
 
-/// When a task was begun, and what had passed by then.
+/// When the current task began, and the traffic up to then.
 #[derive(Clone, Debug)]
 struct Begun {
     at_s: f64,
@@ -133,10 +133,10 @@ struct Begun {
     others: f64,
 }
 
-/// What one node estimates, and how it reckons with it.
+/// The estimates of one node, and the settings that follow from them.
 ///
 /// # Examples
-/// A root that sends one task of 2 MB after another to its only child, over a link of which the file says 10 MB/s:
+/// A root sends tasks of 2 MB one after another to its only child, over a link with 10 MB/s in the file:
 /// ```
 /// use crosswind_policy::farm::{FarmOptions, MeanTask, estimate::{Estimator, Revision}};
 /// use crosswind_schema::{Platform, experiment::Policy};
@@ -159,7 +159,7 @@ struct Begun {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Estimator {
-    /// Whether anything follows from what is seen.
+    /// Whether observations lead to revisions.
     adapts: bool,
     root: bool,
     order: Order,
@@ -169,22 +169,23 @@ pub struct Estimator {
     chooses_places: bool,
     compute: Compute,
     received: Flow,
-    /// MB/s at which the last task came.
+    /// Rate at which the last task was received, MB/s.
     receive_rate: f64,
     receiving_since: Option<f64>,
     begun: Option<Begun>,
-    /// Fractions lost to results and to the sends that are not learnt, times seconds.
+    /// Fraction of the processor lost to results and to sends whose interference is not learnt, integrated over time,
+    /// s.
     others: f64,
-    /// The fraction that results under way cost, and since when.
+    /// Fraction of the processor that current results cost, and since when, s.
     results: (f64, f64),
     links: Vec<Link>,
-    /// Compute rate and interference that was reckoned with.
+    /// Compute rate and receive interference of the last revision.
     reckoned: (f64, f64),
     told: Subtree,
 }
 
 impl Estimator {
-    /// Of every node of a platform, in the platform's order, before anything was seen. Children are numbered as in
+    /// Creates an estimator for every node of a platform, in the platform's order. Children are numbered as in
     /// `tree.children`.
     #[must_use]
     pub fn of(platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>) -> Vec<Self> {
@@ -265,7 +266,7 @@ impl Estimator {
         });
     }
 
-    /// A child joined, as the platform says it is: it gets the next number.
+    /// Adds a child that joined, with the platform's values. It gets the next number.
     pub fn joined(&mut self, platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>, child: u32) {
         let demand = Demand::of(platform, tree, wishes);
         let places = buffer::places(platform, tree, wishes, &demand);
@@ -277,11 +278,11 @@ impl Estimator {
         (link.here, link.send) = (false, Send::default());
         link.flow.end(0.0);
         self.compute.left(child);
-        self.begun = None; // the unknowns have other places now
+        self.begun = None; // the unknowns are renumbered
         self.revise(revisions);
     }
 
-    /// A send to a child begins, or goes on: [`Command::Send`](crate::farm::Command::Send).
+    /// A send to a child starts or resumes: [`Command::Send`](crate::farm::Command::Send).
     pub fn sends(&mut self, child: Child, limit_mb_per_s: Option<f64>, now_s: f64) {
         let Some(link) = self.links.get_mut(child as usize) else { return };
         (link.send.since, link.send.limit) = (Some(now_s), limit_mb_per_s);
@@ -289,22 +290,22 @@ impl Estimator {
         link.flow.begin(now_s, expected);
     }
 
-    /// A send's limit changes: [`Command::Limit`](crate::farm::Command::Limit).
+    /// The limit of a send changes: [`Command::Limit`](crate::farm::Command::Limit).
     pub fn limits(&mut self, child: Child, limit_mb_per_s: Option<f64>, now_s: f64) {
         self.held(child, now_s);
         self.sends(child, limit_mb_per_s, now_s);
     }
 
-    /// A send stands still: [`Event::Held`](crate::farm::Event::Held).
+    /// A send is held: [`Event::Held`](crate::farm::Event::Held).
     pub fn held(&mut self, child: Child, now_s: f64) {
         let Some(link) = self.links.get_mut(child as usize) else { return };
         link.send.settle(now_s);
         link.flow.pause(now_s);
     }
 
-    /// A task of so many MB has left: [`Event::Sent`](crate::farm::Event::Sent).
+    /// The last byte of a task of `mb` MB has left: [`Event::Sent`](crate::farm::Event::Sent).
     ///
-    /// With 0 MB it was not measured: too small, or given up.
+    /// 0 MB means that the task does not count, because it is too small or was given up.
     pub fn sent(&mut self, child: Child, mb: f64, now_s: f64, revisions: &mut Vec<Revision>) {
         let alone = order::rule(self.order) != Rule::Arrival || self.ports == Ports::Single;
         let Some(link) = self.links.get_mut(child as usize) else { return };
@@ -315,7 +316,7 @@ impl Estimator {
             self.others += link.ir_send * mb;
         }
         let rate = mb / send.seconds;
-        // Where all share the port as they will, or the policy's limit was reached, the link may be faster than it looks.
+        // If all sends share the port freely, or the policy's limit was reached, the link may be faster than observed.
         if alone && (!send.limited || mb < ALLOWED * send.allowed_mb) {
             link.rate.observe(rate);
         } else {
@@ -326,7 +327,7 @@ impl Estimator {
         }
     }
 
-    /// A task begins to come from the parent.
+    /// A task starts to arrive from the parent, or continues to.
     pub fn receives(&mut self, now_s: f64) {
         self.receiving_since.get_or_insert(now_s);
         self.received.begin(now_s, self.receive_rate);
@@ -343,13 +344,13 @@ impl Estimator {
         self.received.end(mb);
     }
 
-    /// The parent is gone, and what was coming from it.
+    /// The link to the parent is lost, with any task in transit.
     pub fn receives_nothing(&mut self) {
         self.receiving_since = None;
         self.received.end(0.0);
     }
 
-    /// Results that come from children or go to the parent cost this fraction of the processor from now on.
+    /// Sets the fraction of the processor that results from children or to the parent cost from now on.
     pub fn results(&mut self, loss: f64, now_s: f64) {
         self.others = self.others(now_s);
         self.results = (loss.min(1.0), now_s);
@@ -360,13 +361,13 @@ impl Estimator {
         self.others + loss * (now_s - since_s).max(0.0)
     }
 
-    /// A task begins to be computed.
+    /// The computation of a task starts.
     pub fn computes(&mut self, now_s: f64) {
         let received_mb = self.received.mb(now_s);
         self.begun = Some(Begun { at_s: now_s, received_mb, sent_mb: self.sent_mb(now_s), others: self.others(now_s) });
     }
 
-    /// It is computed: so many work units. What is not known (0) tells nothing.
+    /// The computation of the task has ended. Work of 0 units is unknown and ignored.
     pub fn computed(&mut self, work: f64, now_s: f64, revisions: &mut Vec<Revision>) {
         let Some(begun) = self.begun.take() else { return };
         let seconds = now_s - begun.at_s;
@@ -386,7 +387,7 @@ impl Estimator {
         }
     }
 
-    /// A child says what its subtree can use.
+    /// A child reports what its subtree can use.
     pub fn told(&mut self, child: Child, subtree: Subtree, revisions: &mut Vec<Revision>) {
         if let Some(link) = self.links.get_mut(child as usize) {
             link.subtree = subtree;
@@ -394,7 +395,7 @@ impl Estimator {
         }
     }
 
-    /// What was seen so far.
+    /// The estimates so far.
     #[must_use]
     pub fn seen(&self) -> Observed {
         let interference = self.compute.interference();
@@ -417,7 +418,8 @@ impl Estimator {
         self.compute.learnt.iter().map(|&child| self.links[child as usize].flow.mb(now_s)).collect()
     }
 
-    /// Reckons anew, by the formulas that the platform's rates went into (`demand`, `buffer`, `order`).
+    /// Recomputes keys, paces and buffers by the formulas that are applied to the platform's file (`demand`, `buffer`,
+    /// `order`).
     fn revise(&mut self, revisions: &mut Vec<Revision>) {
         self.reckoned = (self.compute.per_s(), self.compute.ir_receive());
         for link in &mut self.links {
@@ -502,7 +504,7 @@ impl Estimator {
     }
 }
 
-/// What a parent knows of a child's subtree from the file.
+/// The rates of node `n`'s subtree, as computed from the platform's file.
 fn subtree(platform: &Platform, wishes: &FarmOptions<'_>, demand: &Demand, tree: &Tree, n: u32) -> Subtree {
     let node = &platform.nodes[n as usize];
     let compute_per_s = node.compute_per_s.get();
@@ -516,7 +518,7 @@ fn subtree(platform: &Platform, wishes: &FarmOptions<'_>, demand: &Demand, tree:
     }
 }
 
-/// Whether two amounts differ by more than noise.
+/// Whether two values differ by more than noise.
 fn apart(a: f64, b: f64) -> bool {
     (a - b).abs() > MOVED * b.abs()
 }

@@ -1,28 +1,28 @@
-//! How many MB have passed one way of a link by a time: exact whenever a task has passed, and in between as many as the
-//! rate that is expected gives.
+//! MB transferred in one direction of a link by a given time. Exact whenever a task is complete, and interpolated at
+//! the expected rate in between.
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flow {
     whole_mb: f64,
-    /// Of the task under way, before the last pause.
+    /// MB of the current task before the last pause.
     part_mb: f64,
-    /// Since when, and how fast.
+    /// (Time since when bytes flow, s; expected rate, MB/s). `None` while paused.
     moving: Option<(f64, f64)>,
 }
 
 impl Flow {
-    /// Bytes begin to pass.
+    /// Starts or resumes the flow at the expected rate. An infinite rate counts as 0.
     pub fn begin(&mut self, now_s: f64, mb_per_s: f64) {
         self.moving = Some((now_s, if mb_per_s.is_finite() { mb_per_s } else { 0.0 }));
     }
 
-    /// None pass for a while.
+    /// Pauses the flow.
     pub fn pause(&mut self, now_s: f64) {
         self.part_mb += self.moved(now_s);
         self.moving = None;
     }
 
-    /// The task has passed, or is given up (0 MB).
+    /// Ends the current task with its exact size, or 0 MB if it was given up.
     pub fn end(&mut self, mb: f64) {
         self.whole_mb += mb;
         (self.part_mb, self.moving) = (0.0, None);

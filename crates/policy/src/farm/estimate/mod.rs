@@ -1,17 +1,17 @@
-//! What a node finds out while it runs: how fast its links and its processor are, and what sends and receives cost it.
+//! Online estimation: how fast a node's links and processor are, and what sending and receiving cost the processor.
 //!
-//! Pure, as all of this crate: times come in as numbers, seconds of any clock that all calls share. Every node estimates
-//! what it can see itself: its own processor, and its children's links, since it is the one that sends. What a child's
-//! subtree can use, the child says.
+//! Pure, like the whole crate: times are passed as numbers, in seconds of any clock that all calls share. Every node
+//! estimates what it can observe itself, which is its own processor and the links to its children, because it is their
+//! sender. A child reports what its subtree can use.
 //!
-//! | file | question |
+//! | module | contents |
 //! |---|---|
-//! | `estimator` | what does a node see, and what follows for its children and its parent? |
-//! | `rate` | how fast is a link? |
-//! | `compute` | how fast is the processor, and what does traffic cost it? |
-//! | `change` | has something changed, so that older observations mean nothing? |
-//! | [`observing`] | which transfers and which work count? |
-//! | `flow` | how many MB have passed by a time? |
+//! | `estimator` | what a node observes, and what follows for its children and its parent |
+//! | `rate` | speed of a link |
+//! | `compute` | speed of the processor, and the cost of traffic |
+//! | `change` | change detection, after which older observations are dropped |
+//! | [`observing`] | which transfers and which work count |
+//! | `flow` | MB transferred by a given time |
 
 mod change;
 mod compute;

@@ -1,15 +1,16 @@
-//! Which transfers and which work of real agents count as observations?
+//! Which transfers and which work of real agents count as observations.
 
-/// A real link takes so many bytes at once, whatever its speed: smaller tasks do not measure it.
+/// Bytes that a real link accepts at once, whatever its speed. Smaller tasks do not measure it.
 const LEAST_MEASURED: u64 = 1 << 20;
 
-/// Bytes of a real transfer by which its link is measured; 0: it is not.
+/// Bytes of a real transfer that count for measuring its link. 0: it does not count.
 #[must_use]
 pub fn measured_bytes(bytes: u64) -> u64 {
     if bytes >= LEAST_MEASURED { bytes } else { 0 }
 }
 
-/// Whether a task that was computed in one try measures the processor: what it works on must be `known` to take its units.
+/// Whether a task computed in one attempt measures the processor. `known`: whether its work is expressed in units that
+/// the computation actually takes.
 #[must_use]
 pub fn measures_processor(known: bool, work: f64) -> bool {
     known && work > 0.0

@@ -1,27 +1,27 @@
-//! A rate by what was seen of it: a mean of logarithms that forgets exponentially, and forgets all when the rate changes.
+//! Estimate of a rate: an exponentially weighted mean of logarithms, which is reset when the rate changes.
 
 use crosswind_schema::run::ObservedRate;
 
 use super::change::{Change, Verdict};
 
-/// What is left of an observation's weight after one more: a half life of 16. The mean of so many is certain to a quarter
-/// of one's deviation, and a drift is followed within a few times as many. Steps need no forgetting: see `change`.
+/// Decay of an observation's weight per observation. The half-life is 16: the mean is known to a quarter of one
+/// observation's deviation, and a drift is followed within a few half-lives. Steps need no decay: see `change`.
 pub(super) const FORGET: f64 = 0.957_603_280_698_573_6;
-/// A bound from below is news where it is so much above what is believed.
+/// Factor by which a lower bound must exceed the estimate to count as an observation.
 const ABOVE: f64 = 1.02;
 
-/// What is believed of a number.
+/// Estimate of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     pub value: f64,
-    /// Its standard deviation, in the same unit.
+    /// Standard deviation, in the same unit.
     pub sd: f64,
-    /// Observations since it last changed.
+    /// Number of observations since the last change.
     pub observations: u64,
 }
 
 impl Estimate {
-    /// Beside what is planned with; none where nothing was observed.
+    /// Pairs the estimate with the planned value. `None` if nothing was observed.
     #[must_use]
     pub fn beside(self, planned: Option<f64>) -> Option<ObservedRate> {
         let Self { value: seen, sd, observations } = self;
@@ -32,14 +32,14 @@ impl Estimate {
 #[derive(Clone, Debug)]
 pub(super) struct Rate {
     log: f64,
-    /// Weight of all observations; what was believed before any has that of one.
+    /// Weight of all observations. The initial value weighs as much as one.
     weight: f64,
     observations: u64,
     change: Change,
 }
 
 impl Rate {
-    /// As it is said to be; infinite: not known.
+    /// Starts from the rate in the platform's file. Infinite or not positive: unknown.
     pub fn known(rate: f64) -> Self {
         let known = rate.is_finite() && rate > 0.0;
         let (log, weight) = if known { (libm::log(rate), 1.0) } else { (f64::INFINITY, 0.0) };
@@ -50,7 +50,7 @@ impl Rate {
         libm::exp(self.log)
     }
 
-    /// It was seen to be so.
+    /// Takes an observation of the rate. Ignores one that is not finite and positive.
     pub fn observe(&mut self, rate: f64) {
         if !(rate.is_finite() && rate > 0.0) {
             return;
@@ -73,7 +73,7 @@ impl Rate {
         }
     }
 
-    /// It was seen to be no less.
+    /// Takes a lower bound on the rate.
     pub fn observe_at_least(&mut self, rate: f64) {
         if rate > self.value() * ABOVE {
             self.observe(rate);
@@ -91,7 +91,7 @@ impl Rate {
 pub(super) mod tests {
     use super::*;
 
-    /// Deterministic normal noise: sums of twelve uniforms of a 64-bit congruential generator.
+    /// Deterministic normal noise: sums of twelve uniforms from a 64-bit linear congruential generator.
     pub struct Noise(u64);
 
     impl Noise {

@@ -2,9 +2,9 @@
 
 use super::candidate::Candidate;
 
-/// See the module's head.
+/// Returns a child's key, lowest first.
 #[must_use]
-#[allow(clippy::unnecessary_wraps)] // as the other orders
+#[allow(clippy::unnecessary_wraps)] // same signature as the other orders
 pub fn key(candidate: &Candidate) -> Option<f64> {
     Some(-candidate.receive_limit_mb_per_s)
 }

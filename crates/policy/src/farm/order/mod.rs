@@ -1,8 +1,9 @@
-//! Orders of service: which of the children that asked is served next.
+//! Orders of service: which of the requesting children is served next.
 //!
-//! Each order is a file with one function: from what a node knows of itself and of a child, a key. Lowest key first,
-//! equal ones in the order of the file; no key: never. Two orders have keys that change as tasks are sent: `arrival` (a
-//! queue) and `planned` (deficits); [`Rule`] says which.
+//! Each order is a file with one function, which computes a key from the rates of a node and of one of its children.
+//! The lowest key is served first, and ties in the order of the platform's file. A child without a key is never served.
+//! The keys of two orders change as tasks are sent: `arrival` (a queue) and `planned` (deficits). [`Rule`]
+//! distinguishes them.
 
 pub mod arrival;
 pub mod bandwidth;
@@ -19,7 +20,7 @@ pub use self::candidate::Candidate;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rule {
-    /// Every child has its key, for good.
+    /// Every child has a constant key.
     #[default]
     Fixed,
     Arrival,
@@ -37,7 +38,8 @@ pub fn rule(order: Order) -> Rule {
     }
 }
 
-/// A child's key; none: it is never served. With [`Rule::Planned`], the seconds that the plan gives one of its tasks.
+/// Returns a child's key; `None` if it is never served. With [`Rule::Planned`], the time between its tasks in the plan,
+/// s.
 #[must_use]
 pub fn key(order: Order, candidate: &Candidate) -> Option<f64> {
     match order {

@@ -2,7 +2,7 @@
 
 use super::candidate::Candidate;
 
-/// See the module's head.
+/// Returns no key.
 #[must_use]
 pub fn key(_: &Candidate) -> Option<f64> {
     None
