@@ -1,4 +1,4 @@
-//! One setting of kernel and traffic, and what was timed.
+//! One measurement block: its settings and its timings.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::error::GpuError;
 use crate::traffic::Traffic;
 use crate::work::Kernel;
 
-/// One setting: a kernel or none beside traffic or none.
+/// Settings of one block: an optional kernel, measured with or without traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Block {
@@ -18,15 +18,15 @@ pub struct Block {
     pub launches: u32,
     #[serde(default)]
     pub traffic: Option<Traffic>,
-    /// Asked rate, MB/s in each direction; none: as fast as it goes.
+    /// Requested rate, MB/s in each direction. `None` means no limit.
     #[serde(default)]
     pub mb_per_s: Option<f64>,
-    /// MB to move in each direction, then no more; none: for as long as the kernel runs.
+    /// MB to move in each direction. `None` means as long as the kernel runs.
     #[serde(default)]
     pub amount_mb: Option<f64>,
     /// Traffic before the first event, s.
     pub settle_s: f64,
-    /// Time between the events where nothing computes, s.
+    /// Time between the events if nothing computes, s.
     pub seconds: f64,
 }
 
@@ -34,7 +34,7 @@ impl Block {
     /// Checks what can be checked without a device.
     ///
     /// # Errors
-    /// When a field is out of range.
+    /// [`GpuError::Value`] if a field is out of range.
     pub fn check(&self) -> Result<(), GpuError> {
         let wrong = |field, value: String, permitted: &str| {
             Err(GpuError::Value { field, value, permitted: permitted.to_owned() })
@@ -60,29 +60,29 @@ impl Block {
     }
 }
 
-/// What one block came to, by the GPU's own clock.
+/// Results of one block, timed by the GPU's own clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timed {
     /// Time between the two events, s.
     pub seconds: f64,
-    /// Units of work done in it.
+    /// Units of work done between the events.
     pub work: f64,
-    /// MB that moved into the device in it.
+    /// MB moved into the device between the events.
     pub to_device_mb: f64,
-    /// MB that moved out of the device in it.
+    /// MB moved out of the device between the events.
     pub to_host_mb: f64,
-    /// MB that moved within the device in it.
+    /// MB moved within the device between the events.
     pub within_mb: f64,
     /// From the first event to the end of the last chunk, s; 0 without traffic.
     pub moved_s: f64,
 }
 
-/// How the caller's function enqueues work behind other work that keeps its stream busy.
+/// Timings of the caller's function when it enqueues work behind other work that keeps its stream busy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ahead {
-    /// Time of the other work, s.
+    /// Duration of the other work, s.
     pub lead_s: f64,
-    /// Until the calls had returned, s on the host's clock.
+    /// Time until the calls had returned, s on the host's clock.
     pub host_s: f64,
     /// From the end of the other work to the end of what the calls enqueued, s.
     pub gpu_s: f64,

@@ -4,7 +4,7 @@ use nvml_wrapper::Nvml;
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 use serde::Serialize;
 
-/// What the device's management library says at one moment; `None`: it does not know.
+/// Readings of the device's management library at one moment. `None` if the library does not provide a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Condition {
     /// Clock of the multiprocessors, MHz.
@@ -16,11 +16,11 @@ pub struct Condition {
     pub celsius: Option<u32>,
     /// Performance state, 0 the fastest.
     pub state: Option<u32>,
-    /// Why clocks are held down: the bits of `nvmlClocksEventReasons`.
+    /// Reasons for reduced clocks: the bits of `nvmlClocksEventReasons`.
     pub throttle: Option<u64>,
 }
 
-/// The management library, where the machine has it.
+/// The management library, if the machine has it and it lists the device.
 pub(crate) struct Manager {
     library: Nvml,
     uuid: String,
@@ -44,7 +44,7 @@ impl Manager {
         }
     }
 
-    /// Generation and lanes of the link to the host.
+    /// Returns the generation and the lanes of the link to the host.
     pub(crate) fn link(&self) -> (Option<u32>, Option<u32>) {
         let device = self.library.device_by_uuid(self.uuid.as_str()).ok();
         let device = device.as_ref();

@@ -1,7 +1,7 @@
-//! The CUDA driver, loaded at run time: owners of its handles, and its calls as results.
+//! The CUDA driver, loaded at run time: owners of its handles, and its calls returning results.
 //!
-//! All `unsafe` of this crate is here. A handle is made in the context that [`Context::enter`] makes current, and is used
-//! only by threads that have entered it.
+//! Holds the `unsafe` calls of the driver. A handle is created in the context made current by [`Context::enter`], and
+//! is used only by threads that have entered it.
 
 use std::ffi::{CString, c_void};
 use std::ptr;
@@ -13,7 +13,7 @@ use sys::CUdevice_attribute as Attribute;
 
 use crate::error::GpuError;
 
-/// CUDA 12.0, as the driver counts: what the module's PTX needs.
+/// CUDA 12.0, in the driver's encoding: the minimum for the module's PTX.
 const LEAST_DRIVER: i32 = 12_000;
 
 fn named(call: &'static str) -> impl Fn(DriverError) -> GpuError {
@@ -24,14 +24,14 @@ fn named(call: &'static str) -> impl Fn(DriverError) -> GpuError {
     }
 }
 
-/// One device and its primary context, which stays while anything made in it does.
+/// One device and its primary context, which is retained as long as anything created in it exists.
 #[derive(Debug)]
 pub(crate) struct Context {
     device: sys::CUdevice,
     context: sys::CUcontext,
 }
 
-// SAFETY: a context may be current in several threads at a time, and every call of the driver is safe for threads.
+// SAFETY: a context may be current in several threads at once, and every call of the driver is thread-safe.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
@@ -60,7 +60,7 @@ impl Context {
         Ok(found)
     }
 
-    /// Makes it current in this thread.
+    /// Makes the context current in this thread.
     pub(crate) fn enter(&self) -> Result<(), GpuError> {
         // SAFETY: the context is retained as long as `self` lives.
         unsafe { result::ctx::set_current(self.context) }.map_err(named("cuCtxSetCurrent"))
@@ -70,7 +70,7 @@ impl Context {
         result::device::get_name(self.device).map_err(named("cuDeviceGetName"))
     }
 
-    /// Its UUID, as `nvidia-smi -L` prints it.
+    /// Returns the device's UUID, as printed by `nvidia-smi -L`.
     pub(crate) fn uuid(&self) -> Result<String, GpuError> {
         let id = result::device::get_uuid(self.device).map_err(named("cuDeviceGetUuid"))?;
         let hex: Vec<String> = id.bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect();
@@ -90,7 +90,7 @@ impl Context {
         value.map(|value| value.max(0) as u32).map_err(named("cuDeviceGetAttribute"))
     }
 
-    /// Free and all memory, bytes.
+    /// Returns the free and the total memory, bytes.
     pub(crate) fn memory() -> Result<(usize, usize), GpuError> {
         result::mem_get_info().map_err(named("cuMemGetInfo"))
     }
@@ -107,13 +107,13 @@ impl Drop for Context {
 #[derive(Debug)]
 pub(crate) struct Stream(sys::CUstream, #[allow(dead_code)] Arc<Context>);
 
-// SAFETY: the driver's calls on streams are safe for threads.
+// SAFETY: the driver's calls on streams are thread-safe.
 unsafe impl Send for Stream {}
 // SAFETY: as above.
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// A stream of the highest or the lowest priority.
+    /// Creates a stream of the highest (`first`) or the lowest priority.
     pub(crate) fn new(context: &Arc<Context>, first: bool) -> Result<Self, GpuError> {
         let (least, greatest) = result::stream::get_priority_range().map_err(named("cuCtxGetStreamPriorityRange"))?;
         let priority = if first { greatest } else { least };
@@ -122,7 +122,7 @@ impl Stream {
             .map_err(named("cuStreamCreateWithPriority"))
     }
 
-    /// Its handle, for other libraries of this process; of use while it lives.
+    /// Returns the stream's handle, for other libraries of this process. Valid while the stream lives.
     pub(crate) fn handle(&self) -> u64 {
         self.0 as u64
     }
@@ -140,11 +140,11 @@ impl Drop for Stream {
     }
 }
 
-/// A moment on the device's clock.
+/// A timestamp on the device's clock.
 #[derive(Debug)]
 pub(crate) struct Event(sys::CUevent, #[allow(dead_code)] Arc<Context>);
 
-// SAFETY: the driver's calls on events are safe for threads.
+// SAFETY: the driver's calls on events are thread-safe.
 unsafe impl Send for Event {}
 // SAFETY: as above.
 unsafe impl Sync for Event {}
@@ -165,9 +165,9 @@ impl Event {
         unsafe { result::event::synchronize(self.0) }.map_err(named("cuEventSynchronize"))
     }
 
-    /// Time from another event to this one, s; below 0 where this one came first.
+    /// Returns the time from another event to this one, s. Negative if this one came first.
     pub(crate) fn since(&self, other: &Self) -> Result<f64, GpuError> {
-        // SAFETY: both are alive, and recorded, or the driver says that they are not.
+        // SAFETY: both are alive; if one is not recorded, the driver returns an error.
         let elapsed = unsafe { result::event::elapsed(other.0, self.0) };
         elapsed.map(|milliseconds| f64::from(milliseconds) / 1e3).map_err(named("cuEventElapsedTime"))
     }
@@ -194,7 +194,7 @@ impl Buffer {
         // SAFETY: plain allocation in the current context.
         let at = unsafe { result::malloc_sync(bytes) }.map_err(named("cuMemAlloc"))?;
         let found = Self { at, bytes, context: Arc::clone(context) };
-        // SAFETY: as many bytes as were taken.
+        // SAFETY: exactly the bytes allocated.
         unsafe { result::memset_d8_sync(at, 0, bytes) }.map_err(named("cuMemsetD8"))?;
         Ok(found)
     }
@@ -205,7 +205,7 @@ impl Buffer {
         unsafe { result::memcpy_htod_sync(self.at, words) }.map_err(named("cuMemcpyHtoD"))
     }
 
-    /// Address of a byte in it.
+    /// Returns the address of a byte.
     pub(crate) fn at(&self, offset: usize) -> u64 {
         assert!(offset < self.bytes, "beyond the buffer's end");
         self.at + offset as u64
@@ -219,7 +219,7 @@ impl Drop for Buffer {
     }
 }
 
-/// Memory of the host that the driver may copy.
+/// Host memory that the driver may copy.
 #[derive(Debug)]
 pub(crate) enum HostBuffer {
     /// Page-locked; the device sees it at the same address.
@@ -237,7 +237,7 @@ impl HostBuffer {
         // SAFETY: plain allocation in the current context, portable to all threads.
         let at = unsafe { result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE) };
         let at = at.map_err(named("cuMemHostAlloc"))?;
-        // SAFETY: as many bytes as were just allocated; pages are then there before anything is timed.
+        // SAFETY: exactly the bytes just allocated; this also faults in the pages before anything is timed.
         unsafe { ptr::write_bytes(at.cast::<u8>(), 1, bytes) };
         Ok(Self::Pinned(at, bytes))
     }
@@ -246,21 +246,21 @@ impl HostBuffer {
         Self::Pageable(vec![1; bytes])
     }
 
-    /// Writes bytes into it, from a place on.
+    /// Writes bytes, starting at `offset`.
     ///
     /// # Safety
-    /// No other thread and no copy of the device uses this part of it meanwhile.
+    /// No other thread and no device copy may use this part of the buffer during the call.
     pub(crate) unsafe fn write(&self, offset: usize, bytes: &[u8]) {
         let size = match self {
             Self::Pinned(_, size) => *size,
             Self::Pageable(memory) => memory.len(),
         };
         assert!(bytes.len() <= size && offset <= size - bytes.len(), "beyond the buffer's end");
-        // SAFETY: within the buffer, as checked; the caller vouches that this part of it is used by nothing else.
+        // SAFETY: within the buffer, as checked; the caller guarantees that nothing else uses this part.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.at(offset).cast(), bytes.len()) }
     }
 
-    /// Address of a byte in it.
+    /// Returns the address of a byte.
     pub(crate) fn at(&self, offset: usize) -> *mut c_void {
         let (at, bytes) = match self {
             Self::Pinned(at, bytes) => (at.cast::<u8>(), *bytes),
@@ -280,7 +280,7 @@ impl Drop for HostBuffer {
     }
 }
 
-/// The kernels, translated for the device.
+/// The kernels, compiled for the device.
 #[derive(Debug)]
 pub(crate) struct Module(sys::CUmodule, #[allow(dead_code)] Arc<Context>);
 
@@ -301,7 +301,7 @@ impl Module {
     pub(crate) fn new(context: &Arc<Context>, ptx: &str) -> Result<Self, GpuError> {
         let text =
             CString::new(ptx).map_err(|error| GpuError::Driver { call: "cuModuleLoadData", why: error.to_string() })?;
-        // SAFETY: a text that ends with 0.
+        // SAFETY: a NUL-terminated string.
         let module = unsafe { result::module::load_data(text.as_ptr().cast()) };
         module.map(|module| Self(module, Arc::clone(context))).map_err(named("cuModuleLoadData"))
     }
@@ -316,7 +316,7 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // SAFETY: loaded in `new`, and nothing of it runs any more, since every launch is waited for.
+        // SAFETY: loaded in `new`; no kernel of it still runs, since every launch is waited for.
         let _ = unsafe { result::module::unload(self.0) };
     }
 }
@@ -329,10 +329,10 @@ pub(crate) enum Argument {
 }
 
 impl Function {
-    /// Launches it on a grid of blocks of threads.
+    /// Launches the kernel on a grid of thread blocks.
     ///
     /// # Safety
-    /// The arguments are those of the kernel, and its memory outlives the launch.
+    /// The arguments must match the kernel, and its memory must outlive the launch.
     pub(crate) unsafe fn launch(
         self,
         grid: u32,
@@ -347,7 +347,7 @@ impl Function {
                 Argument::Word(value) => ptr::from_ref(value).cast_mut().cast(),
             })
             .collect();
-        // SAFETY: the driver copies the arguments before it returns; the caller vouches for the rest.
+        // SAFETY: the driver copies the arguments before it returns; the caller guarantees the rest.
         unsafe { result::launch_kernel(self.0, (grid, 1, 1), (threads, 1, 1), 0, stream.0, &mut pointers) }
             .map_err(named("cuLaunchKernel"))
     }
@@ -358,7 +358,7 @@ impl Function {
 /// # Safety
 /// Both ends hold at least `bytes` bytes and outlive the copy.
 pub(crate) unsafe fn to_device(to: u64, from: *const c_void, bytes: usize, stream: &Stream) -> Result<(), GpuError> {
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     unsafe { sys::cuMemcpyHtoDAsync_v2(to, from, bytes, stream.0) }.result().map_err(named("cuMemcpyHtoDAsync"))
 }
 
@@ -367,7 +367,7 @@ pub(crate) unsafe fn to_device(to: u64, from: *const c_void, bytes: usize, strea
 /// # Safety
 /// Both ends hold at least `bytes` bytes and outlive the copy.
 pub(crate) unsafe fn to_host(to: *mut c_void, from: u64, bytes: usize, stream: &Stream) -> Result<(), GpuError> {
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     unsafe { sys::cuMemcpyDtoHAsync_v2(to, from, bytes, stream.0) }.result().map_err(named("cuMemcpyDtoHAsync"))
 }
 
@@ -376,6 +376,6 @@ pub(crate) unsafe fn to_host(to: *mut c_void, from: u64, bytes: usize, stream: &
 /// # Safety
 /// Both ends hold at least `bytes` bytes and outlive the copy.
 pub(crate) unsafe fn within(to: u64, from: u64, bytes: usize, stream: &Stream) -> Result<(), GpuError> {
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     unsafe { result::memcpy_dtod_async(to, from, bytes, stream.0) }.map_err(named("cuMemcpyDtoDAsync"))
 }

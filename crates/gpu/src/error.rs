@@ -1,4 +1,4 @@
-//! What can go wrong with a GPU.
+//! Errors of the GPU probe.
 
 use thiserror::Error;
 
@@ -8,12 +8,12 @@ pub enum GpuError {
     /// The machine has no NVIDIA driver.
     #[error("this machine has no NVIDIA driver (libcuda.so was not found)")]
     NoDriver,
-    /// The driver knows fewer devices.
+    /// The driver lists fewer devices.
     #[error("gpu is {index}; this machine has {count}")]
     NoDevice {
-        /// The number that was asked for.
+        /// The requested device number.
         index: usize,
-        /// Devices of the driver.
+        /// Number of devices listed by the driver.
         count: usize,
     },
     /// The driver or the device is older than what the kernels are compiled for.
@@ -27,7 +27,7 @@ pub enum GpuError {
     /// A value of a block is out of range.
     #[error("{field} is {value}; it must be {permitted}")]
     Value { field: &'static str, value: String, permitted: String },
-    /// The caller's function failed; what it raised is the caller's.
+    /// The caller's function failed. The caller holds its error.
     #[error("the function failed")]
     Function,
     /// A call of the driver failed.

@@ -1,9 +1,9 @@
-//! One GPU: its memory and kernels, and how one block is timed on it.
+//! One GPU: its memory and kernels, and the timing of one block.
 //!
-//! The calling thread launches the kernel; one thread for each direction copies at the asked rate. Both are timed by
-//! events of the device: from one recorded before the first launch to one after the last, each chunk of the traffic from
-//! one event to the next. The host's clock only paces. Instead of a kernel, the caller's own function may enqueue work: the
-//! context is the device's primary one, which other libraries of the process use, too.
+//! The calling thread launches the kernel, and other threads copy at the requested rate. Both are timed by events of
+//! the device: the kernel from an event before the first launch to one after the last, each chunk of traffic by its own
+//! pair of events. The host's clock only paces. Instead of a kernel, the caller's own function may enqueue work: the
+//! context is the device's primary one, which other libraries of the process share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
@@ -24,11 +24,11 @@ use crate::work::{Kernel, STEP};
 
 const MODULE: &str = include_str!("kernels/kernels.ptx");
 const MIB: usize = 1 << 20;
-/// Each array of the triad, and the memory that is chased through: larger than any L2 cache.
+/// Size of each array of the triad, and of the memory for the pointer chase: larger than any L2 cache.
 const ARRAY: usize = 128 * MIB;
-/// Each end of a copy.
+/// Size of each end of a copy.
 pub(crate) const COPIED: usize = 256 * MIB;
-/// Of free memory that is taken at most.
+/// At most one in this many bytes of free memory is used.
 const SHARE: usize = 2;
 const LINE: usize = 128;
 pub(crate) const MB: f64 = 1e6;
@@ -41,7 +41,7 @@ pub type Enqueue<'a> = &'a mut dyn FnMut(u32) -> Result<(), GpuError>;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct About {
     pub name: String,
-    /// Its UUID, as `nvidia-smi -L` prints it.
+    /// UUID, as printed by `nvidia-smi -L`.
     pub uuid: String,
     pub capability: String,
     pub multiprocessors: u32,
@@ -49,11 +49,11 @@ pub struct About {
     pub memory_mb: f64,
     /// L2 cache, MB.
     pub l2_mb: f64,
-    /// Copy engines that work beside kernels.
+    /// Number of copy engines that work concurrently with kernels.
     pub copy_engines: u32,
-    /// Generation of the PCI Express link, where it is known.
+    /// Generation of the PCI Express link, if known.
     pub link_generation: Option<u32>,
-    /// Lanes of the link, where they are known.
+    /// Lanes of the link, if known.
     pub link_lanes: Option<u32>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Device {
     arrays: [Buffer; 3],
     chain: Buffer,
     out: Buffer,
-    /// The device's ends of the two directions; within the device, from the one to the other.
+    /// The device's ends of the two directions. Copies within the device go from the second to the first.
     pub(crate) copied: [Buffer; 2],
 }
 
@@ -92,10 +92,10 @@ pub(crate) struct Host {
 }
 
 impl Gpu {
-    /// Opens the device of this number and takes its memory.
+    /// Opens the device with this number and allocates its memory.
     ///
     /// # Errors
-    /// When there is no driver, no such device, or too little memory.
+    /// There is no driver, no such device, the driver or device is too old, or there is too little memory.
     pub fn open(index: usize) -> Result<Self, GpuError> {
         let context = Context::open(index)?;
         let (major, minor) = (
@@ -164,16 +164,16 @@ impl Gpu {
         &self.about
     }
 
-    /// Its clocks, power and temperature now.
+    /// Returns the current clocks, power and temperature.
     #[must_use]
     pub fn condition(&self) -> Condition {
         self.manager.as_ref().map(Manager::condition).unwrap_or_default()
     }
 
-    /// The number of rounds with which one launch of a kernel lasts about `seconds`.
+    /// Returns the number of rounds for which one launch of a kernel lasts about `seconds`.
     ///
     /// # Errors
-    /// When the driver fails.
+    /// The driver fails.
     pub fn rounds_for(&self, kernel: Kernel, seconds: f64) -> Result<u32, GpuError> {
         let mut rounds = 1_u32;
         loop {
@@ -195,17 +195,17 @@ impl Gpu {
         }
     }
 
-    /// The stream on which kernels run, as `CUstream`; of use while the device is open.
+    /// Returns the stream on which kernels run, as `CUstream`. Valid while the device is open.
     #[must_use]
     pub fn stream(&self) -> u64 {
         self.computing.handle()
     }
 
-    /// Calls a function behind work that keeps the stream busy for about `lead_s`, and says when its calls and its own
-    /// work were done: a function that waits for the device does not return before the other work has ended.
+    /// Calls a function while other work keeps the stream busy for about `lead_s`, and times when its calls return and
+    /// when its own work ends. A function that waits for the device does not return before the other work has ended.
     ///
     /// # Errors
-    /// When the function or the driver fails.
+    /// The function or the driver fails.
     pub fn ahead(&self, calls: u32, lead_s: f64, enqueue: Enqueue<'_>) -> Result<Ahead, GpuError> {
         let rounds = self.rounds_for(Kernel::Fma, lead_s.clamp(1e-3, 1.0) / f64::from(LEADING))?;
         let led = Event::new(&self.context)?;
@@ -223,17 +223,17 @@ impl Gpu {
         Ok(Ahead { lead_s: self.begin.since(&led)?, host_s, gpu_s: self.end.since(&self.begin)? })
     }
 
-    /// Runs one block; `enqueue`, where there is no kernel, is called once for its launches.
+    /// Runs one block. If the block has no kernel, `enqueue` is called once with its number of launches.
     ///
     /// # Errors
-    /// When a field is out of range, or the function or the driver fails.
+    /// A field is out of range, or the function or the driver fails.
     pub fn time(&self, block: &Block, enqueue: Option<Enqueue<'_>>) -> Result<Timed, GpuError> {
         block.check()?;
         self.context.enter()?;
         let stop = AtomicBool::new(false);
         let movers = block.traffic.map(movers).unwrap_or_default();
         let queues = movers.iter().map(|mover| Mutex::new(Queue::new(&mover.traffic, block))).collect::<Vec<_>>();
-        // The threads are started before anything is timed: a transfer and a kernel then begin together.
+        // The threads are started before anything is timed, so a transfer and a kernel begin together.
         let started = Barrier::new(movers.len() + 1);
         thread::scope(|scope| {
             let (stop, started, queues) = (&stop, &started, &queues);
@@ -276,7 +276,7 @@ impl Gpu {
         })
     }
 
-    /// Computes between the two events, or waits; seconds and work.
+    /// Computes, or waits, between the two events. Returns the seconds and the work.
     fn compute(&self, block: &Block, enqueue: Option<Enqueue<'_>>) -> Result<(f64, f64), GpuError> {
         thread::sleep(Duration::from_secs_f64(block.settle_s));
         self.begin.record(&self.computing)?;
@@ -291,14 +291,14 @@ impl Gpu {
         } else {
             thread::sleep(Duration::from_secs_f64(block.seconds));
         }
-        // What a function had enqueued before it failed has ended, too, before it is reported.
+        // Work enqueued by a function that then failed must end before the failure is reported.
         self.end.record(&self.computing)?;
         self.end.wait()?;
         enqueued?;
         Ok((self.end.since(&self.begin)?, work))
     }
 
-    /// Launches a kernel once; the work that it does.
+    /// Launches a kernel once. Returns its work.
     fn launch(&self, kernel: Kernel, rounds: u32) -> Result<f64, GpuError> {
         if kernel == Kernel::Step {
             for _ in 0..rounds {
@@ -332,8 +332,9 @@ impl Gpu {
     }
 }
 
-/// A single cycle through `lines` cache lines of memory, in an order that no prefetcher foresees; each word is the place of
-/// the next one. Sattolo's algorithm, fed by a 64-bit linear congruential generator (Knuth, MMIX).
+/// Returns a single cycle through `lines` cache lines of memory, in an order that no prefetcher predicts. The first
+/// word of each line is the index of the next. Sattolo's algorithm, driven by a 64-bit linear congruential generator
+/// (Knuth, MMIX).
 fn chain(lines: usize) -> Vec<u32> {
     let words = LINE / size_of::<u32>();
     let mut order: Vec<u32> = (0..lines as u32).collect();

@@ -1,10 +1,10 @@
-//! The probe of a GPU: times a kernel while bytes move at a paced rate, and the bytes while the kernel runs.
+//! GPU probe: measures how a kernel and a paced transfer slow each other.
 //!
-//! One [`Block`] is one setting: a kernel or none, traffic or none. [`Gpu::time`] runs it and returns how much work was
-//! done and how many bytes moved between two events on the GPU's own clock. Which blocks come in which order, and what
-//! follows from them, is decided in Python (`crosswind/gpu`).
+//! A [`Block`] is one setting: an optional kernel and optional traffic. [`Gpu::time`] runs it and returns the work done
+//! and the bytes moved between two events on the GPU's own clock. The order of the blocks and the evaluation of their
+//! results are up to Python (`crosswind/gpu`).
 //!
-//! The driver is loaded when a device is opened: a machine without one gets an error, and nothing links against CUDA.
+//! The driver is loaded when a device is opened. A machine without one gets an error, and nothing links against CUDA.
 
 mod block;
 mod condition;

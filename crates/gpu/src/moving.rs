@@ -1,4 +1,4 @@
-//! The threads that move bytes beside a kernel: each copies chunk after chunk, when one is due, on a stream of its own.
+//! Threads that move bytes while a kernel runs: each copies chunk after chunk, as they become due, on its own stream.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,16 +13,16 @@ use crate::pace::Pace;
 use crate::traffic::{Engine, MOST_LOADERS, Memory, Path, Traffic};
 
 const THREADS_OF_COPY: u32 = 512;
-/// Chunks in flight: the queue never runs empty, and the rate is soon that of the pace.
+/// Chunks in flight: enough that the stream never runs empty, few enough that the rate follows the pace quickly.
 const IN_FLIGHT: usize = 3;
 
-/// One chunk on the device's clock.
+/// Start and end of one chunk on the device's clock.
 pub(crate) struct Sent {
     pub(crate) begun: Event,
     pub(crate) ended: Event,
 }
 
-/// One thread: what it moves, its place among the streams and the queues, and its part of the buffers.
+/// One thread: its traffic, the indices of its stream and queue, and its part of the buffers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Mover {
     pub(crate) traffic: Traffic,
@@ -32,7 +32,7 @@ pub(crate) struct Mover {
     bytes: usize,
 }
 
-/// The threads of a kind of traffic: one for each direction, or those of a loader, which share one queue.
+/// Returns the threads for a kind of traffic: one per direction, or those of a loader, which share one queue.
 pub(crate) fn movers(traffic: Traffic) -> Vec<Mover> {
     if let Engine::Loader(threads) = traffic.engine {
         let bytes = COPIED / MOST_LOADERS as usize;
@@ -52,7 +52,7 @@ pub(crate) fn movers(traffic: Traffic) -> Vec<Mover> {
 }
 
 impl Mover {
-    /// Ordinary memory of a loader's thread, there before anything is timed; empty for the others.
+    /// Returns the ordinary memory of a loader's thread, touched before anything is timed. Empty for other engines.
     pub(crate) fn staged(&self) -> Vec<u8> {
         match self.traffic.engine {
             Engine::Loader(_) => vec![1; self.traffic.chunk_bytes],
@@ -61,16 +61,16 @@ impl Mover {
     }
 }
 
-/// The chunks that one or several threads have yet to move.
+/// Chunks that one or several threads have yet to move.
 pub(crate) struct Queue {
     pace: Pace,
-    /// When the first chunk was asked for: threads take time to start.
+    /// Time of the first request for a chunk, since threads take time to start.
     origin: Option<Instant>,
     taken: usize,
     chunks: Option<usize>,
 }
 
-/// What a thread does next.
+/// The next action of a thread.
 enum Next {
     Move,
     Wait(f64),
@@ -102,7 +102,7 @@ impl Queue {
 }
 
 impl Gpu {
-    /// Copies chunk after chunk, each when it is due, until it is to stop.
+    /// Copies chunks as they become due until the queue ends or `stop` is set. Returns the chunks copied.
     pub(crate) fn keep_moving(
         &self,
         mover: &Mover,
@@ -116,7 +116,7 @@ impl Gpu {
             let next = queue.lock().unwrap_or_else(|held| held.into_inner()).next(stop.load(Ordering::Relaxed));
             match next {
                 Next::End => break,
-                // Below that a sleep is later than a look at the clock.
+                // For shorter waits a sleep overshoots more than polling the clock.
                 Next::Wait(wait_ns) if wait_ns > 2e5 => {
                     thread::sleep(Duration::from_nanos((wait_ns - 1e5) as u64));
                     continue;
@@ -136,8 +136,9 @@ impl Gpu {
             let place = mover.first + offset;
             if !staged.is_empty() {
                 staged.fill(sent.len() as u8);
-                // SAFETY: this thread's own part of the buffer, of which a chunk is written again only after the copies
-                // of the last `IN_FLIGHT` chunks, and so that of this one, have ended: it holds more chunks than that.
+                // SAFETY: this is the thread's own part of the buffer, which holds more than `IN_FLIGHT` chunks. A
+                // chunk is rewritten only after the copies of all but the last `IN_FLIGHT` chunks, including its own,
+                // have ended.
                 unsafe { self.host.pinned[0].write(place, &staged) };
             }
             let chunk = Sent { begun: Event::new(&self.context)?, ended: Event::new(&self.context)? };

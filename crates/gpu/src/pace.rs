@@ -1,22 +1,23 @@
-//! When the next chunk is due, and how much of a chunk lies within a window of time. No clock.
+//! Computes when the next chunk is due, and how much of a chunk lies within a time window. Reads no clock.
 
-/// Hands out the moments at which chunks are due, ns: evenly, so that the mean rate is the asked one.
+/// Schedules chunks evenly, ns, so that the mean rate is the requested one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
     step_ns: f64,
     due_ns: f64,
 }
 
-/// A lag beyond this many chunks is forgotten: traffic that fell behind must not catch up in a burst.
+/// A lag of more than this many chunks is dropped, so that delayed traffic does not catch up in a burst.
 const MOST_BEHIND: f64 = 4.0;
 
 impl Pace {
-    /// A pace of `bytes_per_s` in chunks of `chunk_bytes`; `None` means no limit.
+    /// Creates a pace of `bytes_per_s` in chunks of `chunk_bytes`. `None` means no limit.
     pub(crate) fn new(chunk_bytes: usize, bytes_per_s: Option<f64>) -> Self {
         Self { step_ns: bytes_per_s.map_or(0.0, |rate| chunk_bytes as f64 / rate * 1e9), due_ns: 0.0 }
     }
 
-    /// How long to wait for the next chunk, ns; call again once it is over. 0: it is due, and counted as sent.
+    /// Returns how long to wait for the next chunk, ns, after which it must be called again. 0 means that the chunk is
+    /// due; it then counts as sent.
     pub(crate) fn wait_ns(&mut self, now_ns: f64) -> f64 {
         if now_ns < self.due_ns {
             return self.due_ns - now_ns;
@@ -26,7 +27,7 @@ impl Pace {
     }
 }
 
-/// The part of a chunk that moved within [0, `until`], if it moved evenly from `begun` to `ended`.
+/// Returns the fraction of a chunk that moved within [0, `until`], if it moved evenly from `begun` to `ended`.
 pub(crate) fn part_within(begun: f64, ended: f64, until: f64) -> f64 {
     if ended <= begun {
         return if (0.0..=until).contains(&ended) { 1.0 } else { 0.0 };

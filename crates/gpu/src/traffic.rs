@@ -1,17 +1,17 @@
-//! The traffic beside a kernel: which way bytes move, by what, and from which memory.
+//! Traffic that runs beside a kernel: its path, engine and host memory.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::GpuError;
 
-/// Which way bytes move.
+/// The path of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Path {
     HostToDevice,
     /// Out of the GPU.
     DeviceToHost,
-    /// Both at once, each at the asked rate.
+    /// Both directions at once, each at the requested rate.
     Both,
     /// Within the GPU's memory.
     DeviceToDevice,
@@ -20,25 +20,25 @@ pub enum Path {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
-    /// The driver's copy, by a copy engine where the path has one.
+    /// The driver's copy, by a copy engine if the path has one.
     CopyEngine,
-    /// A kernel with this number of blocks of 512 threads, as collectives use.
+    /// A kernel with this number of blocks of 512 threads, like those of collectives.
     Multiprocessors(u32),
-    /// This number of threads of the host, as a data loader has: each fills ordinary memory, copies it into page-locked
-    /// memory, and has a copy engine copy that on a stream of its own.
+    /// This number of host threads, like a data loader: each fills ordinary memory, copies it into page-locked memory,
+    /// and enqueues a copy-engine transfer on its own stream.
     Loader(u32),
 }
 
-/// Threads of a loader at most: each has this part of the buffers.
+/// Maximum number of loader threads. Each gets an equal part of the buffers.
 pub(crate) const MOST_LOADERS: u32 = 8;
 
-/// What the host's memory is.
+/// Kind of the host's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Memory {
-    /// Page-locked: the device reads and writes it by itself.
+    /// Page-locked: the device accesses it directly.
     Pinned,
-    /// Ordinary memory: the driver copies it through page-locked memory of its own.
+    /// Ordinary memory: the driver copies it through its own page-locked memory.
     Pageable,
 }
 
@@ -46,11 +46,11 @@ pub enum Memory {
 #[serde(deny_unknown_fields)]
 pub struct Traffic {
     pub path: Path,
-    /// By what.
+    /// What moves the bytes.
     pub engine: Engine,
-    /// The host's memory; without meaning within the device.
+    /// Kind of the host's memory. Ignored within the device.
     pub memory: Memory,
-    /// Bytes moved at a time; pacing is as fine as that.
+    /// Bytes per chunk, which is also the granularity of pacing.
     pub chunk_bytes: usize,
 }
 
@@ -58,7 +58,8 @@ impl Traffic {
     /// Checks what can be checked without a device.
     ///
     /// # Errors
-    /// When a chunk or the number of blocks is out of range, or the multiprocessors are to read pageable memory.
+    /// A chunk or the number of blocks or threads is out of range, the engine does not support the path, or
+    /// multiprocessors are to read pageable memory.
     pub fn check(&self) -> Result<(), GpuError> {
         let wrong = |field, value: String, permitted: &str| {
             Err(GpuError::Value { field, value, permitted: permitted.to_owned() })

@@ -1,15 +1,15 @@
-//! The kernels that are measured: what each is bound by, and how much work one launch is.
+//! The kernels that are measured: what limits each, and the work of one launch.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::GpuError;
 
-/// FLOP of one 16x8x16 product; every warp has four chains of them.
+/// FLOP of one 16x8x16 product. Every warp runs four chains of them.
 const FLOP_PER_PRODUCT: f64 = 4096.0;
 const CHAINS: f64 = 4.0;
 const FLOP_PER_ROUND_AND_THREAD: f64 = 16.0;
 const BYTES_PER_ELEMENT: f64 = 48.0;
-/// One step: the layers of a small model, as rounds of the kernels that are measured one by one.
+/// One step: the layers of a small model, as rounds of the other kernels.
 pub(crate) const STEP: [(Kernel, u32); 3] = [(Kernel::Tensor, 2048), (Kernel::Triad, 1), (Kernel::Fma, 1024)];
 
 /// A kernel, by what limits it.
@@ -22,24 +22,24 @@ pub enum Kernel {
     Fma,
     /// Memory-bound: a = b + s c over arrays larger than any cache.
     Triad,
-    /// The same, with 16 more multiply-adds per element: some of both.
+    /// Like `Triad`, with 16 more multiply-adds per element: partly compute-bound.
     Mixed16,
-    /// The same, with 64 more multiply-adds per element: mostly compute-bound.
+    /// Like `Triad`, with 64 more multiply-adds per element: mostly compute-bound.
     Mixed64,
-    /// Latency-bound: one load after the other, each at the address that the last one found.
+    /// Latency-bound: a pointer chase in which each load gives the next address.
     Chase,
     /// A small model's training step: `tensor`, `triad` and `fma` in turn, with fixed work.
     Step,
 }
 
-/// One launch on a device: its grid, and what a round of it is.
+/// Shape of one launch on a device, and the work of a round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
-    /// Blocks of threads.
+    /// Number of thread blocks.
     pub grid: u32,
-    /// Threads of a block.
+    /// Threads per block.
     pub threads: u32,
-    /// Units of work that one round of the whole grid does.
+    /// Units of work per round of the whole grid.
     pub work_per_round: f64,
 }
 
@@ -47,7 +47,7 @@ impl Kernel {
     pub const ALL: [Self; 7] =
         [Self::Tensor, Self::Fma, Self::Triad, Self::Mixed16, Self::Mixed64, Self::Chase, Self::Step];
 
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -61,10 +61,10 @@ impl Kernel {
         }
     }
 
-    /// The kernel of this name.
+    /// Returns the kernel with this name.
     ///
     /// # Errors
-    /// When there is none.
+    /// There is no such kernel.
     pub fn of_name(name: &str) -> Result<Self, GpuError> {
         Self::ALL.into_iter().find(|kernel| kernel.name() == name).ok_or_else(|| GpuError::Value {
             field: "kernel",
@@ -73,7 +73,7 @@ impl Kernel {
         })
     }
 
-    /// What its work is counted in.
+    /// Returns the unit of its work.
     #[must_use]
     pub fn unit(self) -> &'static str {
         match self {
@@ -84,7 +84,7 @@ impl Kernel {
         }
     }
 
-    /// Name of the function in the module; that of a step's first part.
+    /// Returns the name of its function in the module. For a step, that of its first part.
     pub(crate) fn function(self) -> &'static str {
         match self {
             Self::Tensor | Self::Step => "tensor",
@@ -94,7 +94,7 @@ impl Kernel {
         }
     }
 
-    /// Multiply-adds per element beyond the triad's own.
+    /// Returns the multiply-adds per element beyond the triad's own.
     pub(crate) fn fmas(self) -> u32 {
         match self {
             Self::Mixed16 => 16,
@@ -103,7 +103,8 @@ impl Kernel {
         }
     }
 
-    /// Its launch on a device with `multiprocessors`, over arrays of `elements` elements of 16 bytes each.
+    /// Returns its launch on a device with `multiprocessors` multiprocessors, over arrays of `elements` elements of 16
+    /// bytes each.
     #[must_use]
     pub fn shape(self, multiprocessors: u32, elements: u64) -> Shape {
         let of = |per: u32, threads: u32| (multiprocessors * per, threads);

@@ -1,12 +1,12 @@
-//! What can be wrong with a question to the model, and what would mend it.
+//! Errors of the model, with hints on how to fix them.
 
 use crosswind_schema::DescriptionError;
 
-/// What is wrong. Each variant is something the caller can act on.
+/// An error of the model. Each variant is something that the caller can act on.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// An argument out of its range; the sentence names value, unit and range.
+    /// An argument is out of range. The sentence names value, unit and range.
     #[error("{field} {sentence}")]
     Argument {
         /// Path of the argument.
@@ -14,10 +14,10 @@ pub enum ModelError {
         /// "is -1 MB; it must be ...".
         sentence: String,
     },
-    /// The parents are not one tree, or the platform was changed after its checks.
+    /// The parents do not form one tree, or the platform was changed after its checks.
     #[error("{0}")]
     Platform(Box<DescriptionError>),
-    /// A rate, in tasks and seconds, that arithmetic cannot carry.
+    /// A rate, in tasks and seconds, outside the range in which arithmetic is safe: 0, or 1e-100 to 1e100.
     #[error("{what} of node {node} is {value:e} in tasks and seconds; it must be 0 or within 1e-100 to 1e100")]
     Extreme {
         /// Index of the node.
@@ -25,15 +25,15 @@ pub enum ModelError {
         what: &'static str,
         value: f64,
     },
-    /// A policy whose outcome has no closed form here.
+    /// A policy without a closed form here.
     #[error("order {order:?} has no closed form {where_}")]
     NoClosedForm {
         /// The order, as written in an experiment.
         order: &'static str,
-        /// On what it has none.
+        /// Where it has none.
         where_: &'static str,
     },
-    /// The exact search was given up.
+    /// The exact search exceeded its budget.
     #[error("{jobs} jobs on {machines} machines: no proof of the optimum within {budget} steps")]
     TooHard {
         /// Number of jobs.
@@ -61,7 +61,7 @@ impl ModelError {
     }
 }
 
-/// The value when it is finite and at least (or, `exclusive`, above) 0; the error that names it otherwise.
+/// Returns the value if it is finite and at least (or, if `exclusive`, above) 0, and otherwise an error that names it.
 #[inline]
 pub(crate) fn at_least_zero(
     field: impl FnOnce() -> String,

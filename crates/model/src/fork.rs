@@ -1,9 +1,9 @@
-//! What a fork graph would reach under the orders of service that the paper tried.
+//! Throughput of a fork graph under the orders of service that the paper tried.
 //!
-//! Closed form for a root with leaves only and a single port (interference-aware-scheduling, section 4.1): the port serves
-//! the children in the order, each as much as it can take, until the port is full or the root has nothing left for itself.
-//! Unlike a plan, these orders do not ask whether a child is worth it (IR_s Z C >= 1, E0-8). Arrival order, several ports
-//! and deeper trees depend on time: they need a simulation.
+//! Closed form for a root with leaves only and a single port (interference-aware-scheduling, section 4.1). The port
+//! serves the children in order, each as much as it can take, until the port is full or the root has nothing left for
+//! itself. Unlike a plan, these orders ignore whether a child is worth it (IR_s Z C >= 1, E0-8). Arrival order, several
+//! ports and deeper trees depend on time and need a simulation.
 
 use crosswind_schema::Platform;
 use crosswind_schema::experiment::Order;
@@ -13,10 +13,10 @@ use crosswind_schema::units::Quantity;
 use crate::error::ModelError;
 use crate::steady::{Task, plan};
 
-/// Tasks per second that a fork graph reaches when its single port serves the children in `order`.
+/// Returns the tasks per second that a fork graph reaches when its single port serves the children in `order`.
 ///
 /// # Errors
-/// [`ModelError::NoClosedForm`] for arrival order and for a platform with children of children; otherwise as [`plan`].
+/// [`ModelError::NoClosedForm`] for arrival order and for a platform with grandchildren; otherwise those of [`plan`].
 pub fn fork_throughput(platform: &Platform, task: Task, order: Order) -> Result<f64, ModelError> {
     let greedy = plan(platform, task, Ports::Single, Method::Greedy)?;
     match order {
@@ -38,7 +38,7 @@ pub fn fork_throughput(platform: &Platform, task: Task, order: Order) -> Result<
         Order::Compute => -node(n).compute_per_s.get(),
         _ => node(n).ir_send_s_per_mb.get(),
     };
-    children.sort_by(|&a, &b| key(a).total_cmp(&key(b))); // stable: equal ones in the order of the file
+    children.sort_by(|&a, &b| key(a).total_cmp(&key(b))); // stable: ties keep the order of the file
     let (size, work) = (task.size_mb(), task.work_units());
     let compute = node(shape.root).compute_per_s.get() / work;
     let (mut port_room, mut local_room, mut throughput) = (1.0f64, compute, compute);

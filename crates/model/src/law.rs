@@ -1,13 +1,13 @@
 //! The interference law: how much of a node's compute rate its transfers leave.
 //!
 //! Source: interference-aware-scheduling, section 3.1. Its formula for the interference of sending is misprinted
-//! (E0-1); the corrected form is the default and the printed one stands beside it as [`Formula::Literal`].
+//! (E0-1). The corrected form is the default; the printed one is available as [`Formula::Literal`].
 
 use serde::Deserialize;
 
 use crate::error::{ModelError, at_least_zero};
 
-/// Which form of the paper's formula for the interference of sending.
+/// Form of the paper's formula for the interference of sending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Formula {
@@ -23,7 +23,7 @@ pub enum Formula {
 pub struct Receiving {
     /// MB/s received (MR^n of the paper).
     pub receive_mb_per_s: f64,
-    /// Compute rate then, 1/s (C_r^n).
+    /// Compute rate meanwhile, 1/s (C_r^n).
     pub compute_per_s: f64,
 }
 
@@ -34,7 +34,7 @@ pub struct Sending {
     pub send_mb_per_s: f64,
     /// MB/s received meanwhile (RR(i)); 0 at the root.
     pub receive_mb_per_s: f64,
-    /// Compute rate then, 1/s (C_sr^n(i)).
+    /// Compute rate meanwhile, 1/s (C_sr^n(i)).
     pub compute_per_s: f64,
 }
 
@@ -50,12 +50,12 @@ pub struct Law {
 }
 
 impl Law {
-    /// The law through k + 2 measured points: alone, receiving, and sending to each of k children.
+    /// Fits the law through k + 2 measured points: alone, receiving, and sending to each of k children.
     ///
     /// With the corrected formula the law is exact at all of them. At the root, `receiving` is `None`.
     ///
     /// # Errors
-    /// A rate that is negative, not finite, or 0 where the formula divides by it.
+    /// A rate is negative, not finite, or 0 where the formula divides by it.
     ///
     /// # Examples
     /// ```
@@ -101,10 +101,10 @@ impl Law {
         Ok(Self { compute_per_s: alone, ir_receive_s_per_mb: ir_receive, ir_send_s_per_mb: ir_send })
     }
 
-    /// Compute rate, 1/s, while receiving and while sending to each child at these rates; negative where the law
-    /// says that the transfers would take more than all of the node.
+    /// Returns the compute rate, 1/s, while receiving and sending to each child at these rates. Negative if the
+    /// transfers would take more than the whole node.
     ///
-    /// Rates beyond the children that the law knows count nothing.
+    /// Rates beyond the law's children are ignored.
     #[must_use]
     pub fn compute_rate(&self, receive_mb_per_s: f64, send_mb_per_s: &[f64]) -> f64 {
         let sent: f64 = self.ir_send_s_per_mb.iter().zip(send_mb_per_s).map(|(ir, rate)| ir * rate).sum();

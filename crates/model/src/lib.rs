@@ -1,8 +1,8 @@
-//! What should happen, in closed form: the interference law, the steady state of trees, independent tasks,
-//! scheduling disturbances, contention of messages.
+//! Closed forms of what should happen: the interference law, the steady state of trees, independent tasks, scheduling
+//! disturbances, contention of messages.
 //!
-//! No I/O, no clock, no thread, no randomness: the same input gives the same answer (`clippy.toml` forbids the calls).
-//! It measures nothing and runs nothing; simulators and live runs are tested against it.
+//! No I/O, clock, threads or randomness: the same input gives the same answer (`clippy.toml` forbids the calls). The
+//! crate measures and runs nothing; simulators and live runs are tested against it.
 //!
 //! | question | module | source |
 //! |---|---|---|
@@ -10,8 +10,8 @@
 //! | how many tasks per second should each node get? | [`steady`] | the same, section 3.2 |
 //! | which hosts should send to which? | [`overlay`] | no paper; each tree is rated by [`steady`] |
 //! | what would a fork graph reach under the paper's policies? | [`fork`] | the same, section 4.1 |
-//! | what do scheduling disturbances cost a parallel program, what can it bear? | [`disturbance`] | scheduling-and-communication |
-//! | what do messages of other flows cost a parallel job's, what does a second queue give back? | [`contention`] | communication-interactions |
+//! | what do scheduling disturbances cost a parallel program, and what can it tolerate? | [`disturbance`] | scheduling-and-communication |
+//! | what do other flows cost a parallel job's messages, and what does a second queue recover? | [`contention`] | communication-interactions |
 //! | how good is "longest task first"? | [`papers::homework`] | the homework sheet |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

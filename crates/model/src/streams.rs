@@ -1,10 +1,12 @@
-//! Closed forms of what an experiment of kind streams comes to: each stream's slowdown beside the others in one queue.
+//! Closed forms for experiments of kind streams: each stream's slowdown beside the others in one queue.
 //!
-//! 1 + (what of others may stand before a message) / (the message's own cycle): an upper bound where lengths are fixed and buffers
-//! suffice, exact where nothing but the shared link counts; of means where lengths are drawn. It knows no queue that grows: where a stream's messages are made whatever is under way, or frames are lost, there is
-//! none, nor beside jobs.
+//! The form is 1 + (what others may put before a message) / (the message's own cycle). It is an upper bound if lengths
+//! are fixed and buffers suffice, and exact if only the shared link matters. For drawn lengths it uses means. It does
+//! not model growing queues: there is no form if a stream creates messages regardless of what is in flight, if frames
+//! are lost, or beside jobs.
 //!
-//! Source: communication-interactions, section 6, which measures; the form is derived ([`crate::contention::queues`]).
+//! Source: communication-interactions, section 6, which only measures. The form is derived
+//! ([`crate::contention::queues`]).
 
 mod promise;
 
@@ -20,15 +22,16 @@ use crosswind_schema::units::{Bytes, Quantity};
 use crate::ModelError;
 use crate::contention::queues::{Cycle, fifo_slowdown, merged_slowdown};
 
-/// The closed forms that apply to one point, by name: `fifo NAME` is the most that stream NAME is slowed down in one queue;
-/// `merged NAME` about how much it is, where it meets one backlogged stream at a receiver's link and nowhere else.
+/// Returns the closed forms that apply to one point, by name. `fifo NAME` is the maximum slowdown of stream NAME in one
+/// queue. `merged NAME` is its approximate slowdown if it meets one backlogged stream at a receiver's link and nowhere
+/// else.
 ///
 /// # Errors
 /// None for an experiment that was checked.
 ///
 /// # Examples
-/// Stream A of the paper, 64 bytes in a padded frame, beside a local stream of 16 KB that is never silent (T1 has 10 us of
-/// latency beside the frame's 53 us):
+/// Stream A of the paper, 64 bytes in a padded frame, beside a continuously sending local stream of 16 KB (T1 includes
+/// 10 us of latency beside the frame's 53 us):
 /// ```
 /// use crosswind_schema::StreamsExperiment;
 /// let point = StreamsExperiment::from_toml(br#"
@@ -67,7 +70,8 @@ pub fn closed_forms(point: &StreamsExperiment) -> Result<BTreeMap<String, f64>, 
     Ok(forms)
 }
 
-/// Of a stream beside a backlogged one from another host to the same receiver.
+/// Returns the slowdown of a stream beside a backlogged one from another host to the same receiver, or `None` if the
+/// form does not apply.
 fn merged(test: &Stream, local: &Stream, links: &Links) -> Result<Option<f64>, ModelError> {
     let plain = |stream: &Stream| {
         let fixed = matches!(stream.message_bytes, Amount::Fixed(_));
@@ -83,16 +87,16 @@ fn merged(test: &Stream, local: &Stream, links: &Links) -> Result<Option<f64>, M
     merged_slowdown(own, others, frame_s).map(Some)
 }
 
-/// On one link: messages of a host to others.
+/// Messages from one host to others, or from others to one.
 #[derive(Clone, Copy)]
 struct Leg<'a> {
     from: &'a [u32],
     to: &'a [u32],
-    /// Of one message on a link.
+    /// Time of one message on a link, s.
     message_s: f64,
 }
 
-/// The messages of a stream, and the answers to them.
+/// Returns the messages of a stream, and the answers to them.
 fn legs<'a>(stream: &'a Stream, links: &Links) -> impl Iterator<Item = Leg<'a>> {
     let (sender, receivers) = (std::slice::from_ref(&stream.from), stream.to.hosts());
     let out = Leg { from: sender, to: receivers, message_s: on_link_s(&stream.message_bytes, links) };
@@ -101,35 +105,37 @@ fn legs<'a>(stream: &'a Stream, links: &Links) -> impl Iterator<Item = Leg<'a>> 
 }
 
 impl Leg<'_> {
-    /// All its messages, where they share a link, s.
+    /// Returns the time of all its messages if they share a link, s.
     fn together_s(self) -> f64 {
         self.from.len().max(self.to.len()) as f64 * self.message_s
     }
 }
 
-/// Time of a message on a link; where lengths are drawn, that of the mean.
+/// Returns the time of a message on a link, s. For drawn lengths, that of the mean.
 fn on_link_s(bytes: &Amount<Bytes>, links: &Links) -> f64 {
     let frame = links.frame_bytes.get() as f64;
     let frames = match (links.pad, bytes) {
         (false, bytes) => bytes.mean() / frame,
         (true, Amount::Fixed(bytes)) => (bytes.get() / frame).ceil(),
-        // The last frame of a drawn message is half empty: in the mean, for lengths that spread over many frames.
+        // The last frame of a drawn message is half empty on average, for lengths that spread over many frames.
         (true, Amount::Drawn(_)) => (bytes.mean() / frame + 0.5).max(1.0),
     };
     frames * frame * 1e-6 / links.link_mb_per_s.get()
 }
 
-/// What a stream's operation takes when it is alone: its messages, and its answers, one after the other on the link that they share.
+/// Returns the cycle of a stream's operation when it is alone: its messages, and its answers, one after the other on
+/// the link that they share.
 fn cycle(stream: &Stream, links: &Links) -> Cycle {
     let mut legs = legs(stream, links);
     let message_s = legs.next().map_or(0.0, Leg::together_s);
     let answers = legs.next();
-    // Answers come while later messages go out: only the last one is sure to come after them.
+    // Answers arrive while later messages go out. Only the last one is sure to arrive after them.
     let rest = answers.map_or(0.0, |leg| leg.message_s + links.latency_s.get());
     Cycle { message_s, rest_s: rest + links.latency_s.get() + stream.mean_gap_s() }
 }
 
-/// What of another stream may stand before an operation: once on each leg that meets one of its legs on a link.
+/// Returns the time of another stream's messages that may precede an operation, s: once for each pair of legs that meet
+/// on a link.
 fn before(stream: &Stream, other: &Stream, links: &Links) -> f64 {
     let outstanding = other.at_once().unwrap_or(1) as f64;
     let mut before = 0.0;
@@ -139,7 +145,8 @@ fn before(stream: &Stream, other: &Stream, links: &Links) -> f64 {
             if shares(own.from, theirs.from) {
                 before += outstanding * theirs.together_s();
             } else if shares(own.to, theirs.to) {
-                // Frames of both come to the port one by one: as many again may come between those of a long message.
+                // Frames of both arrive at the port one by one, so an equal amount may come between those of a long
+                // message.
                 before += outstanding * theirs.together_s() + own.together_s();
             }
         }

@@ -1,4 +1,4 @@
-//! The contention model against the figures of communication-interactions, and against its own laws.
+//! The contention model, checked against the figures of communication-interactions and its own laws.
 use crosswind_model::contention::delay::{Flows, Formula, LocalTarget};
 use crosswind_model::contention::{EffectiveRatio, message_rate};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Losses that bend, in a plan. More cases, against other oracles: `tests/property/test_plan_with_curves.py`.
+//! Nonlinear losses in a plan. More cases, checked against other oracles: `tests/property/test_plan_with_curves.py`.
 
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ fn planned(platform: &Platform, ports: Ports) -> Plan {
     plan(platform, Task::new(1.0, 1.0).unwrap(), ports, Method::Exact).unwrap()
 }
 
-/// What the root computes when it sends at these rates, by the measured losses themselves.
+/// Returns what the root computes when it sends at these rates, by the measured losses themselves.
 fn left(platform: &Platform, sent_mb_per_s: &[f64]) -> f64 {
     let lost: f64 =
         platform.nodes[1..].iter().zip(sent_mb_per_s).map(|(n, &rate)| Loss::at(&n.send_losses, rate)).sum();

@@ -1,4 +1,4 @@
-//! Closed forms of disturbances against barrier programs that are walked through, step by step, on the timelines themselves.
+//! Closed forms of disturbances, checked against barrier programs stepped through on the timelines themselves.
 
 use crosswind_model::disturbance::slowdown::{
     Daemon, additive, effective_share, exposed, imbalanced_node, local, local_of_ranks, shared_node, skew,
@@ -14,7 +14,8 @@ fn read(sources: &str) -> Disturbance {
     Disturbance::from_toml(text.as_bytes(), "d.toml").expect("valid")
 }
 
-/// Seconds of `steps` supersteps: every rank computes `work_s`, then all wait for the last. A barrier costs nothing.
+/// Returns the seconds of `steps` supersteps: every rank computes `work_s`, then all wait for the last. A barrier costs
+/// nothing.
 fn makespan_s(disturbance: &Disturbance, ranks: u32, work_s: f64, steps: u32, seed: u64) -> f64 {
     let timelines = Timelines::new(disturbance, ranks, seed).expect("valid");
     let mut open: Vec<Timeline> = (0..ranks).map(|rank| timelines.rank(rank)).collect();
@@ -26,7 +27,7 @@ fn makespan_s(disturbance: &Disturbance, ranks: u32, work_s: f64, steps: u32, se
     now as f64 / 1e9
 }
 
-/// Mean slowdown over coscheduled time, over seeds.
+/// Returns the mean slowdown relative to coscheduled time, over seeds.
 fn slowdown(disturbance: &Disturbance, ranks: u32, work_s: f64, steps: u32) -> f64 {
     let seeds = 5;
     let coscheduled = f64::from(steps) * work_s * disturbance.jobs() as f64;
@@ -93,7 +94,7 @@ fn skew_slows_barrier_programs_nearly_as_much_as_it_can_and_never_more() {
 fn quanta_that_move_by_their_skew_cost_what_the_closed_form_says() {
     let late = 0.01;
     for work in [0.0005, 0.002, 0.008, 0.0137, 0.03] {
-        // What is left of a barrier's work when a quantum ends is uniform only over many lengths of the work.
+        // The work left when a quantum ends is uniform only over many lengths of the work.
         let works = (0..8).map(|step| work * (0.8 + f64::from(step) / 20.0));
         let (mut seen, mut expected) = (0.0, 0.0);
         for work in works {
@@ -101,7 +102,7 @@ fn quanta_that_move_by_their_skew_cost_what_the_closed_form_says() {
             seen += slowdown(&read(&format!("[[source]]\n{gang}")), 128, work, (40.0 / work) as u32);
             expected += skew_of_barriers(0.1, late, work).expect("in range");
         }
-        // Where the work fits the quantum a few times only, what is left at its end comes back in step.
+        // If only a few pieces of work fit the quantum, the work left at its end repeats periodically.
         near(seen, expected, 0.015);
     }
 }
@@ -211,7 +212,7 @@ fn at_each_limit_the_slowdown_is_the_one_that_was_stated() {
         let at_limit = Disturbance::from_json(alone.to_string().as_bytes(), "d").expect("valid");
         let bounds = bounds(&at_limit, ranks, Some(work)).expect("in range");
         let bound = bounds.skew.or(bounds.local).or(bounds.daemons_union).or(bounds.shared_nodes).expect("one");
-        // A number of ranks is whole.
+        // The number of ranks is an integer.
         let tolerance = if limit.field == "ranks" { 1e-3 } else { 1e-9 };
         assert!((bound - stated).abs() < tolerance, "{}: {bound}", limit.field);
     }

@@ -1,8 +1,8 @@
-//! The fork graph of table 4 (interference-aware-scheduling) against golden values of its section 3.2: time relative to the
-//! root alone, to the three digits given there.
+//! The fork graph of table 4 (interference-aware-scheduling), checked against golden values of its section 3.2: time
+//! relative to the root alone, to the three digits given there.
 //!
-//! They hold for the root's compute rate of column Lab3 (9.057) and a send limit of 10.7 MB/s; row 7 goes with the links of
-//! row 5, row 8 with those of row 6.
+//! They apply to the root's compute rate of column Lab3 (9.057) and a send limit of 10.7 MB/s. Row 7 goes with the
+//! links of row 5, row 8 with those of row 6.
 
 use crosswind_model::fork::fork_throughput;
 use crosswind_model::{ModelError, Task, plan};

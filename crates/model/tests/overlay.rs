@@ -1,4 +1,4 @@
-//! The overlay tree against all trees there are, the search against the best tree, the bound against both.
+//! The overlay tree checked against all trees, the search against the best tree, the bound against both.
 
 use crosswind_model::overlay::{Built, How, Search, build_tree};
 use crosswind_model::{Columns, Task, plan, plan_columns};
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 const PORTS: [Ports; 2] = [Ports::Single, Ports::Multi];
 const TASK: (f64, f64) = (2.0, 3.0);
 
-/// Numbers of a cluster; `None`: the pair is not known.
+/// Numbers of a cluster. `None` means that the pair is not known.
 #[derive(Clone, Debug)]
 struct Cluster {
     compute: Vec<f64>,
@@ -45,7 +45,7 @@ impl Cluster {
         build_tree(&self.links(), Task::new(TASK.0, TASK.1).unwrap(), ports, search).unwrap()
     }
 
-    /// The most that any tree from `root` reaches, over all of them, by the planner of trees.
+    /// Returns the maximum throughput over all trees from `root`, by the planner of trees.
     fn best_of_all_trees(&self, root: usize, ports: Ports) -> f64 {
         let count = self.count();
         let mut best = self.compute[root] / TASK.1; // alone
@@ -67,7 +67,7 @@ impl Cluster {
         }
     }
 
-    /// What a tree reaches; hosts that do not hang on the root, or hang by no known link, are left out.
+    /// Returns the throughput of a tree. Hosts not connected to the root by known links are left out.
     fn worth(&self, root: usize, parent: &[usize], ports: Ports) -> Option<f64> {
         let hangs = |mut host: usize| {
             for _ in 0..=self.count() {
@@ -183,7 +183,7 @@ proptest! {
     }
 }
 
-/// A cluster whose numbers are spread evenly, the same in every run.
+/// A cluster with evenly spread numbers, the same in every run.
 fn spread(count: usize, seed: f64) -> Cluster {
     let at = |n: usize, offset: f64| (n as f64 * 0.618_033_988_749_895 + offset + seed).fract();
     Cluster {

@@ -6,7 +6,7 @@ use crosswind_model::{Columns, Rates, Task, plan_columns};
 use crosswind_schema::plan::{LimitedBy, Method, Ports};
 use proptest::prelude::*;
 
-/// A platform by columns that it owns.
+/// A platform as columns that it owns.
 #[derive(Clone, Debug)]
 struct Owned {
     parent: Vec<i32>,
@@ -33,7 +33,8 @@ impl Owned {
         plan_columns(&columns, task, ports, method).expect("a plan")
     }
 
-    /// The largest excess over any constraint of interference-aware-scheduling, section 3.2, relative to what meets in it.
+    /// Returns the largest excess over any constraint of interference-aware-scheduling, section 3.2, relative to the
+    /// terms of that constraint.
     fn excess(&self, rates: &Rates, (size, work): (f64, f64), ports: Ports) -> f64 {
         let count = self.parent.len();
         let flow = &rates.received_tasks_per_s;
@@ -191,8 +192,8 @@ proptest! {
 
 #[test]
 fn a_small_drop_counts_however_large_the_tasks_are() {
-    // Node 1 sends little, so its link has little less than its limit: by a rounded difference of the two, a plan that
-    // takes the whole limit once passed for possible, for tasks of one size and not of another.
+    // Node 1 sends little, so its link loses little of its limit. Because of a rounded difference of the two, a plan
+    // that takes the whole limit was once considered feasible, for tasks of one size and not of another.
     let tree = Owned {
         parent: vec![-1, 0, 1, 1, 1, 3, 0, 3, 3],
         compute: vec![1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 7.135_830_373_637_273],
@@ -213,7 +214,8 @@ fn a_small_drop_counts_however_large_the_tasks_are() {
 
 #[test]
 fn a_jump_counts_however_little_of_the_trees_rate_it_takes() {
-    // Node 1 relays more than interference would leave of any compute rate; its tasks are 0.1 % of what the root computes.
+    // Node 1 relays more than interference would leave of any compute rate. Its tasks are 0.1 % of what the root
+    // computes.
     let tree = Owned {
         parent: vec![-1, 0, 1],
         compute: vec![15.193_977_969_733_918, 0.0, 24.314_545_267_957_23],
@@ -231,8 +233,8 @@ fn a_jump_counts_however_little_of_the_trees_rate_it_takes() {
 
 #[test]
 fn a_child_that_brings_next_to_nothing_is_worth_no_less_than_nothing() {
-    // Node 13's subtree has a thousandth of the tree's rate: what a millionth more of it changes is lost in rounding, which
-    // once passed for a loss.
+    // Node 13's subtree has a thousandth of the tree's rate. A change of a millionth of it is lost in rounding, which
+    // was once mistaken for a loss.
     let receive = [1.0, 0.131_900_400_519_079_28, 5.128_058_252_008_89, 1.0, 88.526_428_690_727_19];
     let mut tree = Owned {
         parent: vec![-1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],

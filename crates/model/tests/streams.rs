@@ -1,4 +1,4 @@
-//! Closed forms of experiments of kind streams: the figures of the issue, and where there are none.
+//! Closed forms of experiments of kind streams: the figures of the issue, and cases without a form.
 
 use crosswind_model::streams::closed_forms;
 use crosswind_schema::StreamsExperiment;
@@ -35,7 +35,7 @@ fn two_messages_under_way_stand_before_one_and_latency_makes_it_less() {
     assert!((forms(&streams, BARE)["fifo A"] - 33.0).abs() < 1e-12);
     let late = forms(&streams, "")["fifo A"];
     assert!((27.0..28.0).contains(&late), "{late}");
-    // The local stream has two messages under way: no form for it.
+    // The local stream has two messages in flight, so it has no form.
     assert!(!forms(&streams, "").contains_key("fifo local"));
 }
 
@@ -62,7 +62,7 @@ fn where_two_streams_merge_before_a_receiver_there_is_a_form_beside_the_bound_an
     let local = |from, bytes, rest: &str| stream("local", "local", from, "1", bytes, rest);
     let found = forms(&(a.clone() + &local(2, 16384, "")), BARE);
     assert!((found["merged A"] - 3.13).abs() < 0.01 && found["fifo A"] >= 10.0, "{found:?}");
-    // The long stream is longer than the test's: it has none.
+    // The long stream's messages are longer than the test's, so it has no form.
     assert!(!found.contains_key("merged local"));
     for other in [local(0, 16384, ""), local(2, 16384, ", gap_s = 0.1"), local(2, 1024, "")] {
         assert!(!forms(&(a.clone() + &other), BARE).contains_key("merged A"), "{other}");

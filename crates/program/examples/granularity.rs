@@ -1,5 +1,6 @@
-//! Prints what each program (or the one that the second argument names) computes and sends on 64 ranks (or as many as the first
-//! says) with its default parameters: the table of docs/concepts/programs.md. Run it with `cargo run --release -p crosswind-program --example granularity`.
+//! Prints what each program (or the one named by the second argument) computes and sends on 64 ranks (or the number
+//! given by the first argument) with its default parameters: the table of docs/concepts/programs.md. Run it with
+//! `cargo run --release -p crosswind-program --example granularity`.
 #![allow(clippy::print_stdout)]
 
 use crosswind_program::plain::{self, Tally};

@@ -1,19 +1,19 @@
-//! The program that an experiment names, made of its parameters: once, for virtual time and for real ranks.
+//! Builds the program that an experiment names from its parameters, both for the simulator and for real ranks.
 
 use crosswind_schema::DescriptionError;
 use crosswind_schema::experiment::{Parameters, ProgramExperiment};
 
 use crate::{Bsp, Cholesky, Column, Connect, Em3d, Goal, GoalError, Program, Sample, Skeleton};
 
-/// What is to be done with a program, whichever it is.
+/// An operation on a program of any type.
 pub trait ProgramVisitor {
-    /// What comes of it.
+    /// The result of the operation.
     type Out;
 
     fn visit<P: Program>(self, program: &P) -> Self::Out;
 }
 
-/// Why there is no program.
+/// Why a program could not be built.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NoProgram {
     Description(DescriptionError),
@@ -31,10 +31,10 @@ impl std::fmt::Display for NoProgram {
 
 impl std::error::Error for NoProgram {}
 
-/// Makes the program of a point, and has it visited. `goal`: the text of the GOAL file that the point names.
+/// Builds the program of a point and passes it to `visitor`. `goal`: text of the GOAL file that the point names.
 ///
 /// # Errors
-/// Parameters or a GOAL file that are wrong.
+/// The parameters or the GOAL file are invalid.
 pub fn with_program<V: ProgramVisitor>(
     point: &ProgramExperiment,
     goal: Option<&[u8]>,

@@ -1,19 +1,19 @@
-//! What the ranks of a parallel program do: streams of operations, produced as they are needed, with real data.
+//! Parallel programs as ranks that produce streams of operations on demand, with real data.
 //!
-//! No I/O, no clock, no thread, so the simulator and the agents drive the very same ranks: the one in virtual time, the
-//! other over TCP. It moves no bytes and knows no time but that of undisturbed computation.
+//! Ranks have no I/O, clock or threads. The simulator and the agents therefore drive the same code, one in virtual time
+//! and the other over TCP. The crate moves no bytes and models no time except undisturbed computation.
 //!
 //! | question | module |
 //! |---|---|
 //! | what can a rank do? | [`op`] |
-//! | what is a rank, and what a program? | [`rank`] |
-//! | which one does an experiment name? | [`chosen`] |
+//! | what are a rank and a program? | [`rank`] |
+//! | which program does an experiment name? | [`chosen`] |
 //! | the programs of scheduling-and-communication | [`papers`] |
 //! | halo exchange and allreduce? | [`bsp`] |
 //! | what NAS kernels send, superstep by superstep? | [`nas`] |
 //! | a schedule in LogGOPSim's format? | [`goal`] |
-//! | how do I run one without time, in any order? | [`plain`] |
-//! | where do random data come from? | [`random`] |
+//! | how is a program run without time, in any order? | [`plain`] |
+//! | how are random data drawn? | [`random`] |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod bsp;

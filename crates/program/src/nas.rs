@@ -1,15 +1,16 @@
-//! MG, FT, EP and IS of the NAS parallel benchmarks as communication skeletons: what each rank sends to which, superstep by
-//! superstep, and how long all compute before (communication-interactions, section 4.3). No numerics: the values that travel
-//! only show that nothing is lost.
+//! MG, FT, EP and IS of the NAS parallel benchmarks as communication skeletons: what each rank sends to which rank in
+//! each superstep, and how long all compute before (communication-interactions, section 4.3). There are no numerics:
+//! the transferred values only prove that nothing is lost.
 //!
-//! The counts and bytes are those that the paper measured on 4 and on 8 hosts; `steps` and docs/concepts/programs.md state how
-//! they are taken apart into exchanges, and what of it is not from the paper. The very same supersteps are the messages of a
-//! job in an experiment of kind streams ([`Skeleton::supersteps`]) and, as ranks, a program on any network ([`Program`]).
+//! Counts and bytes are those that the paper measured on 4 and 8 hosts. `steps` and docs/concepts/programs.md describe
+//! how they are decomposed into exchanges, and what is not from the paper. The same supersteps serve as the messages of
+//! a job in an experiment of kind streams ([`Skeleton::supersteps`]) and, as ranks, as a program on any network
+//! ([`Program`]).
 //!
 //! | question | module |
 //! |---|---|
 //! | which exchanges does a kernel have, of how many bytes? | `steps` |
-//! | what does a rank do when? | `rank` |
+//! | what does a rank do next? | `rank` |
 
 mod rank;
 mod steps;
@@ -26,19 +27,20 @@ use crate::rank::Program;
 /// A message of a superstep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SkeletonMessage {
-    /// The host that sends it, from 0.
+    /// Sending host, from 0.
     pub from: u32,
     pub to: u32,
-    /// How long it is, at least 1.
+    /// Length in bytes, at least 1.
     pub bytes: u64,
 }
 
-/// All hosts compute, then send. A host begins its next superstep when it has received what this one sends to it.
+/// All hosts compute, then send. A host starts its next superstep when it has received all messages that this one sends
+/// to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Superstep {
-    /// What each host computes first, s.
+    /// Computing time of each host at the start, s.
     pub compute_s: f64,
-    /// What is sent after that, by host, each host's in the order in which it sends.
+    /// Messages sent after that, grouped by sending host, each group in sending order.
     pub messages: Vec<SkeletonMessage>,
 }
 
@@ -50,7 +52,7 @@ pub struct Skeleton {
 }
 
 impl Skeleton {
-    /// The kernel on so many hosts, at least 1. One host alone computes and sends nothing.
+    /// Creates the kernel on `hosts` hosts, at least 1. A single host computes and sends nothing.
     ///
     /// # Examples
     /// ```
@@ -72,7 +74,7 @@ impl Skeleton {
         self.hosts
     }
 
-    /// The supersteps, each made as it is asked for.
+    /// Returns the supersteps, each built on demand.
     pub fn supersteps(&self) -> impl ExactSizeIterator<Item = Superstep> + '_ {
         self.steps.iter().map(|step| Superstep {
             compute_s: step.compute_s,
@@ -85,40 +87,40 @@ impl Skeleton {
         })
     }
 
-    /// Messages of all hosts together.
+    /// Returns the number of messages of all hosts.
     #[must_use]
     pub fn messages(&self) -> u64 {
         self.steps.iter().map(|step| step.exchange.messages(self.hosts)).sum()
     }
 
-    /// Bytes of all messages together.
+    /// Returns the bytes of all messages.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.steps.iter().map(|step| step.exchange.messages(self.hosts) * u64::from(step.bytes)).sum()
     }
 
-    /// What each host computes, s.
+    /// Returns the computing time of each host, s.
     #[must_use]
     pub fn compute_s(&self) -> f64 {
         self.steps.iter().map(|step| step.compute_s).sum()
     }
 
-    /// A host's value at the start.
+    /// Returns a host's initial value.
     fn first(host: u32) -> u64 {
         mixed(u64::from(host) + 1)
     }
 
-    /// What a host sends to another in a superstep.
+    /// Returns the value that a host sends to another in a superstep.
     const fn sent(value: u64, step: u32, to: u32) -> u64 {
         mixed(value ^ (step as u64) << 32 ^ to as u64)
     }
 
-    /// The value with the sum of what came.
+    /// Returns the value mixed with the sum of the received values.
     const fn with(value: u64, came: u64) -> u64 {
         mixed(value.wrapping_add(came))
     }
 
-    /// All hosts' values at the end, computed one superstep after the other.
+    /// Returns all hosts' final values, computed superstep by superstep.
     #[must_use]
     pub fn expected(&self) -> Vec<u64> {
         let mut values: Vec<u64> = (0..self.hosts).map(Self::first).collect();
@@ -148,7 +150,7 @@ impl Program for Skeleton {
         SkeletonRank::new(Arc::clone(&self.steps), rank, self.hosts)
     }
 
-    /// Every rank must have got every message of every superstep, once.
+    /// Every rank must have received every message of every superstep exactly once.
     fn check(&self, results: &[Vec<u64>]) -> Result<(), String> {
         for (rank, (expected, result)) in self.expected().iter().zip(results).enumerate() {
             if *result != [*expected] {

@@ -1,8 +1,9 @@
-//! A driver without time: runs the ranks of a program in any seeded order and counts what they do.
+//! A driver without time: runs the ranks of a program in a seeded random order and counts what they do.
 //!
-//! For tests of programs and for tables of what they ask of a network. It takes nothing for granted that [`crate::Rank`] does not
-//! promise: messages are late or early at its whim (those of one pair of ranks in their order), some ranks fall far behind. What
-//! is right here under every seed is right under every timing. Not for millions of ranks: it keeps a queue for each pair.
+//! For tests of programs and for tables of their demands on a network. It relies only on what [`crate::Rank`] promises:
+//! messages arrive arbitrarily late (those between one pair of ranks in order), and some ranks fall far behind. A
+//! program that is right here under every seed is right under every timing. Not for millions of ranks: it keeps a queue
+//! per pair.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,17 +18,17 @@ pub struct Tally {
     pub compute_ns: u64,
     /// Nanoseconds computed by handlers.
     pub handler_ns: u64,
-    /// Messages sent, of each of [`Kind::ALL`].
+    /// Messages sent, by kind as in [`Kind::ALL`].
     pub messages: [u64; 5],
-    /// Bytes of those, without answers.
+    /// Bytes of those messages, without answers.
     pub bytes: [u64; 5],
-    /// Bytes of the answers that it gave.
+    /// Bytes of the answers that the rank gave.
     pub answer_bytes: u64,
-    /// Bytes of its largest message or answer.
+    /// Bytes of the largest message or answer.
     pub largest_bytes: u64,
     /// Sends of message passing.
     pub sends: u64,
-    /// Bytes of those.
+    /// Bytes of those sends.
     pub sent_bytes: u64,
     pub barriers: u64,
     /// Syncs, waits for stored bytes and other waits.
@@ -35,19 +36,19 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Messages of all kinds, sends among them, answers not.
+    /// Returns the messages of all kinds, including sends but not answers.
     #[must_use]
     pub fn all_messages(&self) -> u64 {
         self.messages.iter().sum::<u64>() + self.sends
     }
 
-    /// Bytes that went either way for its messages and by its answers.
+    /// Returns the bytes of its messages, sends and answers.
     #[must_use]
     pub fn all_bytes(&self) -> u64 {
         self.bytes.iter().sum::<u64>() + self.sent_bytes + self.answer_bytes
     }
 
-    /// Adds another's.
+    /// Adds another tally; `largest_bytes` becomes the larger of both.
     pub fn add(&mut self, other: &Self) {
         self.compute_ns += other.compute_ns;
         self.handler_ns += other.handler_ns;
@@ -66,15 +67,15 @@ impl Tally {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// What each rank holds at the end.
+    /// Each rank's result.
     pub results: Vec<Vec<u64>>,
     pub tallies: Vec<Tally>,
 }
 
-/// Nothing can happen, and not all ranks are done.
+/// Deadlock: no event is possible, and some ranks are not done.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stuck {
-    /// The ranks that wait, and for what.
+    /// The waiting ranks, and the operation in which each waits.
     pub waiting: Vec<(u32, Op)>,
 }
 
@@ -90,10 +91,10 @@ impl fmt::Display for Stuck {
 
 impl std::error::Error for Stuck {}
 
-/// Runs a program to its end; `order` says in which order things happen.
+/// Runs a program to its end. `order` seeds the order of events.
 ///
 /// # Errors
-/// When nothing can happen and not all ranks are done.
+/// [`Stuck`] if no event is possible and some ranks are not done.
 pub fn run<P: Program>(program: &P, order: u64) -> Result<Outcome, Stuck> {
     let mut run = Run::new(program, order);
     while run.step() {}
@@ -117,18 +118,18 @@ struct Place<R> {
 
 struct Run<R> {
     places: Vec<Place<R>>,
-    /// By (answers or not, from, to): what is on its way.
+    /// Messages in transit, by (answers or not, from, to).
     queues: Vec<VecDeque<Parcel>>,
-    /// Queues with something in them, and where each stands among them.
+    /// Indices of the queues that are not empty.
     busy: Vec<u32>,
     ready: Vec<u32>,
     one_way: u64,
     here: u32,
     random: Stream,
     drawn: u64,
-    /// Of 256 steps, so many deliver something where there is a choice.
+    /// When there is a choice, the number of steps in 256 that deliver a message.
     eager: u64,
-    /// A rank that moves only when no other can.
+    /// A rank that advances only when no other can. May be beyond the last rank, that is, none.
     last: u32,
 }
 
@@ -163,7 +164,7 @@ impl<R: Rank> Run<R> {
         self.random.below(self.drawn, limit as u64) as usize
     }
 
-    /// One thing happens; false when nothing can.
+    /// Performs one event. Returns `false` if none is possible.
     fn step(&mut self) -> bool {
         let only_the_last = self.ready.len() == 1 && self.ready[0] == self.last;
         let deliver = match (self.busy.is_empty(), self.ready.is_empty()) {
@@ -292,7 +293,7 @@ impl<R: Rank> Run<R> {
         }
     }
 
-    /// Whether what a rank waits for is so; called when something came for it.
+    /// Checks a rank's wait condition, after something arrived for it.
     fn look(&mut self, rank: u32) {
         let place = &mut self.places[rank as usize];
         let over = match place.waits_in {
@@ -317,7 +318,7 @@ impl<R: Rank> Run<R> {
         }
     }
 
-    /// Lets all go on where all are at the same barrier.
+    /// Releases all ranks if all have reached the same barrier.
     fn meet(&mut self) {
         if self.here < self.places.len() as u32 {
             return;

@@ -1,6 +1,6 @@
-//! Random data that any rank can draw for itself: numbered draws, so that a rank need not hold what others drew.
+//! Random data by numbered draws, so that any rank can reproduce any draw and need not store those of others.
 //!
-//! SplitMix64 (Steele, Lea, Flood 2014) at a place: draw n of a stream is the same at every rank, in any order.
+//! SplitMix64 (Steele, Lea, Flood 2014) with random access: draw n of a stream is the same at every rank, in any order.
 
 /// A stream of numbered draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ const fn mixed(mut z: u64) -> u64 {
 }
 
 impl Stream {
-    /// The stream of a seed, an owner and a purpose.
+    /// Creates the stream of a seed, an owner and a purpose.
     #[must_use]
     pub const fn new(seed: u64, of: u64, purpose: u64) -> Self {
         let seeded = mixed(seed.wrapping_add(GOLDEN));
@@ -23,25 +23,25 @@ impl Stream {
         Self(mixed(owned ^ purpose.wrapping_mul(GOLDEN).wrapping_add(2)))
     }
 
-    /// Draw `number`: 64 random bits.
+    /// Returns draw `number`: 64 random bits.
     #[must_use]
     pub const fn bits(self, number: u64) -> u64 {
         mixed(self.0.wrapping_add(number.wrapping_add(1).wrapping_mul(GOLDEN)))
     }
 
-    /// Draw `number`: at least 0, below 1.
+    /// Returns draw `number`: at least 0, below 1.
     #[must_use]
     pub const fn unit(self, number: u64) -> f64 {
         (self.bits(number) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Draw `number`: below `limit`, which must not be 0.
+    /// Returns draw `number`: below `limit`, which must not be 0.
     #[must_use]
     pub const fn below(self, number: u64, limit: u64) -> u64 {
         ((self.bits(number) as u128 * limit as u128) >> 64) as u64
     }
 
-    /// A random order of what is in `items`.
+    /// Shuffles `items`.
     pub fn shuffle<T>(self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64, last as u64 + 1) as usize);

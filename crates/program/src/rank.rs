@@ -1,34 +1,35 @@
-//! A rank and a program: what drivers (the simulator, agents) call.
+//! The traits of a rank and of a program, which drivers (the simulator, agents) call.
 
 use crate::op::{Body, Kind, Op};
 
-/// What the handler of a message leaves behind.
+/// Result of a message handler.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply {
     /// Nanoseconds that the handler computes on an undisturbed processor, beyond the network's overhead.
     pub ns: u64,
-    /// Bytes of the answer on the wire, where there is one.
+    /// Bytes of the answer on the wire, if there is one.
     pub bytes: u32,
     pub body: Body,
 }
 
-/// One rank: its memory, and where in the program it is.
+/// One rank: its memory and its position in the program.
 ///
-/// Everything it does follows from the calls made: no clock, no randomness that is not seeded. Handlers run between two
-/// operations or while one waits, never inside [`Rank::next`].
+/// Its behaviour depends only on the calls made: it has no clock and no unseeded randomness. Handlers run between two
+/// operations or during a wait, never inside [`Rank::next`].
 pub trait Rank {
-    /// Whether a message to itself crosses the network as any other does; otherwise it costs its handler.
+    /// Whether a message to itself crosses the network like any other. If not, it costs only its handler.
     const ITSELF_BY_NETWORK: bool = false;
 
-    /// The next operation; called when the last one is over. After [`Op::Done`] it is not called again.
+    /// Returns the next operation. Called when the last one is over; not called again after [`Op::Done`].
     fn next(&mut self) -> Op;
 
-    /// The last packet of the message that [`Rank::next`] gave is with the network. Called before anything else is handled;
-    /// a driver without time need not call it, since the next call of [`Rank::next`] says the same.
+    /// Notifies the rank that the last packet of the message from [`Rank::next`] is with the network. Called before
+    /// anything else is handled. A driver without time need not call it, since the next call of [`Rank::next`] implies
+    /// it.
     fn sent(&mut self) {}
 
-    /// Computation (ns) to do while the message that [`Rank::next`] gave waits for the interface or a credit; nothing of that
-    /// message has been sent.
+    /// Returns computation to do, ns, while the message from [`Rank::next`] waits for the interface or a credit. Called
+    /// only before any part of that message has been sent. `None` if there is none.
     fn meanwhile(&mut self) -> Option<u64> {
         None
     }
@@ -39,17 +40,17 @@ pub trait Rank {
         Reply::default()
     }
 
-    /// What [`Op::Wait`](crate::Op::Wait) is for just now, for a person: told when nothing can happen any more.
+    /// Describes what the current [`Op::Wait`](crate::Op::Wait) is for. Used in a deadlock's error message.
     fn waits_for(&self) -> String {
         "any message".into()
     }
 
-    /// Takes the answer to an own get, put or request. What was asked of one rank is answered in the order of asking.
+    /// Takes the answer to an own get, put or request. Requests to one rank are answered in order.
     fn answered(&mut self, from: u32, body: Body) {
         let _ = (from, body);
     }
 
-    /// What it holds at the end, for [`Program::check`]: words, so that ranks may live in several processes.
+    /// Returns the rank's result for [`Program::check`], as words so that ranks may live in several processes.
     fn result(&self) -> Vec<u64> {
         Vec::new()
     }
@@ -58,16 +59,16 @@ pub trait Rank {
 pub trait Program {
     type Rank: Rank;
 
-    /// How many ranks, at least 1.
+    /// Returns the number of ranks, at least 1.
     fn ranks(&self) -> u32;
 
-    /// A rank at its start.
+    /// Returns a rank in its initial state.
     fn rank(&self, rank: u32) -> Self::Rank;
 
-    /// Whether the results of the ranks, in their order, are right, against a plain computation.
+    /// Checks the ranks' results, in rank order, against a sequential computation.
     ///
     /// # Errors
-    /// What differs, for a person.
+    /// A description of the difference.
     fn check(&self, results: &[Vec<u64>]) -> Result<(), String> {
         let _ = results;
         Ok(())

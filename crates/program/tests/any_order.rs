@@ -1,4 +1,4 @@
-//! The result of every program is right in whatever order its ranks and messages happen to go.
+//! Every program gives the right result in any order of its ranks and messages.
 
 use crosswind_program::{Cholesky, Column, Connect, Em3d, Program, Sample, plain};
 use crosswind_schema::experiment::parameters::{
@@ -12,7 +12,8 @@ fn is_right<P: Program>(program: &P, order: u64) -> Result<plain::Outcome, TestC
     Ok(outcome)
 }
 
-/// What a rank computes and sends, which is the program's and not the order's; how often it wakes is not.
+/// Returns what each rank computes and sends, which depends on the program and not on the order. The number of wake-ups
+/// does depend on the order.
 fn did(outcome: &plain::Outcome) -> Vec<(u64, [u64; 5], [u64; 5], u64)> {
     outcome.tallies.iter().map(|tally| (tally.compute_ns, tally.messages, tally.bytes, tally.barriers)).collect()
 }

@@ -1,7 +1,7 @@
-//! What the programs compute and send on 64 ranks is what scheduling-and-communication, section 2.3, says of them.
+//! Checks that what the programs compute and send on 64 ranks agrees with scheduling-and-communication, section 2.3.
 //!
-//! With the default parameters, but for how long they go on, which changes no ratio. Where the paper gives words and no number
-//! ("several hundred microseconds"), the range is an assumption.
+//! Uses the default parameters except for the length of the run, which changes no ratio. Where the paper gives no
+//! number ("several hundred microseconds"), the range is an assumption.
 
 use crosswind_program::plain::{self, Tally};
 use crosswind_program::{Cholesky, Column, Connect, Em3d, Kind, Program, Sample};
@@ -40,7 +40,7 @@ impl Measured {
         self.all.compute_ns as f64 / 1e6 / self.all.barriers as f64
     }
 
-    /// Of the busiest rank, relative to the mean.
+    /// Computation of the busiest rank, relative to the mean.
     fn imbalance(&self) -> f64 {
         let most = self.tallies.iter().map(|tally| tally.compute_ns).max().unwrap();
         most as f64 * f64::from(RANKS) / self.all.compute_ns as f64
@@ -64,7 +64,7 @@ fn cholesky_computes_for_several_hundred_microseconds_between_messages_of_70_byt
     lies(measured.microseconds_between_messages(), 200.0..=600.0);
     lies(measured.mean_bytes(), 65.0..=75.0);
     lies(measured.imbalance(), 1.3..=2.0);
-    // No rank waits for all; ranks meet in pairs.
+    // No rank waits for all others. Ranks synchronize in pairs.
     assert_eq!(measured.barriers(), 0);
 }
 

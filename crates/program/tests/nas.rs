@@ -1,4 +1,4 @@
-//! The skeletons send what communication-interactions, section 4.3, counted, in whatever order their ranks and messages happen to go.
+//! The skeletons send what communication-interactions, section 4.3, counted, in any order of ranks and messages.
 
 use crosswind_program::nas::Skeleton;
 use crosswind_program::{Program, plain};

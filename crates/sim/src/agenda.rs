@@ -1,6 +1,7 @@
-//! What happens next: for each processor, port and result link at most one time, and the messages under way.
+//! Event queue of the farm simulation: at most one timer per processor, port and result link, and the messages in
+//! transit.
 //!
-//! A change of rate moves the one entry instead of leaving a stale one behind. Ties: first scheduled, first served.
+//! A rate change moves a slot's only entry, so no stale entries remain. Ties are served in scheduling order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,13 +11,13 @@ use crate::time::Nanos;
 use crate::tournament::{NO_KEY, Tournament};
 
 const NO_SEAT: u32 = u32::MAX;
-/// Slots outside the tournament, with seats from [`FIRST_APART`] on: those that nearly every event changes.
+/// Slots kept outside the tournament because nearly every event changes them. Their seats start at [`FIRST_APART`].
 const APART: usize = 2;
 const FIRST_APART: u32 = NO_SEAT - APART as u32;
 
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// The entry of this number.
+    /// The timer of this slot has expired.
     Slot(u32),
     Message {
         node: u32,
@@ -52,27 +53,28 @@ impl Ord for Letter {
 }
 
 pub(crate) struct Agenda {
-    /// Of each entry that has one: time, then a counter, then its slot, in one number.
+    /// Key of each occupied seat: time, then a counter, then the slot, packed into one number.
     keys: Tournament,
-    /// The same of the slots that have a place apart.
+    /// Keys of the slots outside the tournament.
     apart: [u128; APART],
     has_apart: bool,
-    /// The lowest bits of a key, which are the slot.
+    /// Number of low bits of a key that hold the slot.
     slot_bits: u32,
     /// The seat of each slot, or [`NO_SEAT`].
     seats: Vec<u32>,
-    /// Seats that were left: they are taken first, so the tournament is as small as what is under way.
+    /// Freed seats. They are reused first, so the tournament stays as small as the number of pending entries.
     free: Vec<u32>,
-    /// Seats that were ever taken.
+    /// Seats used so far, including those in `free`.
     taken: u32,
-    /// The slot that came last and its seat, which others may take before the next comes.
+    /// The slot popped last and its seat. Another slot may take the seat before the next pop.
     over: Option<(u32, u32)>,
     letters: BinaryHeap<Reverse<Letter>>,
     counter: u64,
 }
 
 impl Agenda {
-    /// So many slots; those of `apart`, if any, are the ones that nearly every event changes.
+    /// Creates an agenda of `slots` slots. Those in `apart`, if any, are kept outside the tournament because nearly
+    /// every event changes them.
     pub fn new(slots: usize, apart: Option<[u32; APART]>) -> Self {
         let mut seats = vec![NO_SEAT; slots];
         for (slot, seat) in apart.into_iter().flatten().zip(FIRST_APART..) {
@@ -97,7 +99,8 @@ impl Agenda {
         (u128::from(time) << 64) | u128::from((counter << self.slot_bits) | u64::from(slot))
     }
 
-    /// Whether the counter, which has the bits that slots leave, is nearly used up: after 10^11 events on 10^8 slots.
+    /// Whether the counter, which gets the bits that slots leave free, is nearly exhausted: after 10^11 events on 10^8
+    /// slots.
     pub fn is_worn_out(&self) -> bool {
         self.counter >> (63 - self.slot_bits) != 0
     }
@@ -108,7 +111,7 @@ impl Agenda {
         self.at_turn(time, turn, slot);
     }
 
-    /// A place among those at the same time, for [`Self::at_turn`].
+    /// Reserves a position among entries at the same time, for [`Self::at_turn`].
     #[inline]
     pub fn turn(&mut self) -> u64 {
         self.counter += 1;
@@ -131,7 +134,7 @@ impl Agenda {
         self.keys.write(seat, key);
     }
 
-    /// Which of the places apart a seat is.
+    /// Index of a seat into `apart`, or `None` for a seat of the tournament.
     #[inline]
     fn apart(seat: u32) -> Option<usize> {
         let place = seat.wrapping_sub(FIRST_APART) as usize;
@@ -179,7 +182,7 @@ impl Agenda {
         self.letters.push(Reverse(Letter { at: (time, self.counter), node, news }));
     }
 
-    /// Loses the messages that are under way to some nodes.
+    /// Drops the messages in transit to the nodes for which `is_lost` holds.
     pub fn lose(&mut self, is_lost: impl Fn(u32) -> bool) {
         self.letters.retain(|Reverse(letter)| !is_lost(letter.node));
     }

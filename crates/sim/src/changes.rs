@@ -1,7 +1,8 @@
-//! Nodes that leave, join, or have other rates from a time of the run on.
+//! Scheduled changes of a run: nodes that leave, join, or change their rates.
 //!
-//! A node leaves with all below it; what they hold, send and receive is lost at once, and their parent is told at once. One
-//! that left may join again, with all below it and nothing in hand; to its parent it is a new child.
+//! A node leaves together with its subtree. Everything the subtree holds, sends and receives is lost at once, and its
+//! parent is notified at once. A node that left may join again with its subtree and without tasks; its parent treats it
+//! as a new child.
 
 use crosswind_policy::farm::{Event, Node};
 use crosswind_schema::experiment::ChangeKind;
@@ -24,7 +25,7 @@ impl World<'_> {
         }
     }
 
-    /// A result under way keeps the rate that it began with.
+    /// Applies new rates to a node. A result in transit keeps the rate at which it began.
     fn other_rates(&mut self, node: u32, compute_per_s: Option<f64>, receive_limit_mb_per_s: Option<f64>) {
         if let Some(compute) = compute_per_s {
             self.touch(node);
@@ -60,7 +61,7 @@ impl Run<'_> {
         self.world.schedule_change(at + 1);
     }
 
-    /// How many of its parent's tasks were out under it.
+    /// Removes a node and its subtree. Returns how many of the parent's tasks were outstanding there.
     fn leave(&mut self, node: u32) -> u64 {
         let (parent, child) = (self.world.sites[node as usize].link.parent, self.world.sites[node as usize].link.child);
         for n in self.world.tree.below(node) {
@@ -75,7 +76,7 @@ impl Run<'_> {
             self.world.agenda.cancel(n);
             self.world.sites[n as usize].link.gone = true;
         }
-        // The node that joins in its place numbers its children anew and has asked for nothing.
+        // A node that joins in its place renumbers its children and has requested nothing.
         let sites = &self.world.sites;
         self.world.agenda.lose(|n| sites[n as usize].link.gone);
         let p = self.world.sites[parent as usize].link.port;
@@ -95,7 +96,7 @@ impl Run<'_> {
             self.nodes[n as usize] = Node::new(settings[n as usize].clone());
             let p = self.world.sites[n as usize].link.port;
             if p != NO_NODE {
-                // A node that joined alone before gets its first number again; no other node gets one.
+                // A descendant that had rejoined on its own gets its first number back. All others keep theirs.
                 let children: Vec<u32> = self.world.tree.children(n).to_vec();
                 for (number, &child) in children.iter().enumerate() {
                     self.world.sites[child as usize].link.child = number as u32;
@@ -130,7 +131,7 @@ impl Run<'_> {
         0
     }
 
-    /// A message that was under way.
+    /// Delivers a message, unless its sender or receiver has left.
     pub fn deliver(&mut self, node: u32, news: News) {
         let sender = match &news {
             News::Asked { child, .. } | News::Returned { child, .. } => Some(*child),

@@ -1,17 +1,17 @@
-//! What can be wrong with a simulation.
+//! Errors of a simulation.
 
 use crosswind_schema::DescriptionError;
 
-/// Why nothing computes the tasks of a farm that are left; each with the root's name.
+/// Why no node computes the remaining tasks. Each variant carries the root's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Idle {
     /// No node of the platform computes.
     #[error("no node of the platform computes; give one, for example the root ({0:?}), a compute_per_s above 0")]
     Platform(String),
-    /// Those that compute have left.
+    /// All computing nodes have left.
     #[error("the nodes that compute have left; give the root ({0:?}) a compute_per_s above 0, or let one of them stay")]
     Left(String),
-    /// One that computes is there, and is sent nothing.
+    /// A computing node is present but is sent nothing.
     #[error(
         "the root ({root:?}) computes nothing, and policy.order sends no task to {computes:?}; use another order, or give the \
          root a compute_per_s above 0"
@@ -23,19 +23,19 @@ pub enum Idle {
     },
 }
 
-/// Why there is no outcome.
+/// Why a simulation has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// The platform was changed into no tree after its checks.
+    /// The platform is no longer a tree: it was changed after its checks.
     #[error(transparent)]
     Platform(#[from] Box<DescriptionError>),
-    /// The order needs a plan, and there is none.
+    /// The order needs a plan, but none was given.
     #[error("policy.order is \"planned\", but no planned rates were given; give one rate per node, {nodes} in all")]
     NoPlan {
         /// Nodes of the platform.
         nodes: usize,
     },
-    /// Tasks are left, and nothing will happen any more.
+    /// Tasks remain, but no event is pending.
     #[error("after {done} of {tasks} tasks nothing more can happen at {time_s} s: {why}")]
     Stuck {
         done: u64,
@@ -50,25 +50,25 @@ pub enum SimError {
         at: usize,
         /// The node that the change is about.
         node: u32,
-        /// Which field of it.
+        /// The offending field of the change.
         field: &'static str,
         why: &'static str,
     },
-    /// A parallel program's network that is none.
+    /// A field of a parallel program's network is out of range.
     #[error("network.{field} is {value}; it must be {permitted}")]
     Network { field: &'static str, value: f64, permitted: &'static str },
-    /// A fat tree that is none.
+    /// A field of a fat tree is out of range.
     #[error("{field} is {value}; it must be {permitted}")]
     FatTree { field: &'static str, value: u32, permitted: &'static str },
-    /// What is decided outside of the ranks' processors.
+    /// A setting that needs decisions outside the ranks' processors, which a fat tree does not simulate.
     #[error("{setting} cannot be simulated with network.fat_tree: leave one of the two away")]
     NotInFatTree {
-        /// As it stands in the description.
+        /// The setting as written in the description.
         setting: &'static str,
     },
     #[error("the program has 0 ranks; it must have at least 1")]
     NoRanks,
-    /// A disturbance for another number of ranks.
+    /// The disturbance was made for another number of ranks.
     #[error("the program has {ranks} ranks, but the disturbance is that of {timelines}")]
     Timelines { ranks: u32, timelines: u32 },
     /// A packet would be sent again before its sender could know that it is lost.
@@ -90,55 +90,55 @@ pub enum SimError {
     },
     #[error("rank {rank} sends to itself; a send must go to another rank")]
     SendToItself { rank: u32 },
-    /// Nothing can happen any more, and ranks are not at their end.
+    /// No event is pending, and some ranks have not finished.
     #[error("deadlock: after {time_s} s nothing more can happen, and {waiting} of {ranks} ranks wait. {named}")]
     Deadlock {
         waiting: usize,
         ranks: usize,
-        /// When the last thing happened.
+        /// Time of the last event, s.
         time_s: f64,
-        /// Some of them, and what they wait for.
+        /// Some of the waiting ranks and what each waits for.
         named: String,
     },
-    /// Packets are thrown away for ever.
+    /// A packet is discarded at every attempt.
     #[error(
         "after {time_s} s rank {to} has thrown away a packet of rank {from} 1000 times: they never run at the same time. With \
          policy.away = \"buffer\" packets wait"
     )]
     Starved {
         from: u32,
-        /// The destination that is away.
+        /// The destination, which is away at every attempt.
         to: u32,
-        /// When it was given up.
+        /// Time at which the run was abandoned, s.
         time_s: f64,
     },
-    /// A job's message is longer than messages can be.
+    /// A job's message exceeds the maximum length.
     #[error("a message of a job has {bytes} bytes; it must have at most {most}")]
     LongMessage {
         bytes: u64,
-        /// The most.
+        /// Maximum length, bytes.
         most: u64,
     },
     /// A job runs on a host that does not exist.
     #[error("a job runs on host {host}; the hosts are 0 to {}", .hosts - 1)]
     NoSuchHost { host: u32, hosts: u32 },
-    /// Jobs of another experiment.
+    /// The number of jobs given differs from that of the experiment.
     #[error("the experiment has {asked} jobs, but the messages of {given} were given")]
     Jobs { asked: usize, given: usize },
-    /// Messages are made faster than links carry them, without end.
+    /// Messages are generated faster than the links carry them, without end.
     #[error(
         "after {time_s} s {messages} messages wait: streams with arrivals = \"open\" make more than the links carry; make \
          gap_s longer, or messages fewer"
     )]
     Overrun {
         messages: usize,
-        /// When it was given up.
+        /// Time at which the run was abandoned, s.
         time_s: f64,
     },
-    /// Not the input's fault.
+    /// A bug in the simulator, not an error in the input.
     #[error("the simulator is wrong: {0}")]
     Broken(&'static str),
-    /// The run would last longer than time can be counted.
+    /// The run would exceed the range of the clock.
     #[error("the run lasts longer than 292 years: rates are too low for the tasks' sizes and works")]
     Endless,
     /// The caller's callback stopped the run.

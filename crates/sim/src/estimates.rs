@@ -1,7 +1,7 @@
-//! What nodes find out while they run, and what follows from it, where the policy adapts.
+//! Estimates that nodes form during a run, and the revisions that follow from them, where the policy adapts.
 //!
-//! What a child says of its subtree is known to the parent at once, whatever the latency; other buffers are told like
-//! everything else.
+//! A child's report on its subtree reaches the parent at once, whatever the latency. Changes of buffer sizes are sent
+//! as messages like everything else.
 
 use crosswind_policy::farm::estimate::{Estimator, Observed, Revision};
 use crosswind_policy::farm::{Child, Event};
@@ -12,7 +12,7 @@ use crate::time::seconds;
 use crate::world::World;
 
 impl World<'_> {
-    /// Tells a node's estimator something, and passes what follows from it to the nodes concerned.
+    /// Updates a node's estimator and applies the revisions that result.
     #[inline]
     pub fn estimate(&mut self, node: u32, told: impl FnOnce(&mut Estimator, f64, &mut Vec<Revision>)) {
         if let Some(estimator) = self.adaptation.estimators.get_mut(node as usize) {
@@ -45,7 +45,7 @@ impl World<'_> {
         }
     }
 
-    /// A node has left: its parent reckons without it.
+    /// Handles the departure of a node: its parent's estimator drops it.
     pub fn estimates_leave(&mut self, node: u32, parent: u32, child: Child) {
         if self.adaptation.estimators.is_empty() {
             return;
@@ -56,7 +56,8 @@ impl World<'_> {
         self.estimate(parent, |estimator, _, revisions| estimator.left(child, revisions));
     }
 
-    /// A node joins, with all below it: they know what the platform's file says, and their parent that of them.
+    /// Handles a node that joins with its subtree: their estimators, and the parent's entry for the node, restart from
+    /// the platform's file.
     pub fn estimates_join(&mut self, node: u32, parent: u32) {
         if self.adaptation.estimators.is_empty() {
             return;
@@ -69,7 +70,7 @@ impl World<'_> {
         self.adaptation.estimators[parent as usize].joined(platform, &self.tree, wishes, node);
     }
 
-    /// What was seen of each node, by itself and by its parent.
+    /// Returns what was observed of each node, by itself and by its parent.
     pub fn seen(&self) -> Vec<NodeObserved> {
         let seen: Vec<Observed> = self.adaptation.estimators.iter().map(Estimator::seen).collect();
         let of_node = |(n, own): (usize, &Observed)| {

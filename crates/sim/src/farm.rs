@@ -1,7 +1,7 @@
-//! A farm in virtual time: every node runs the policy's [`Node`], and this drives them.
+//! Simulation of a farm: drives one instance of the policy's [`Node`] per node of the platform.
 //!
-//! Events that follow at the same instant (a task that has left arrives, a child that starts to compute asks) are handled
-//! in the order in which they came about. New rates are taken up when an instant is over.
+//! Events at the same instant, such as a task's arrival and the request it triggers, are handled in the order in which
+//! they arose. New rates take effect at the end of the instant.
 
 use crosswind_policy::farm::estimate::Estimator;
 use crosswind_policy::farm::{Child, Event, FarmOptions, Node, Settings};
@@ -27,22 +27,22 @@ use crate::world::{Adaptation, Changing, Executor, Network, Progress, Recorded, 
 #[derive(Clone, Copy, Debug)]
 pub struct Farm<'a> {
     pub platform: &'a Platform,
-    /// The tasks, all at the root at the start.
+    /// The tasks. All are at the root at the start.
     pub tasks: &'a Tasks,
     /// The order of service and the other options of the policy.
     pub wishes: FarmOptions<'a>,
-    /// Bytes after which a send may be held, KiB.
+    /// Chunk size, KiB. A send can be held only at the end of a chunk.
     pub chunk_kib: u64,
-    /// Result of each task, MB, which goes back to the root.
+    /// Size of each task's result, MB. Results return to the root.
     pub result_size_mb: f64,
 }
 
-/// What else may happen, and what to keep.
+/// Changes during the run, and what to record.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// Nodes that leave, join or have other rates, in the order of time.
+    /// Nodes that leave, join or change their rates, in order of time.
     pub changes: &'a [PlacedChange],
-    /// Whether to keep a trace.
+    /// Whether to record a trace.
     pub trace: bool,
 }
 
@@ -51,10 +51,10 @@ const STEPS_BETWEEN_LOOKS: u64 = 1 << 16;
 
 /// Runs a farm to its end.
 ///
-/// `watch` is called now and then with the tasks done; the run stops when it says `false`.
+/// `watch` is called periodically with the number of tasks done. Returning `false` stops the run.
 ///
 /// # Errors
-/// What cannot be run, or was interrupted: see [`SimError`].
+/// The farm cannot be simulated, or the run was interrupted: see [`SimError`].
 ///
 /// # Examples
 /// ```
@@ -102,7 +102,7 @@ impl<'a> Run<'a> {
             why,
         })?;
         let mut wishes = farm.wishes;
-        // Results show which node has which task; empty results cost nothing.
+        // Returned results reveal which node has which task. Empty results cost nothing.
         wishes.returns |= farm.result_size_mb > 0.0 || wishes.levels();
         let elastic = options.changes.iter().any(|change| change.kind == ChangeKind::Leaves);
         if elastic {
@@ -125,7 +125,7 @@ impl<'a> Run<'a> {
                 let children = children.to_vec();
                 ports.push(Port { node: n as u32, children, single: SingleSend::default(), shared });
             }
-            // Where losses bend, what is lost follows from each rate.
+            // With nonlinear losses, the loss is computed from each rate instead of a constant slope.
             let line = |losses: &[Loss], line: f64| if bends && !losses.is_empty() { 0.0 } else { line };
             let ir_receive = line(&node.receive_losses, node.ir_receive_s_per_mb.get());
             let processor = Processor::new(node.compute_per_s.get(), ir_receive);
@@ -153,7 +153,7 @@ impl<'a> Run<'a> {
             }
         }
         let returns = wishes.returns;
-        // Each send of a root with several ports changes what it loses, and so when its task ends.
+        // With several ports, each send of the root changes its loss, and hence when its current task ends.
         let root_port = sites[tree.root as usize].link.port;
         let apart =
             (wishes.ports == Ports::Multi && root_port != NO_NODE).then(|| [tree.root, count as u32 + root_port]);
@@ -171,8 +171,8 @@ impl<'a> Run<'a> {
                 uplinks: if returns { (0..count).map(|_| Uplink::default()).collect() } else { Vec::new() },
                 bends,
                 drops: sites.iter().any(|site| site.link.drop > 0.0),
-                // Where two processors take up a task at the same instant, which is first is a matter of which was touched first.
-                // Without interference that happens only where the end is levelled or nodes come and go.
+                // When two processors start a task at the same instant, the order depends on which was touched first.
+                // Without interference this happens only with a levelled end or when nodes come and go.
                 sends_interfere: wishes.ports == Ports::Multi
                     || wishes.levels()
                     || !options.changes.is_empty()
@@ -235,7 +235,7 @@ impl<'a> Run<'a> {
         Ok(self.world.outcome(steps))
     }
 
-    /// Why tasks are left when nothing more happens.
+    /// Explains why tasks remain when no event is pending.
     #[cold]
     fn stuck(&self) -> SimError {
         let world = &self.world;
@@ -274,7 +274,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    // One copy of the policy for each frequent event, out of the loop.
+    // A separate copy of the policy for each frequent event, kept out of the loop.
     #[inline(never)]
     fn asked(&mut self, node: u32, child: Child, tasks: u64) {
         self.tell_of(node, Event::Asked { child, tasks });
@@ -290,13 +290,13 @@ impl<'a> Run<'a> {
         self.tell_of(node, Event::Returned { child, task });
     }
 
-    /// Tells a node what happened, and does what it says.
+    /// Passes an event to a node and executes the commands it returns.
     #[inline(never)]
     pub fn tell(&mut self, node: u32, event: Event) {
         self.tell_of(node, event);
     }
 
-    /// The same, where it is known which event it is.
+    /// Like [`Self::tell`], inlined where the event is known at compile time.
     #[inline(always)]
     pub fn tell_of(&mut self, node: u32, event: Event) {
         self.nodes[node as usize].handle(event, &mut Executor { world: &mut self.world, node });

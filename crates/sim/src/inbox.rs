@@ -1,8 +1,8 @@
-//! What nodes are to be told at the present instant, in the order in which it came about.
+//! Events to deliver to nodes at the current instant, in the order in which they arose.
 
 use crosswind_policy::farm::{Child, Event, TaskId};
 
-/// What one node is to be told: the frequent events in few bytes.
+/// An event for one node. The frequent events are stored unboxed, to keep it small.
 #[derive(Debug)]
 pub(crate) enum News {
     /// [`Event::Asked`].
@@ -34,7 +34,7 @@ impl News {
     }
 }
 
-/// A queue that is emptied before time goes on, so a list and how far it was read.
+/// Queue that is always emptied before time advances. A vector and a read position therefore suffice.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     news: Vec<(u32, News)>,

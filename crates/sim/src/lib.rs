@@ -1,20 +1,21 @@
-//! Does it in virtual time: what agents do in wall time, by the same policies.
+//! Discrete-event simulator of farms, parallel programs, network interfaces and communication overlap.
 //!
-//! A discrete event simulation in integer nanoseconds; ties are broken by the order of scheduling, so the same input gives
-//! the same bytes. It decides nothing (`crosswind-policy` does), draws nothing (the schema crate does) and reads no file.
+//! Time is in integer nanoseconds, and ties are broken by scheduling order, so the same input gives the same bytes.
+//! Decisions come from `crosswind-policy`, the code that agents run in real time, and random draws from the schema
+//! crate. This crate reads no files.
 //!
 //! | question | file |
 //! |---|---|
-//! | what happens next? | `agenda`, `tournament` |
-//! | what is a node to be told at this instant? | `inbox` |
-//! | how far is a processor, whose rate falls with what the node sends and receives? | `processor` |
-//! | how fast does a send go, alone or among others? | `port`, `shared` |
+//! | which event is next? | `agenda`, `tournament` |
+//! | which events are due at a node at this instant? | `inbox` |
+//! | how far is a processor's task, given that sending and receiving slow it? | `processor` |
+//! | how fast is a send, alone or sharing a port? | `port`, `shared` |
 //! | which node does what, and when? | `farm`, `world`, `site`, `transfers`, `results`, `changes` |
-//! | what do nodes find out meanwhile? | `estimates` |
+//! | what do nodes estimate meanwhile? | `estimates` |
 //! | the same for the ranks of a parallel program | [`program`] |
 //! | the same for messages of two classes through network interfaces | [`interface`] |
 //! | do a ping and burners overlap on shared processors? | [`overlap`] |
-//! | what came of it? | `outcome`, `trace` |
+//! | what is the outcome? | `outcome`, `trace` |
 //!
 //! The law: a node that receives TR MB/s and sends TR_i to its children computes at `C max(0, 1 - IR_r TR - sum IR_i TR_i)`
 //! (interference-aware-scheduling, section 3.1). Rates are constant between two events, so nothing is approximated.

@@ -1,15 +1,15 @@
-//! What a node's port does: one send at a time, or several that share the send limit.
+//! A node's port: one send at a time, or several that share the send limit.
 
 use crate::shared::Shared;
 use crate::time::{Nanos, after, span};
 
 pub(crate) const NO_NODE: u32 = u32::MAX;
 
-/// A node's sends, and its children by the policy's numbers.
+/// A node's sends, and its children by the policy's child numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Port {
     pub node: u32,
-    /// Node of each child; [`NO_NODE`] once it left.
+    /// Node of each child. [`NO_NODE`] after the child left.
     pub children: Vec<u32>,
     pub single: SingleSend,
     pub shared: Option<Box<Shared>>,
@@ -26,7 +26,7 @@ pub(crate) struct SingleSend {
     /// MB/ns.
     pub rate: f64,
     last: Nanos,
-    /// When the last send ended, and by how many ns this was too late since time is a whole number.
+    /// When the last send ended, and how many ns late that was because times are rounded up.
     freed: (Nanos, f64),
 }
 
@@ -37,7 +37,7 @@ impl Default for SingleSend {
 }
 
 impl SingleSend {
-    /// Begins to send to a child at a rate; when it ends.
+    /// Starts a send to a child at a rate. Returns its end, or `None` at rate 0.
     #[inline]
     pub fn begin(&mut self, now: Nanos, child: u32, task: u64, mb: f64, rate: f64) -> Option<Nanos> {
         let late = if self.freed.0 == now { self.freed.1 } else { 0.0 };
@@ -46,7 +46,7 @@ impl SingleSend {
         self.ends(now)
     }
 
-    /// Ends the send; returns the child it went to.
+    /// Ends the send and returns the child that it went to.
     #[inline]
     pub fn end(&mut self, now: Nanos) -> u32 {
         let late = span(self.last, now) - self.remaining / self.rate;
@@ -54,12 +54,12 @@ impl SingleSend {
         std::mem::replace(&mut self.child, NO_NODE)
     }
 
-    /// MB that have left by now.
+    /// Returns the MB sent by now.
     pub fn sent(&self, now: Nanos, mb: f64) -> f64 {
         mb - self.remaining + self.rate * span(self.last, now)
     }
 
-    /// Goes on at another rate; when it ends.
+    /// Continues at another rate. Returns the send's new end, or `None` at rate 0.
     pub fn change(&mut self, now: Nanos, rate: f64) -> Option<Nanos> {
         self.remaining -= self.rate * span(self.last, now);
         (self.last, self.rate) = (now, rate);

@@ -1,8 +1,8 @@
 //! A processor whose rate falls with what its node sends and receives.
 //!
-//! Work is settled whenever a rate changes, not before. Where the node receives over a port that many share, its rate
-//! changes with every one of them; then the work lost is taken from the bytes received (`C IR_r` per MB, whatever the
-//! rate), and the end that is scheduled is a lower bound, looked at again when it comes.
+//! Work is accounted for when a rate changes, not before. Where a node receives over a shared port, its rate changes
+//! with every send of that port. The work lost is then derived from the bytes received (`C IR_r` per MB, whatever the
+//! rate). The scheduled end is a lower bound, checked again when it is reached.
 
 use crate::time::{Nanos, after, span};
 
@@ -14,16 +14,16 @@ pub(crate) struct Processor {
     compute: f64,
     /// Fraction lost per MB/ns received.
     ir_receive: f64,
-    /// Work units per ns now; over a shared port, the most that it may be until the share leaves its band.
+    /// Current rate, work units per ns. Over a shared port, the highest possible until the share leaves its band.
     rate: f64,
-    /// Below 0: what was done too much since time is a whole number; the next task begins with it.
+    /// Work left. Below 0: surplus done because times are rounded up to whole ns, credited to the next task.
     remaining: f64,
     last: Nanos,
     /// Fraction lost by sending.
     pub send_loss: f64,
-    /// Fraction lost by results, from below and to above.
+    /// Fraction lost to results, received from below and sent upward.
     result_loss: f64,
-    /// MB/ns from the parent; over a shared port, the least that it is until the share leaves its band.
+    /// MB/ns from the parent. Over a shared port, the lowest possible until the share leaves its band.
     pub receive: f64,
     /// Over a shared port: MB that each child of the port had received at `last`.
     pub shared: Option<f64>,
@@ -58,12 +58,12 @@ impl Processor {
         }
     }
 
-    /// Has another compute rate from now on; settled before.
+    /// Sets the compute rate from now on. Requires settled work.
     pub fn compute_at(&mut self, compute_per_s: f64) {
         self.compute = compute_per_s * 1e-9;
     }
 
-    /// Loses another part per MB/s received from now on; settled before.
+    /// Sets the loss per MB/s received from now on. Requires settled work.
     pub fn ir_receive_at(&mut self, s_per_mb: f64) {
         self.ir_receive = s_per_mb * 1e9;
     }
@@ -72,7 +72,8 @@ impl Processor {
         self.ir_receive
     }
 
-    /// Results begin or stop to move over a link of the node; returns what all of them cost now.
+    /// Adds the loss of a result transfer that starts (or, negative, stops) at this node. Returns the loss of all
+    /// result transfers.
     pub fn add_result_loss(&mut self, loss: f64) -> f64 {
         self.result_loss += loss;
         if self.result_loss < 1e-12 {
@@ -81,12 +82,13 @@ impl Processor {
         self.result_loss
     }
 
-    /// Whether it would stand still within the rates of a band: then bytes do not say how much is lost.
+    /// Whether the processor would stop at this receive rate. If so, the loss cannot be derived from the bytes
+    /// received.
     pub fn stands_still_at(&self, receive: f64) -> bool {
         self.send_loss + self.result_loss + self.ir_receive * receive > 1.0
     }
 
-    /// Accounts for the work since the last time, where the port above is not shared.
+    /// Accounts for the work since the last call, where the port above is not shared.
     #[inline]
     pub fn settle(&mut self, now: Nanos) {
         if self.last == now {
@@ -96,7 +98,7 @@ impl Processor {
         self.last = now;
     }
 
-    /// The same over a shared port; `received` is what each child of the port has received by now, MB.
+    /// Like [`Self::settle`], over a shared port. `received`: MB that each child of the port has received by now.
     pub fn settle_shared(&mut self, now: Nanos, received: f64) {
         let Some(before) = self.shared.filter(|_| self.last != now) else { return };
         let time = span(self.last, now);
@@ -106,7 +108,7 @@ impl Processor {
         self.shared = Some(received);
     }
 
-    /// Begins a task; settled before.
+    /// Starts a task. Requires settled work.
     #[inline]
     pub fn begin(&mut self, now: Nanos, task: u64, work: f64) {
         let ahead = if self.freed == now { self.remaining } else { 0.0 };
@@ -114,10 +116,10 @@ impl Processor {
         (self.task, self.began, self.fresh) = (task, now, true);
     }
 
-    /// Ends a task, settled before, if there is no work left: the task and when it began.
+    /// Ends the current task if no work is left. Returns the task and its start. Requires settled work.
     #[inline]
     pub fn end(&mut self, now: Nanos) -> Option<(u64, Nanos)> {
-        // Only what a lower bound was scheduled for can have more than rounding left.
+        // Only an end scheduled as a lower bound can have more than a rounding error left.
         if self.shared.is_some() && self.remaining > 1e-3 * self.rate {
             self.fresh = true;
             return None;
@@ -128,7 +130,8 @@ impl Processor {
         Some((std::mem::replace(&mut self.task, IDLE), self.began))
     }
 
-    /// Forgets its task, settled before: the node is gone. Returns the task, when it began and the work left of it.
+    /// Drops the current task because the node is gone. Returns the task, its start and the work left. Requires settled
+    /// work.
     pub fn drop_task(&mut self, now: Nanos) -> Option<(u64, Nanos, f64)> {
         if self.task == IDLE {
             return None;
@@ -137,7 +140,7 @@ impl Processor {
         Some((std::mem::replace(&mut self.task, IDLE), self.began, self.remaining))
     }
 
-    /// Takes up the rate that follows from what it sends and receives; when its task ends, if that is not known yet.
+    /// Updates the rate from what the node sends and receives. Returns the task's end if that has changed.
     #[inline]
     pub fn refresh(&mut self, now: Nanos) -> Refreshed {
         self.dirty = false;
@@ -153,7 +156,7 @@ impl Processor {
     }
 }
 
-/// What a changed rate means for the agenda.
+/// Effect of a new rate on the agenda.
 pub(crate) enum Refreshed {
     Same,
     Ends(Nanos),

@@ -1,8 +1,8 @@
-//! Results on their way up: each node has a link to its parent on which one result goes after the other.
+//! Results on their way to the root: each node sends them to its parent over a link of its own, one at a time.
 //!
-//! The link is as fast as the node receives, in the other direction and at the same time; it takes nothing of the parent's
-//! port. Interference is that of the same link: at the node `ir_receive`, at the parent `ir_send` to it. The platform has
-//! no rates of its own for this way.
+//! The link is as fast as the node receives, in the opposite direction and at the same time, and uses none of the
+//! parent's port. Its interference is that of the downward link: `ir_receive` at the node, `ir_send` at the parent.
+//! Platforms give no separate rates for results.
 
 use std::collections::VecDeque;
 
@@ -59,7 +59,7 @@ impl World<'_> {
         self.agenda.at(ends, self.result_slot(node));
     }
 
-    /// Takes up the interference of a result link at both ends; a negative rate takes it back.
+    /// Applies the interference of a result link at both ends. A negative rate removes it.
     fn result_rate(&mut self, node: u32, rate: f64) {
         let link = &self.sites[node as usize].link;
         let (parent, mut at_parent) = (link.parent, link.ir_send * rate);
@@ -97,7 +97,7 @@ impl World<'_> {
         Some(sent)
     }
 
-    /// Gives up all results of a node that is gone.
+    /// Drops all results of a node that is gone.
     pub fn drop_results(&mut self, node: u32) {
         if let Some(Sending { task, began, rate }) = self.stop_result(node)
             && let Some(trace) = self.recorded.trace.as_mut().filter(|_| self.now > began)

@@ -1,28 +1,28 @@
-//! Several sends that share a limit max-min fairly, each with a limit of its own.
+//! Several sends that share a limit max-min fairly, each with its own limit.
 //!
-//! Sends whose own limit binds are *capped*; the others, *fair*, all get the same share of what is left. `progress` is
-//! what a fair send has got since the start (the integral of the share), so a change of the share touches no send: each
-//! ends when the progress reaches a number of its own. Capped sends end at a time of their own.
+//! Sends whose own limit binds are *capped*. The others are *fair*: each gets the same share of the rest. `progress` is
+//! the integral of the share since the start, so a change of the share touches no send: each fair send ends when the
+//! progress reaches its own target. Each capped send ends at its own time.
 //!
-//! With thousands of sends, each changes the share a little. A caller that needs only bounds looks at the *band*: it holds
-//! until the share leaves it.
+//! With thousands of sends, every send changes the share a little. A caller that needs only bounds uses the *band*,
+//! which is valid until the share leaves it.
 
 use crosswind_policy::heap::Heap;
 
 use crate::time::{Nanos, span};
 
-/// Up to this many fair sends, their receivers are told of every change.
+/// Up to this many fair sends, receivers are notified of every change of the share.
 const FEW: usize = 8;
-/// The band about a share: this part of it either way.
+/// Half-width of the band, relative to the share.
 const BAND: f64 = 0.2;
-/// Limits this close are the same.
+/// Limits whose relative difference is at most this are equal.
 const ROUNDING: f64 = 1e-12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Absent,
     Capped,
-    /// It gets the share.
+    /// Gets the share.
     Fair,
     Paused,
 }
@@ -30,25 +30,25 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Send {
     pub kind: Kind,
-    /// Own limit, MB/ns: the lesser of the next two.
+    /// Own limit, MB/ns: the smaller of the next two fields.
     pub cap: f64,
     receive_limit: f64,
     policy_limit: f64,
-    /// Fraction that the sender loses per MB/ns.
+    /// Fraction of its compute rate that the sender loses per MB/ns.
     ir: f64,
-    /// MB until it stops: at the end, or where it is to be held; as of `last` (capped).
+    /// MB until it stops, at its end or where it is to be held. For a capped send, as of `last`.
     left: f64,
-    /// MB beyond the stop.
+    /// MB after the stop.
     beyond: f64,
     last: Nanos,
-    /// Progress at which it stops (fair).
+    /// Progress at which it stops, if fair.
     ends: f64,
     size: f64,
     pub task: u64,
     pub began: Nanos,
-    /// MB left when this part of it began.
+    /// MB left when the current part began.
     pub began_left: f64,
-    /// When the last one ended, and by how many ns too late.
+    /// When the child's last send ended, and how many ns late.
     freed: (Nanos, f64),
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Send {
 pub(crate) struct Shared {
     limit: f64,
     sends: Vec<Send>,
-    /// What each fair send gets, MB/ns; infinite where the limit does not bind.
+    /// Rate of each fair send, MB/ns. Infinite if the limit does not bind.
     pub share: f64,
     progress: f64,
     last: Nanos,
@@ -69,11 +69,11 @@ pub(crate) struct Shared {
     capped_rate: f64,
     capped_loss: f64,
     fair_ir: f64,
-    /// Children whose kind or rate changed: to be told, then cleared.
+    /// Children whose kind or rate changed. The caller notifies them, then clears the list.
     pub changed: Vec<u32>,
-    /// The band that the fair were told of.
+    /// The band last reported to the receivers of fair sends.
     pub band: (f64, f64),
-    /// The fair are told of every change.
+    /// Whether receivers of fair sends are notified of every change.
     pub exact: bool,
     pub tells_all: bool,
 }
@@ -102,12 +102,12 @@ impl Shared {
         }
     }
 
-    /// The same limit, without children.
+    /// Returns an empty port with the same limit.
     pub fn anew(&self) -> Self {
         Self { tells_all: self.tells_all, ..Self::new(self.limit) }
     }
 
-    /// A child that may be sent to; they are numbered in the order of coming.
+    /// Adds a child. Children are numbered in the order of addition.
     pub fn add(&mut self, receive_limit: f64, ir: f64) {
         self.sends.push(Send {
             kind: Kind::Absent,
@@ -131,28 +131,28 @@ impl Shared {
         &self.sends[child as usize]
     }
 
-    /// Children whose sends are fair.
+    /// Returns the children whose sends are fair.
     pub fn fair(&self) -> impl Iterator<Item = u32> + '_ {
         self.fair_ends.numbers()
     }
 
-    /// What each fair send has got by now, MB.
+    /// Returns the integral of the share until now, MB.
     #[inline]
     pub fn progress_at(&self, now: Nanos) -> f64 {
         if self.fair == 0 { self.progress } else { self.progress + self.share * span(self.last, now) }
     }
 
-    /// MB/ns in all.
+    /// Returns the total rate, MB/ns.
     pub fn rate(&self) -> f64 {
         self.capped_rate + if self.fair == 0 { 0.0 } else { self.share * self.fair as f64 }
     }
 
-    /// Fraction that the sender loses.
+    /// Returns the fraction of its compute rate that the sender loses.
     pub fn loss(&self) -> f64 {
         self.capped_loss + if self.fair == 0 { 0.0 } else { self.share * self.fair_ir }
     }
 
-    /// MB/ns of one.
+    /// Returns the rate of the send to a child, MB/ns.
     pub fn rate_of(&self, child: u32) -> f64 {
         let send = self.send(child);
         match send.kind {
@@ -162,7 +162,7 @@ impl Shared {
         }
     }
 
-    /// When the next one stops, ns.
+    /// Returns the time until the next send stops, ns.
     pub fn next(&self, now: Nanos) -> Option<f64> {
         let capped = self.capped_ends.first().map(|(at, _)| at - now as f64);
         let fair = self.fair_ends.first().map(|(ends, _)| (ends - self.progress) / self.share);
@@ -177,7 +177,7 @@ impl Shared {
         self.last = now;
     }
 
-    /// Begins a task, or goes on with it.
+    /// Starts sending a task, or resumes it if it was held.
     pub fn begin(&mut self, now: Nanos, child: u32, task: u64, size: f64, policy_limit: Option<f64>) {
         self.advance(now);
         let share = self.share;
@@ -193,7 +193,8 @@ impl Shared {
         self.balance(now);
     }
 
-    /// One that stops now, if it does: whether it was the whole task.
+    /// Ends a send that stops now. Returns its child and whether the whole task was sent, or `None` if no send stops
+    /// now.
     pub fn end(&mut self, now: Nanos) -> Option<(u32, bool)> {
         self.advance(now);
         let (time, rounding) = (now as f64, 1e-3 + now as f64 * 1e-15);
@@ -222,7 +223,7 @@ impl Shared {
         Some((child, whole))
     }
 
-    /// Stops one at the end of its chunk.
+    /// Makes a send stop at the end of its current chunk.
     pub fn hold(&mut self, now: Nanos, child: u32, chunk: f64) {
         self.settle(now, child);
         let send = &mut self.sends[child as usize];
@@ -238,7 +239,7 @@ impl Shared {
         self.place(now, child);
     }
 
-    /// Another limit by the policy.
+    /// Changes the policy's limit of a send.
     pub fn limit(&mut self, now: Nanos, child: u32, policy_limit: Option<f64>) {
         self.sends[child as usize].policy_limit = policy_limit.unwrap_or(f64::INFINITY);
         self.recap(now, child);
@@ -253,7 +254,7 @@ impl Shared {
         self.recap(now, child);
     }
 
-    /// Gives up a send: the child is gone.
+    /// Abandons a send because its child is gone.
     pub fn abandon(&mut self, now: Nanos, child: u32) {
         self.advance(now);
         self.take_out(child);
@@ -261,7 +262,8 @@ impl Shared {
         self.balance(now);
     }
 
-    /// Of a task that is being sent or held: MB left before it stops by now, and MB that have left.
+    /// Returns, for a task being sent or held, the MB left before it stops and the MB already sent. Both are 0 if there
+    /// is no task.
     pub fn so_far(&mut self, now: Nanos, child: u32) -> (f64, f64) {
         self.settle(now, child);
         let send = &self.sends[child as usize];
@@ -285,7 +287,7 @@ impl Shared {
         self.balance(now);
     }
 
-    /// Accounts for what one has sent.
+    /// Accounts for what a send has transferred by now.
     fn settle(&mut self, now: Nanos, child: u32) {
         self.advance(now);
         let progress = self.progress;
@@ -298,7 +300,7 @@ impl Shared {
         send.last = now;
     }
 
-    /// Takes one out of the heaps and sums; its `left` must be settled, or not needed.
+    /// Removes a send from the heaps and sums. Its `left` must be settled or no longer needed.
     fn take_out(&mut self, child: u32) {
         let send = &mut self.sends[child as usize];
         match send.kind {
@@ -326,7 +328,7 @@ impl Shared {
         self.changed.push(child);
     }
 
-    /// Makes one capped, until the balance says otherwise.
+    /// Makes a send capped; [`Self::balance`] may then make it fair.
     fn cap(&mut self, now: Nanos, child: u32) {
         let send = &mut self.sends[child as usize];
         (send.kind, send.last) = (Kind::Capped, now);
@@ -348,7 +350,7 @@ impl Shared {
         self.changed.push(child);
     }
 
-    /// Puts a settled one where its end is.
+    /// Enters the stop of a settled send into its heap.
     fn place(&mut self, now: Nanos, child: u32) {
         let progress = self.progress;
         let send = &mut self.sends[child as usize];
@@ -365,7 +367,7 @@ impl Shared {
         }
     }
 
-    /// Moves sends between the two kinds until each is what it must be.
+    /// Moves sends between capped and fair until each has the right kind.
     fn balance(&mut self, now: Nanos) {
         loop {
             if self.fair == 0 {
@@ -402,23 +404,23 @@ impl Shared {
         send.last = now;
     }
 
-    /// Whether the receivers of fair sends must be told of the share now.
+    /// Whether the receivers of fair sends must be notified of the share now.
     pub fn leaves_band(&self) -> bool {
         self.fair > 0 && (self.exact || self.share < self.band.0 || self.share > self.band.1)
     }
 
-    /// From now on, until a band is drawn.
+    /// Notifies receivers of every change until the next band is drawn.
     pub fn tell_all(&mut self) {
         self.exact = true;
         self.band = (self.share, self.share);
     }
 
-    /// MB of the task beyond the point where the send stops.
+    /// Returns the MB of the task after the point where the send stops.
     pub fn beyond(&self, child: u32) -> f64 {
         self.sends[child as usize].beyond
     }
 
-    /// Draws the band about the share.
+    /// Draws a new band around the current share.
     pub fn draw_band(&mut self) {
         self.exact = self.tells_all || self.fair <= FEW;
         self.band =

@@ -1,4 +1,4 @@
-//! What a node is made of: its processor and the link to its parent, side by side since they are read together.
+//! A node's processor and its link to its parent, stored together because they are read together.
 
 use crosswind_policy::farm::Child;
 
@@ -14,7 +14,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Whether anything that moves over its link takes from a processor.
+    /// Whether transfers over its link slow a processor.
     pub fn interferes(&self) -> bool {
         self.processor.ir_receive() > 0.0 || self.link.ir_send > 0.0
     }
@@ -28,14 +28,14 @@ pub(crate) struct Link {
     pub child: Child,
     /// MB/ns while the node sends nothing.
     pub receive_limit: f64,
-    /// MB/s of it lost per MB/s sent.
+    /// Reduction of the receive limit, MB/s per MB/s that the node sends.
     pub drop: f64,
-    /// Fraction that the parent loses per MB/ns.
+    /// Fraction of its compute rate that the parent loses per MB/ns.
     pub ir_send: f64,
     pub latency: Nanos,
     pub received_mb: f64,
     /// The node's own port; [`NO_NODE`](crate::port::NO_NODE) at a leaf.
     pub port: u32,
-    /// It has left, and not joined again.
+    /// Whether it has left and not rejoined.
     pub gone: bool,
 }

@@ -3,48 +3,49 @@
 /// Nanoseconds since the start.
 pub type Nanos = u64;
 
-/// Far beyond every run: 292 years.
+/// Later than the end of any run: 292 years.
 pub const NEVER: Nanos = u64::MAX / 2;
 
-/// Seconds of a time.
+/// Converts a time to seconds.
 pub fn seconds(time: Nanos) -> f64 {
     time as f64 * 1e-9
 }
 
-/// The first nanosecond at which so many seconds have passed.
+/// Converts seconds to nanoseconds, rounded up.
 pub fn nanos(seconds: f64) -> Nanos {
     after(0, seconds * 1e9)
 }
 
-/// The first nanosecond after `delay` (ns, not an integer in general).
+/// Returns the first whole nanosecond at least `delay` ns after `now`, at most [`NEVER`]. `delay` need not be whole.
 #[inline]
 pub fn after(now: Nanos, delay: f64) -> Nanos {
-    // A delay within rounding of an integer is that integer. Not `f64::max`, which takes steps for what is not a number.
+    // A delay within rounding of an integer counts as that integer. `f64::max` is avoided because it spends extra
+    // instructions on NaN.
     let delay = delay * (1.0 - 1e-15);
     let delay = if delay > 0.0 { delay } else { 0.0 };
     let up = if delay < WHOLE / 2.0 { ceil_of_small(delay) } else { ceil_of_large(delay) };
     now.saturating_add(up).min(NEVER)
 }
 
-/// From here on all `f64` are integers.
+/// From here on every `f64` is an integer.
 const WHOLE: f64 = (1u64 << 52) as f64;
 
-/// The next event waits for each step of this, and a conversion to an integer and back takes four times as long as a sum: so
-/// the sum rounds, and the integer is read from its last bits.
+/// On the critical path to the next event: converting to an integer and back takes four times as long as an addition.
+/// The addition rounds, and the integer is read from the low bits of the sum.
 #[inline]
 fn ceil_of_small(delay: f64) -> Nanos {
     let sum = delay + WHOLE;
     (sum.to_bits() - WHOLE.to_bits()) + Nanos::from(sum - WHOLE < delay)
 }
 
-/// The cast saturates, at [`NEVER`]: as signed numbers.
+/// The cast saturates at [`NEVER`], since it goes through signed integers.
 #[cold]
 fn ceil_of_large(delay: f64) -> Nanos {
     let whole = delay as i64;
     whole as Nanos + Nanos::from((whole as f64) < delay)
 }
 
-/// ns from one time to a later one; below [`NEVER`], so signed.
+/// Returns the ns from one time to a later one. Converts as signed, since times are below [`NEVER`].
 #[inline]
 pub fn span(from: Nanos, to: Nanos) -> f64 {
     (to - from) as i64 as f64

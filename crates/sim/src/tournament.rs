@@ -1,17 +1,17 @@
-//! The smallest of many keys that change: a tournament.
+//! Tournament tree: the smallest of many keys that change.
 //!
-//! A key has a seat. One that changes is written there, and the winners of the matches above are found again. Unlike in a
-//! heap no other key moves, and which match is next does not depend on the winner of the last one: the processor neither waits
-//! for memory nor predicts comparisons.
+//! Each key has a seat. Writing a key replays the matches above its seat. Unlike in a heap, no other key moves, and the
+//! next match does not depend on the winner of the last. The processor therefore neither waits for memory nor predicts
+//! comparisons.
 //!
 //! Entry `e` is the winner of the entries `2 e` and `2 e + 1`. The seats come last; entry 1 is the smallest of all.
 
-/// No key: all are below.
+/// No key: larger than every key.
 pub(crate) const NO_KEY: u128 = u128::MAX;
 
 pub(crate) struct Tournament {
     entries: Vec<u128>,
-    /// Matches from a seat to the top.
+    /// Number of matches from a seat to the top.
     levels: u32,
 }
 
@@ -20,13 +20,13 @@ impl Tournament {
         Self { entries: vec![NO_KEY; 4], levels: 1 }
     }
 
-    /// How many seats there are.
+    /// Returns the number of seats.
     #[inline]
     pub fn seats(&self) -> usize {
         self.entries.len() / 2
     }
 
-    /// Twice as many seats; those that there were keep their keys.
+    /// Doubles the number of seats. Existing seats keep their keys.
     pub fn grow(&mut self) {
         let seats = self.seats();
         let mut entries = vec![NO_KEY; 4 * seats];
@@ -37,15 +37,15 @@ impl Tournament {
         (self.entries, self.levels) = (entries, self.levels + 1);
     }
 
-    /// The smallest key; [`NO_KEY`] if there is none.
+    /// Returns the smallest key, or [`NO_KEY`] if there is none.
     #[inline]
     pub fn first(&self) -> u128 {
         self.entries[1]
     }
 
-    /// Another key on a seat.
-    // The levels are written out, as many as their number has in binary: in a loop the compiler makes jumps of comparisons, and
-    // half of those are mispredicted.
+    /// Writes a key to a seat.
+    // The levels are unrolled by the binary digits of their number. In a loop, the compiler turns comparisons into
+    // branches, and half of those are mispredicted.
     #[inline(never)]
     pub fn write(&mut self, seat: u32, key: u128) {
         let seat = self.seats() + seat as usize;
@@ -80,7 +80,7 @@ impl Tournament {
         self.play(winner)
     }
 
-    /// The winner of a player's match.
+    /// Plays one match and returns the winner.
     #[inline(always)]
     fn play(&mut self, (player, key): (usize, u128)) -> (usize, u128) {
         debug_assert!(player < self.entries.len());

@@ -1,34 +1,34 @@
-//! What each node did and when, a row per activity, kept only on request.
+//! Optional trace of what each node did and when, one row per activity.
 
 use crate::time::{Nanos, seconds};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     Compute,
-    /// A task was sent to a child. One that was held in between has a row for each part.
+    /// A task was sent to a child. A task that was held has one row per part.
     Send,
-    /// A result was sent to the parent: the row's node is the parent, its child the sender.
+    /// A result was sent to the parent. The row's node is the parent, its child the sender.
     Result,
 }
 
-/// One value per activity in each column, in the order of their ends.
+/// Table of activities by column, in the order of their ends.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
     pub kind: Vec<Activity>,
-    /// The node: place in the platform's file.
+    /// Node, as its index in the platform's file.
     pub node: Vec<u32>,
-    /// The child whose task or result it was: place in the platform's file; none where a task was computed.
+    /// Child whose task or result was sent, as its index in the platform's file. `None` for computing.
     pub child: Vec<Option<u32>>,
     pub task: Vec<u64>,
     /// Start, s.
     pub start_s: Vec<f64>,
     /// End, s.
     pub end_s: Vec<f64>,
-    /// Bytes moved, MB.
+    /// Data moved, MB.
     pub mb: Vec<f64>,
     /// Work done, work units.
     pub work: Vec<f64>,
-    /// Whether it was cut short, since a node of it left.
+    /// Whether it was cut short because one of its nodes left.
     pub cut: Vec<bool>,
 }
 
@@ -51,7 +51,7 @@ impl Trace {
         self.row(kind, node, Some(child), task, span, mb, 0.0);
     }
 
-    /// The last activity was cut short.
+    /// Marks the last activity as cut short.
     pub(crate) fn mark_cut(&mut self) {
         if let Some(cut) = self.cut.last_mut() {
             *cut = true;

@@ -1,4 +1,4 @@
-//! Sends from a node to its children, and what they do to the processors at both ends.
+//! Sends from a node to its children, and their effect on the processors at both ends.
 
 use crosswind_policy::farm::{Child, Event, TaskId};
 use crosswind_schema::platform::Loss;
@@ -31,7 +31,7 @@ impl Run<'_> {
         self.has_left(node, to, task);
     }
 
-    /// The last byte of a task has left.
+    /// Handles the departure of a task's last byte.
     #[inline]
     fn has_left(&mut self, node: u32, to: u32, task: TaskId) {
         let world = &mut self.world;
@@ -45,7 +45,7 @@ impl Run<'_> {
         }
         self.tell_of(node, Event::Sent { child, task });
         if latency == 0 && self.world.inbox.is_empty() {
-            self.arrived(to, task); // it would be the next in any case
+            self.arrived(to, task); // it would be next in any case
         } else {
             self.world.tell_later(latency, to, News::Arrived { task });
         }
@@ -57,7 +57,7 @@ impl Run<'_> {
         let (node, now) = (world.network.ports[p as usize].node, world.now);
         let Some(shared) = &mut world.network.ports[p as usize].shared else { return };
         let Some((child, whole)) = shared.end(now) else {
-            world.shared_changed(p); // a lower bound, rounded: look again
+            world.shared_changed(p); // the end was a lower bound, or rounded: reschedule
             return;
         };
         let task = shared.send(child).task;
@@ -79,7 +79,7 @@ impl World<'_> {
         self.sites.len() as u32 + port
     }
 
-    /// What a node may receive while it sends what it sends now, MB/ns.
+    /// Returns the receive limit of a node at its current send rate, MB/ns.
     fn receive_limit(&self, node: u32) -> f64 {
         let link = &self.sites[node as usize].link;
         if link.drop == 0.0 || link.port == NO_NODE {
@@ -116,14 +116,14 @@ impl World<'_> {
         self.single_sends(p, node, to, rate, ends);
     }
 
-    /// A single port's send has another rate.
+    /// Applies a new rate of a single port's send.
     fn single_changed(&mut self, p: u32, ends: Option<u64>) {
         let port = &self.network.ports[p as usize];
         let (node, to, rate) = (port.node, port.single.child, port.single.rate);
         self.single_sends(p, node, to, rate, ends);
     }
 
-    /// A single port sends at a rate.
+    /// Applies the rate of a single port's send to both ends and schedules its end.
     #[inline(always)]
     fn single_sends(&mut self, p: u32, node: u32, to: u32, rate: f64, ends: Option<u64>) {
         self.touch_by_single(node);
@@ -138,7 +138,8 @@ impl World<'_> {
         self.sends_changed(node);
     }
 
-    /// What a node sends in all has changed: so may what it can receive, and so on up the tree.
+    /// Notes that a node's total send rate has changed, which may change its receive limit, and in turn those of its
+    /// ancestors.
     #[inline]
     fn sends_changed(&mut self, node: u32) {
         if self.network.drops && self.sites[node as usize].link.drop > 0.0 && node != self.tree.root {
@@ -161,7 +162,7 @@ impl World<'_> {
         }
     }
 
-    /// A part of a task that has been sent without a pause. Returns whether there is one.
+    /// Records a part of a task that was sent without a pause. Returns whether a row was written.
     fn trace_part(&mut self, p: u32, child: Child, left_before_stop: f64) -> bool {
         let Some(trace) = &mut self.recorded.trace else { return false };
         let port = &self.network.ports[p as usize];
@@ -201,7 +202,7 @@ impl World<'_> {
         }
     }
 
-    /// Passes on what a change at a shared port did to the rates of nodes that receive; the rest follows in
+    /// Applies a change at a shared port to the rates of the receiving nodes. The rest follows in
     /// [`Self::schedule_shared`], once for all changes of an instant.
     pub fn shared_changed(&mut self, p: u32) {
         if self.network.unscheduled.is_some_and(|(other, _)| other != p) {
@@ -213,7 +214,7 @@ impl World<'_> {
         if shared.leaves_band() {
             self.redraw_band(p);
         }
-        // Processors settle by the progress so far, so the port stays in its place while they do.
+        // Settling a processor reads the port's progress, so the port stays in place meanwhile.
         let mut next = 0;
         while let Some(child) = self.network.ports[p as usize].shared.as_ref().and_then(|s| s.changed.get(next)) {
             self.told(p, *child);
@@ -226,13 +227,14 @@ impl World<'_> {
         self.sends_changed(node);
     }
 
-    /// The share has left the band: all receivers of fair sends are told of it, after those that changed.
+    /// Draws a new band after the share has left the old one, and queues all receivers of fair sends behind those that
+    /// changed.
     #[inline(never)]
     fn redraw_band(&mut self, p: u32) {
         let Port { children, shared: Some(shared), .. } = &mut self.network.ports[p as usize] else { return };
         shared.draw_band();
         let fair: Vec<u32> = shared.fair().collect();
-        // Where the loss cannot be derived from bytes, all are told of every change.
+        // If the loss cannot be derived from bytes, all receivers are notified of every change.
         let high = shared.share * 1.25;
         if fair.iter().any(|&c| self.sites[children[c as usize] as usize].processor.stands_still_at(high)) {
             shared.tell_all();
@@ -240,7 +242,7 @@ impl World<'_> {
         shared.changed.extend(fair);
     }
 
-    /// Takes up what the sender loses, and when the next send ends, at the shared port that changed last.
+    /// Updates the sender's loss and the time of the next end at the shared port that changed last.
     #[inline]
     pub fn schedule_shared(&mut self) {
         let Some((p, turn)) = self.network.unscheduled.take() else { return };
@@ -255,7 +257,7 @@ impl World<'_> {
         }
     }
 
-    /// Takes up the rate at which a child receives.
+    /// Applies the rate at which a child receives.
     fn told(&mut self, p: u32, child: Child) {
         let to = self.network.ports[p as usize].children[child as usize];
         if to == NO_NODE {
@@ -281,14 +283,14 @@ impl World<'_> {
         }
     }
 
-    /// What a node loses by its sends where losses bend, each at its own rate.
+    /// Returns the loss of a node from sends with nonlinear losses, each at its own rate.
     fn bent_loss(&self, port: &Port, shared: &Shared) -> f64 {
         let losses = |to: &u32| &self.farm.platform.nodes[*to as usize].send_losses;
         let children = (0u32..).zip(&port.children).filter(|(_, to)| **to != NO_NODE && !losses(to).is_empty());
         children.map(|(child, to)| Loss::at(losses(to), shared.rate_of(child) * 1e9)).sum()
     }
 
-    /// Gives up what is being sent to a child that is gone.
+    /// Abandons the send to a child that is gone.
     pub fn abandon(&mut self, node: u32, child: Child) {
         let p = self.sites[node as usize].link.port;
         let (now, slot) = (self.now, self.slot(p));

@@ -1,4 +1,4 @@
-//! Processors, links and ports, and what nodes' commands do to them.
+//! State of the simulated platform (processors, links, ports), and the execution of nodes' commands.
 
 use crosswind_policy::farm::estimate::{Estimator, Revision};
 use crosswind_policy::farm::{Child, Command, Commands, Event, Settings, TaskId};
@@ -16,7 +16,7 @@ use crate::site::Site;
 use crate::time::{Nanos, seconds};
 use crate::trace::Trace;
 
-/// What each node estimates, and what it has just learnt; empty without adaptation.
+/// Estimators of the nodes, and pending revisions. Empty without adaptation.
 pub(crate) struct Adaptation {
     pub estimators: Vec<Estimator>,
     pub revisions: Vec<Revision>,
@@ -29,25 +29,25 @@ impl Adaptation {
     }
 }
 
-/// Ports and what comes back, and how bytes are cut.
+/// Ports, result links, and the chunk size.
 pub(crate) struct Network {
     pub ports: Vec<Port>,
     pub uplinks: Vec<Uplink>,
-    /// Whether the loss at some node is no line in the rate: then each follows its curve.
+    /// Whether the loss at some node is nonlinear in the rate. Each such loss then follows its curve.
     pub bends: bool,
-    /// Whether any node receives less while it sends.
+    /// Whether any node's receive limit falls while it sends.
     pub drops: bool,
-    /// Whether a send may change the rate of a processor.
+    /// Whether a send may change a processor's rate.
     pub sends_interfere: bool,
-    /// MB of a chunk.
+    /// Size of a chunk, MB.
     pub chunk: f64,
-    /// Nodes that send more or less than before, and receive the less or more for it.
+    /// Nodes whose send rate has changed, and with it their receive limit.
     pub resized: Vec<u32>,
-    /// The shared port whose next end is to be scheduled, and the turn of that.
+    /// The shared port whose next end must be scheduled, and its position among entries at the same time.
     pub unscheduled: Option<(u32, u64)>,
 }
 
-/// What changes in a run, and what a node that joins again begins with.
+/// Scheduled changes of a run, and the settings with which a node rejoins.
 pub(crate) struct Changing<'a> {
     pub placed: &'a [PlacedChange],
     pub settings: Option<Vec<Settings>>,
@@ -55,14 +55,14 @@ pub(crate) struct Changing<'a> {
 
 pub(crate) struct Progress {
     pub done: u64,
-    /// Where results have no size and none is lost, a task is done when it is computed, and word of it means nothing.
+    /// Whether a task counts as done when it is computed, for the quarters: results have no size and none is lost.
     pub by_computing: bool,
-    /// Tasks that were computed, and when the last one was.
+    /// Number of tasks computed, and the time of the last.
     computed: u64,
     last_computed: Nanos,
-    /// When a quarter and three quarters of the tasks were done.
+    /// Times at which a quarter and three quarters of the tasks were done.
     quarters: [Nanos; 2],
-    /// After how many tasks that is.
+    /// Number of tasks at each of these.
     quarters_at: [u64; 2],
 }
 
@@ -90,13 +90,13 @@ impl Progress {
     }
 }
 
-/// What is kept for the outcome.
+/// Records kept for the outcome.
 pub(crate) struct Recorded {
     pub trace: Option<Trace>,
     pub events: Vec<Happened>,
 }
 
-/// All but the nodes that decide.
+/// Everything except the policy's nodes.
 pub(crate) struct World<'a> {
     pub farm: &'a Farm<'a>,
     pub tree: Tree,
@@ -106,14 +106,14 @@ pub(crate) struct World<'a> {
     pub agenda: Agenda,
     pub sites: Vec<Site>,
     pub network: Network,
-    /// Processors whose rates may have changed, in the order in which they were touched first.
+    /// Processors whose rates may have changed, in the order in which they were first touched.
     pub dirty: Vec<u32>,
     pub inbox: Inbox,
     pub progress: Progress,
     pub recorded: Recorded,
 }
 
-/// Carries out a node's commands as it says them.
+/// Executes a node's commands as the policy issues them.
 pub(crate) struct Executor<'w, 'a> {
     pub world: &'w mut World<'a>,
     pub node: u32,
@@ -163,7 +163,7 @@ impl World<'_> {
         self.tell_later(self.sites[to as usize].link.latency, to, News::of(event));
     }
 
-    /// Something that a node will hear of.
+    /// Sends an event to a node, to arrive after `latency`.
     #[inline]
     pub fn tell_later(&mut self, latency: Nanos, node: u32, news: News) {
         if latency == 0 {
@@ -173,7 +173,7 @@ impl World<'_> {
         }
     }
 
-    /// Settles a processor's work before a rate of it changes, and remembers that it did.
+    /// Settles a processor's work before one of its rates changes, and marks the processor as changed.
     #[inline(always)]
     pub fn touch(&mut self, node: u32) {
         let Site { processor, link } = &mut self.sites[node as usize];
@@ -189,7 +189,7 @@ impl World<'_> {
         }
     }
 
-    /// Settles the processor at an end of a send over a single port; returns it, for what it loses now.
+    /// Settles the processor at one end of a send over a single port. Returns its site.
     #[inline(always)]
     pub fn touch_by_single(&mut self, node: u32) -> &mut Site {
         let site = &mut self.sites[node as usize];
@@ -231,7 +231,7 @@ impl World<'_> {
         }
     }
 
-    /// A node gives up the task that it computes; settled before.
+    /// Drops the task that a node is computing. Requires settled work.
     pub fn cut_task(&mut self, node: u32) {
         let now = self.now;
         let Some((task, began, left)) = self.sites[node as usize].processor.drop_task(now) else { return };
@@ -243,7 +243,7 @@ impl World<'_> {
 
     pub fn outcome(self, steps: u64) -> Outcome {
         let tasks = self.farm.tasks.count;
-        // Without results word of the last task may still have been on its way to the root.
+        // Without results, the notice of the last task may still be on its way to the root.
         let ended = if self.farm.result_size_mb > 0.0 { self.now } else { self.progress.last_computed };
         let makespan_s = seconds(ended);
         let [from, to] = self.progress.quarters;

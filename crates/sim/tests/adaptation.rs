@@ -1,4 +1,4 @@
-//! Farms whose platform changes in mid-run, or is not what its file says: what adapting brings, and what it finds out.
+//! Farms whose platform changes during the run, or differs from its file: what adaptation gains, and what it estimates.
 
 use crate::farms::{PORTS, Spot, Way, adapting, below, bound, platform, root, run_with, same, way};
 use crosswind_schema::Platform;
@@ -22,13 +22,13 @@ fn throughput(outcome: &Outcome, from_s: f64, to_s: f64) -> f64 {
     computed.filter(|&row| (from_s..to_s).contains(&trace.end_s[row])).count() as f64 / (to_s - from_s)
 }
 
-/// A root and two children that use as much; the first is served first until its link falls.
+/// A root and two children that use the same amount. The first is served first until its link slows down.
 fn fork() -> Vec<Spot> {
     let spot = |limit, ir| Spot { ir_receive: 0.005, ir_send: ir, ..below(0, 4.0, limit) };
     vec![Spot { send: Some(14.0), ..root(1.0) }, spot(10.0, 0.010), spot(9.0, 0.012)]
 }
 
-/// Three levels: the changes are at an inner node, whose parent hears of them from it.
+/// Three levels. The changes are at an inner node, whose parent learns of them from its reports.
 fn tree() -> Vec<Spot> {
     let spot = |parent, compute, limit| Spot { ir_receive: 0.004, ir_send: 0.006, ..below(parent, compute, limit) };
     vec![
@@ -40,7 +40,8 @@ fn tree() -> Vec<Spot> {
     ]
 }
 
-/// After a change, in how many tasks of the slowest node the throughput is back: none within 60.
+/// Returns after how many tasks of the slowest node the throughput has recovered, `None` if not within 60, and the
+/// throughput relative to the bound after 40.
 fn back_within(tree: &[Spot], changed: &[Spot], way: Way, change: PlacedChange) -> (Option<f64>, f64) {
     let tasks = same(6_000, 2.0, 1.0);
     let outcome = run(&platform(tree), &tasks, way, &[change]);
@@ -106,7 +107,7 @@ fn on_a_platform_as_its_file_says_adapting_costs_nothing() {
 
 #[test]
 fn what_a_file_has_wrong_is_seen_with_its_uncertainty() {
-    // The run starts with what the file says and changes at once: as if the file had been wrong.
+    // The run starts from the file's values and changes at once, as if the file had been wrong.
     let (tree, tasks) = (fork(), same(3_000, 2.0, 1.0));
     let changes = [rates(0.0, 2, Some(7.0), None), rates(0.0, 1, None, Some(6.0))];
     for ports in PORTS {
@@ -114,7 +115,7 @@ fn what_a_file_has_wrong_is_seen_with_its_uncertainty() {
         let compute = outcome.seen[2].compute_per_s;
         assert!((compute.value / 7.0 - 1.0).abs() < 0.05 && compute.observations > 20, "{compute:?}");
         let link = outcome.seen[1].receive_limit_mb_per_s.unwrap();
-        // With several ports the policy sends at the link's own rate from then on, which shows no more than that.
+        // With several ports the policy then sends at the link's own rate, which reveals no more than that.
         assert!((link.value / 6.0 - 1.0).abs() < 0.03 && link.observations >= 2, "{link:?}");
         let unchanged = outcome.seen[0].compute_per_s;
         assert!((unchanged.value / 1.0 - 1.0).abs() < 0.05, "{unchanged:?}");

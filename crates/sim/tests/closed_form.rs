@@ -1,4 +1,4 @@
-//! Cases that can be computed by hand, to 1e-9 and a nanosecond.
+//! Cases computed by hand, to 1e-9 and a nanosecond.
 
 use crate::farms::{PORTS, Spot, below, platform, root, run, run_with, same, way};
 use crosswind_schema::experiment::draw::{Column, Tasks};
@@ -24,7 +24,7 @@ fn one_node_needs_the_work_over_its_rate() {
 
 #[test]
 fn a_root_that_does_not_compute_feeds_a_child_over_a_slow_link() {
-    // The link is what takes time; the last task is then computed.
+    // The link is the bottleneck. The last task is computed after it.
     let platform = platform(&[root(0.0), below(0, 10.0, 3.0)]);
     for ports in PORTS {
         let outcome = run(&platform, &same(100, 2.0, 1.0), way(Order::Arrival, ports, Some(2)));
@@ -84,7 +84,8 @@ fn results_come_back_over_the_same_link() {
 #[test]
 fn a_request_and_a_task_take_the_latency_each() {
     let platform = platform(&[root(0.0), Spot { latency: 0.25, ..below(0, 10.0, 3.0) }]);
-    // One place: asked at 0, heard at 0.25, sent until 1.25, here at 1.5; computing at once frees the place: asked again.
+    // One buffer place: request sent at 0, received at 0.25; task sent until 1.25, arrives at 1.5. Computing frees the
+    // place at once, so the next request leaves then.
     let outcome = run(&platform, &same(2, 3.0, 1.0), way(Order::Arrival, Ports::Single, Some(1)));
     close(outcome.makespan_s, 1.5 + 1.5 + 0.1);
 }
@@ -94,7 +95,8 @@ fn sending_takes_from_what_a_node_receives() {
     // The inner node receives 4 MB/s, and 1 less for each MB/s that it sends: 2 while it sends 2.
     let spots = [root(0.0), Spot { drop: 1.0, ..below(0, 0.0, 4.0) }, below(1, 1e9, 2.0)];
     let outcome = run(&platform(&spots), &same(3, 2.0, 1.0), way(Order::Arrival, Ports::Single, Some(2)));
-    // 0 to 0.5: the first comes. 0.5 to 1.5: it goes on, and the second comes, both at 2 MB/s. So on: 1.5 to 2.5; 3.5.
+    // 0 to 0.5: the first arrives. 0.5 to 1.5: it is forwarded while the second arrives, both at 2 MB/s. Likewise 1.5
+    // to 2.5, and the last is forwarded until 3.5.
     close(outcome.makespan_s, 3.5 + 1e-9);
 }
 
@@ -124,7 +126,7 @@ fn a_preferred_child_holds_another_at_the_end_of_its_chunk() {
 
 #[test]
 fn without_results_a_run_ends_with_its_last_task_whatever_the_order() {
-    // The task leaves at 10 s, when the child's request is there, arrives 10.1 s later and takes 2 s.
+    // The task leaves at 10 s, when the child's request arrives, is received 10.1 s later and takes 2 s.
     let tree = [root(0.0), Spot { latency: 10.0, ..below(0, 1.0, 10.0) }];
     let (platform, tasks) = (platform(&tree), same(1, 1.0, 2.0));
     for ports in PORTS {
@@ -161,7 +163,8 @@ fn a_relay_whose_last_child_leaves_hands_its_tasks_up_and_takes_some_when_the_ch
 
 #[test]
 fn arrival_serves_the_request_that_came_first_with_several_ports_and_buffers_too() {
-    // A relay with two children of different links, 20 tasks drawn once; the end is that of a simulator written apart, in Python.
+    // A relay with two children on different links, and 20 tasks drawn once. The expected end comes from an independent
+    // simulator in Python.
     let (sizes, works): (Vec<f64>, Vec<f64>) = [
         (1.650349, 5.091036),
         (1.005558, 3.019749),

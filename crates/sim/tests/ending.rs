@@ -81,7 +81,7 @@ fn first_come_is_first_served_to_the_end() {
     assert_eq!(of(true).to_bits(), of(false).to_bits());
 }
 
-/// Trees whose nodes differ by up to a factor of 40; some nodes send less than all their links would take.
+/// Trees whose nodes differ by up to a factor of 40. Some nodes' send limits are below the sum of their links.
 fn trees() -> impl Strategy<Value = Vec<Spot>> {
     let node = (any::<prop::sample::Index>(), 0.5..20.0f64, 5.0..200.0f64, prop::option::of(0.1..1.0f64));
     prop::collection::vec(node, 2..14).prop_map(|nodes| {

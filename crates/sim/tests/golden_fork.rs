@@ -1,6 +1,5 @@
-//! Every order on table 4 (interference-aware-scheduling): within 1 % of its steady state, where the model has one; the ranking
-//! of
-//! the orders (K-9), and no task for a child that costs more than it computes (K-10).
+//! Every order on table 4 (interference-aware-scheduling): within 1 % of its steady state, where the model has one; the
+//! ranking of the orders (K-9); and no task for a child that costs more than it computes (K-10).
 
 use crate::farms::{Spot, below, platform, root, run, same, way};
 use crosswind_model::{Task, fork, plan};
@@ -63,7 +62,8 @@ fn every_order_reaches_its_steady_state_on_table_4_within_one_per_cent() {
 
 #[test]
 fn only_the_ratios_of_a_task_to_the_platform_count() {
-    // (2, 1) and (10, 5). Chunks do not scale, and times are whole nanoseconds: now and then another child is a little first.
+    // (2, 1) and (10, 5). Chunks do not scale, and times are whole nanoseconds, so occasionally another child is
+    // slightly ahead.
     for platform in [table_4(ROW_5, ROW_7), table_4(ROW_6, ROW_8)] {
         for ports in [Ports::Single, Ports::Multi] {
             for order in Order::ALL {

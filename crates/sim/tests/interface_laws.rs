@@ -59,14 +59,14 @@ fn described() -> impl Strategy<Value = Described> {
     })
 }
 
-/// Messages between two hosts of one class, in the order in which they were made: number, bytes that have not come.
+/// Messages of one class between two hosts, in order of creation: number and bytes not yet delivered.
 type Lanes = BTreeMap<(u32, u32, usize), VecDeque<(u32, u32)>>;
 
 fn lane(of: Observed) -> (u32, u32, usize) {
     (of.from, of.to, of.class as usize)
 }
 
-/// Made, then frames: every frame belongs to the oldest message of its lane that is not yet whole.
+/// Checks that every frame belongs to the oldest incomplete message of its lane.
 fn assert_in_order(made: &[(u64, Observed)], frames: &[(u64, Observed)]) {
     let mut lanes = Lanes::new();
     for &(_, message) in made {
@@ -104,12 +104,12 @@ proptest! {
             let (made, left, arrived, lost) =
                 (bytes(&log.made, class), bytes(&log.left, class), bytes(&log.arrived, class), bytes(&log.lost, class));
             prop_assert!(arrived <= made && arrived + lost <= left + lost);
-            // What is still under way is at most what a message may be long, for each that has not arrived.
+            // What is still in flight is at most the maximum message length for each message that has not arrived.
             prop_assert!(arrived <= left);
         }
         prop_assert_eq!(measured.frames, log.arrived.len() as u64);
         prop_assert_eq!(measured.dropped, log.lost.len() as u64);
-        // What is timed has arrived whole.
+        // Everything timed has arrived completely.
         let timed: u64 = measured.streams.iter().map(|stream| stream.bytes).sum();
         let arrived = bytes(&log.arrived, Parallel) + bytes(&log.arrived, Local);
         prop_assert!(arrived >= timed || !measured.is_complete, "{arrived} bytes arrived, {timed} were timed");
@@ -130,7 +130,7 @@ proptest! {
         prop_assert_eq!(run(), run());
     }
 
-    /// Company delays, where a message's delay does not thin out what its own stream has under way beside it.
+    /// Other streams only delay messages, unless a message's delay reduces what its own stream has in flight beside it.
     #[test]
     fn through_one_queue_no_stream_gains_by_company(streams in streams()) {
         let text = format!("[workload]\nkind = \"streams\"\nhosts = 4\n{streams}");
@@ -146,7 +146,7 @@ proptest! {
 
 #[test]
 fn every_byte_of_every_message_arrives_once_when_all_streams_stop() {
-    // Closed streams with one operation under way: at the end at most one message of each stream has not arrived.
+    // Closed streams with one operation in progress: at the end, at most one message of each stream has not arrived.
     let text = format!(
         "network = {{ link_mb_per_s = 19.375, buffer_frames = 3, transport = \"slow-start\" }}\n[workload]\nkind = \"streams\"\n\
          hosts = 3\n{}{}",
@@ -239,8 +239,9 @@ fn flows_that_start_slowly_use_less_of_a_link_that_they_share() {
 
 #[test]
 fn a_flow_that_avoids_congestion_loses_one_frame_of_three_eighths_of_its_window_squared() {
-    // From half a window to a whole one, one frame more each round trip; then one is lost, which is known a round trip later, and half
-    // a window goes at the old pace. Of queues shorter than the way: a longer one is still full of old frames then.
+    // From half a window to a full one, the window grows by one frame per round trip. Then one frame is lost, which is
+    // known a round trip later, and half a window is sent at the old rate. This holds for queues shorter than the path:
+    // a longer one is still full of old frames then.
     let latency = 0.001;
     for (buffer, is_short) in [(8, true), (20, true), (32, true), (64, false)] {
         let run = |frames: u64| {
@@ -251,16 +252,18 @@ fn a_flow_that_avoids_congestion_loses_one_frame_of_three_eighths_of_its_window_
             );
             simulate_streams(&experiment(&text), &[], &mut |_| true).unwrap()
         };
-        // The slow start before the first loss loses many at once, and is in neither difference.
+        // The slow start before the first loss loses many frames at once. It is in neither difference.
         let (short, long) = (run(20_000), run(220_000));
-        // What is under way when a frame finds the queue full: the queue, the frame on the link, and what is on the way, back included.
+        // In flight when a frame finds the queue full: the queue, the frame on the link, and everything in transit,
+        // including acknowledgements.
         let way = 1.0 + 2.0 * latency / FRAME_S;
         let window = f64::from(buffer) + way;
         let between = 3.0 / 8.0 * window * window + 3.0 / 4.0 * window + way + window / 2.0;
         let found = 200_000.0 / (long.dropped - short.dropped) as f64;
         let said = format!("buffers of {buffer}: a loss each {found} frames, {between} by the form");
         assert!(!is_short || within(found, between, 0.08), "{said}");
-        // Where half a window fills the way, the link is never idle; else it is at least as busy as with half of one.
+        // If half a window fills the path, the link is never idle. Otherwise it is at least as busy as with half of
+        // one.
         let used = 200_000.0 * FRAME_S / (long.makespan_s - short.makespan_s);
         let filled = (window / 2.0 / way).min(1.0);
         assert!(used > 0.999 * filled && used < 1.0001, "{said}; {used} of the link, {filled} at least");

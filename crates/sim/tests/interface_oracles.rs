@@ -1,4 +1,4 @@
-//! Interfaces against closed forms: one queue, two queues, waiting lines, links.
+//! Interfaces checked against closed forms: one queue, two queues, waiting lines, links.
 use crate::interfaces::{FRAME_S, LATENCY_S, Log, experiment, stream, together, within};
 use crosswind_model::contention::queues::{Cycle, merged_slowdown};
 use crosswind_schema::Class::{Local, Parallel};
@@ -51,9 +51,9 @@ fn through_two_queues_it_does_not_depend_on_the_local_messages_length() {
                 let text = sending_side(test_bytes, local_bytes, &format!("[policy]\nqueue = \"{queue}\""));
                 let run = simulate_streams(&experiment(&text), &[], &mut |_| true).unwrap();
                 let (alone, found) = (test_frames * FRAME_S + LATENCY_S, run.streams[0].slowdown_queued);
-                // At most what is left of one local frame keeps it waiting.
+                // It waits at most for the rest of one local frame.
                 assert!(found <= (alone + FRAME_S) / alone + 1e-3, "{queue}: {found} at {local_bytes} bytes");
-                // And before each local frame at most one message of the test stream goes.
+                // Before each local frame at most one message of the test stream is sent.
                 let local = run.streams[1].slowdown_queued;
                 assert!(local <= 1.0 + test_frames, "{queue}: local {local} at {local_bytes} bytes");
             }
@@ -91,7 +91,7 @@ fn two_backlogged_classes_share_the_link_by_the_weight() {
     }
 }
 
-/// Waiting time before the link of each class, and how many messages were at the interface on average.
+/// Waiting time of each class before the link, and the mean number of messages at the interface.
 #[derive(Default)]
 struct Waiting {
     made: std::collections::BTreeMap<u32, u64>,
@@ -105,7 +105,7 @@ struct Waiting {
 
 impl Waiting {
     fn at(&mut self, now: u64) {
-        // Arrivals are told ahead of their time by the latency.
+        // Arrivals are reported one latency ahead of their time.
         self.integral += f64::from(self.present) * now.saturating_sub(self.last) as f64;
         self.last = self.last.max(now);
     }
@@ -175,7 +175,7 @@ fn an_m_m_1_queue_without_priorities_waits_as_theory_says() {
 fn as_many_wait_as_come_times_how_long_they_wait() {
     for queue in ["fifo", "strict", "drr"] {
         let (waiting, mean) = waiting_lines(queue);
-        // Little: the rate is that of the description, the rest is counted.
+        // Little's law: the rate is that of the description, the rest is measured.
         let rate = 0.7 / mean;
         let stayed = waiting.stayed / (waiting.gone[0] + waiting.gone[1]);
         let present = waiting.integral / waiting.last as f64;
@@ -188,7 +188,7 @@ fn one_to_all_and_all_to_one_take_what_their_links_take() {
     let text = "[workload]\nkind = \"streams\"\nhosts = 4\n[[workload.stream]]\nname = \"all\"\nclass = \"parallel\"\nfrom = 0\n\
                 to = [1, 2, 3]\nmessage_bytes = 64\nanswer_bytes = 64\n";
     let run = simulate_streams(&experiment(text), &[], &mut |_| true).unwrap();
-    // Three frames one after the other on one link; the answer to the third goes back behind the others'.
+    // Three frames in sequence on one link. The answer to the third queues behind the other answers.
     let expected = 100.0 * (4.0 * FRAME_S + 2.0 * LATENCY_S);
     assert!(within(run.streams[0].alone_s, expected, 1e-4), "{} of {expected}", run.streams[0].alone_s);
     assert_eq!((run.streams[0].messages, run.streams[0].bytes, run.frames), (100, 100 * 6 * 64, 600));
@@ -257,6 +257,6 @@ fn on_the_receiving_side_credits_keep_the_local_stream_short() {
     let (one_queue, two_queues) = (with.streams[0].slowdown_fifo, with.streams[0].slowdown_queued);
     assert!(one_queue / two_queues >= 3.0, "{one_queue} became {two_queues}");
     assert!(two_queues < 3.0);
-    // Two queues at the receiver alone do nothing about the queue in the switch.
+    // Two queues at the receiver alone do not affect the queue in the switch.
     assert!(within(without.streams[0].slowdown_queued, one_queue, 0.05));
 }

@@ -1,14 +1,14 @@
-//! Hosts with a processor that deals with messages: what that takes is missing to the job on it. And windows of connections.
+//! Hosts whose processor handles messages, which delays the job on it. Also connection windows.
 use crate::interfaces::{LATENCY_S, Log, experiment, stream, together, within};
 use crosswind_schema::Class::{Local, Parallel};
 use crosswind_sim::interface::{Job, Present, measure};
 
-/// The links of communication-interactions after what ATM leaves, and whole TCP segments as frames.
+/// The links of communication-interactions, net of the ATM overhead, with whole TCP segments as frames.
 fn links(rest: &str) -> String {
     format!("[network]\nlink_mb_per_s = 16.95\nframe_bytes = 9140\npad = false\nbuffer_frames = 100000\n{rest}\n")
 }
 
-/// `each_us` of the processor for 8 KiB at each end, 30 % of it fixed, a fifth of it for an acknowledgement.
+/// Processor time of `each_us` for 8 KiB at each end: 30 % of it fixed, and a fifth of it per acknowledgement.
 fn processor(each_us: f64) -> String {
     let (fixed_s, per_mb) = (0.3e-6 * each_us, 0.7e-6 * each_us / (8192.0 / 1e6));
     let ack_s = each_us * 0.2e-6;
@@ -18,7 +18,7 @@ fn processor(each_us: f64) -> String {
     )
 }
 
-/// A message of 8 KiB from each host to the next, again and again.
+/// A repeated message of 8 KiB from each host to the next.
 fn local_ring(hosts: u32, per_s: f64) -> String {
     let gap = format!("gap_s = {{ distribution = \"exponential\", mean = {} }}", 1.0 / per_s);
     let rest = format!("message_bytes = 8192\narrivals = \"open\"\nmessages = 1\n{gap}\n");
@@ -37,7 +37,7 @@ fn a_job_that_only_computes_is_slowed_by_what_its_hosts_messages_take() {
         let job = Job::new(vec![0, 1, 2, 3], [(10.0, Vec::new())]).unwrap();
         let ended = together(&experiment(&text), &[job], false, &mut Log::default()).jobs[0].unwrap() as f64 * 1e-9;
         let taken = per_s * (2.2e-6 * each_us);
-        // The slowest of four hosts, each with the luck of its draws.
+        // The slowest of four hosts, each with its own random draws.
         assert!(within(ended, 10.0 / (1.0 - taken), 0.02), "{per_s}/s, {each_us} us: {ended}");
     }
 }
@@ -57,7 +57,8 @@ fn a_message_takes_the_processors_at_both_ends_once() {
 
 #[test]
 fn what_arrives_goes_before_what_is_sent_and_both_before_computing() {
-    // Host 1 computes for 1 ms; a frame arrives meanwhile and takes 0.4 ms; then the job's own message of 0.1 ms goes.
+    // Host 1 computes for 1 ms. Meanwhile a frame arrives and takes 0.4 ms. Then the job's own message of 0.1 ms is
+    // sent.
     let costs = "[network.processor]\nsend_s = 1e-4\nreceive_s = 4e-4\n";
     let other = stream("other", Local, 0, 1, "message_bytes = 9140\nmessages = 1\ngap_s = 1.0\narrivals = \"open\"\n");
     let job = "[[workload.job]]\nprogram = \"ep\"\nhosts = [1, 2]\n";
@@ -100,7 +101,7 @@ fn one_server_for_what_is_sent_and_what_arrives_is_shared_by_both() {
     let text = format!("{links}{costs}\n[workload]\nkind = \"streams\"\nhosts = 3\n{streams}");
     let run = together(&experiment(&text), &[], false, &mut Log::default());
     for of in &run.streams {
-        // By turns: a frame in and one out in 0.3 ms.
+        // Alternately one frame in and one out, 0.3 ms together.
         let ended = of.ended.unwrap() as f64 * 1e-9;
         assert!(within(ended, 2000.0 * 3e-4, 0.01), "{ended}");
     }

@@ -7,8 +7,8 @@ use crosswind_schema::experiment::{Order, Workload};
 use crosswind_sim::{Activity, Options};
 use proptest::prelude::*;
 
-/// Trees of 1 to 12 nodes of any depth. No node's processor ever stands still: interference rates are such that full
-/// links in both directions leave it something (docs/decisions/0012).
+/// Trees of 1 to 12 nodes of any depth. No processor ever stops completely: interference rates leave it some capacity
+/// even with full links in both directions (docs/decisions/0012).
 fn trees(with_drop: bool) -> impl Strategy<Value = Vec<Spot>> {
     let node = (
         any::<prop::sample::Index>(),
@@ -28,7 +28,7 @@ fn trees(with_drop: bool) -> impl Strategy<Value = Vec<Spot>> {
                 compute: if n == 0 { node.1.max(0.5) } else { node.1 },
                 receive: node.2,
                 ir_receive: 0.4 * node.3 / node.2,
-                // Most that the parent may send at once: to all children together.
+                // The parent's highest total send rate, to all children together.
                 ir_send: 0.5 * node.4,
                 send: node.5,
                 drop: if with_drop { node.6 } else { 0.0 },
@@ -50,7 +50,7 @@ fn trees(with_drop: bool) -> impl Strategy<Value = Vec<Spot>> {
     })
 }
 
-/// Tasks that differ, with a given mean size and work.
+/// Differing tasks with a given mean size and work.
 fn unequal(count: u64, size: f64, work: f64) -> Tasks {
     let factor = |n: u64, by: u64| 0.5 + (n * by % 97) as f64 / 96.0;
     let column = |mean: f64, by| Column::Each((0..count).map(|n| mean * factor(n, by)).collect());
@@ -130,7 +130,7 @@ proptest! {
                 computed.dedup();
                 prop_assert!(computed.iter().copied().eq(0..count), "{order:?} {ports:?}");
                 prop_assert!(outcome.nodes.iter().map(|node| node.tasks).sum::<u64>() >= count);
-                // The trace and its summary say the same, also of what was cut short.
+                // The trace and its summary agree, including what was cut short.
                 let (mut busy, mut mb, mut whole) = (vec![0.0; tree.len()], vec![0.0; tree.len()], vec![0; tree.len()]);
                 let mut last = 0.0f64;
                 for row in 0..trace.len() {
@@ -208,8 +208,8 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     }
 }
 
-/// What was on its way to a node when it left does not reach the one that joins in its place a moment later. Before the
-/// inner node leaves, its leaf has joined alone, and so has a number there that the joining node gives to no child.
+/// Messages in transit to a node when it leaves do not reach the one that joins in its place a moment later. Before the
+/// inner node leaves, its leaf has joined alone and so has a number there that the joining node gives to no child.
 #[test]
 fn messages_to_a_node_that_left_do_not_reach_the_one_that_joins_in_its_place() {
     let spot = |parent| Spot {

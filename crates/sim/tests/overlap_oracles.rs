@@ -1,4 +1,4 @@
-//! Simulated overlap against what must be so: closed forms, laws of any scheduler, and shares by nice level.
+//! Simulated overlap checked against closed forms, laws of any scheduler, and shares by nice level.
 use crosswind_schema::SimulatedOverlap;
 use crosswind_schema::simulated_overlap::OverlapTimes;
 use crosswind_sim::SimError;
@@ -39,7 +39,7 @@ fn waiting_for_an_event_costs_a_waking_a_message_more_than_polling() {
     };
     let [event, poll, spin] = ["event", "poll", "spin-block"].map(cell);
     near(event.ping_s - poll.ping_s, 2.0 * 1000.0 * 7e-6, 0.01);
-    // Waits are longer than the spin, so it blocks in the end, and has polled for as long as a waking takes.
+    // Waits are longer than the spin, so the process blocks in the end, having polled for as long as a wake-up takes.
     near(spin.ping_s, event.ping_s, 1e-6);
     near(spin.ping_cpu_s - event.ping_cpu_s, 2.0 * 1000.0 * 7e-6, 0.01);
 }
@@ -87,8 +87,9 @@ fn a_polling_process_on_one_processor_has_the_share_of_its_nice_level() {
 
 #[test]
 fn a_polling_ping_is_another_burner_on_two_processors() {
-    // The ping needs both ends scheduled, so it takes 1.5 (2/3) to 2.25 (4/9) times as long. That holds where slices are much
-    // longer than a round trip, 6 ms; a fair share's are not, so part of each flight passes while its end is off its processor.
+    // The ping needs both ends scheduled, so it takes 1.5 (2/3) to 2.25 (4/9) times as long. This holds if slices are
+    // much longer than a round trip, 6 ms. Those of the fair share are not, so part of each flight passes while its end
+    // is off its processor.
     for (scheduler, least) in [("decay", 1.5), ("fair", 1.1)] {
         let found = only(&format!(
             r#"{{"scheduler": "{scheduler}", "cpus": 2, "burners": 2, "burn_s": 63.1, "start_spread_s": 0.5, "repetitions": 3,
@@ -97,7 +98,7 @@ fn a_polling_ping_is_another_burner_on_two_processors() {
         ));
         let slower = found.ping_s / found.ping_alone_s;
         assert!((least..=2.25).contains(&slower), "{scheduler}: {slower}");
-        // Two thirds of a processor each, as long as the ping lasts.
+        // Each gets two thirds of a processor while the ping lasts.
         near(found.burn_s, 63.1 + found.ping_s / 3.0, 0.02);
     }
 }
@@ -180,12 +181,13 @@ proptest! {
         let asked = asked(&text);
         let found = simulate(&asked, &mut |_| true).unwrap();
         let cell = found.cells[0];
-        // On one node both ends want its processors, and a burner may part them to their good; buffered, slices lie otherwise.
+        // On one node both ends compete for its processors, and a burner may separate them to their benefit. With
+        // buffering, slices are aligned differently.
         prop_assert!(asked.nodes == 1 || cell.ping_s >= cell.ping_alone_s * 0.999 - 0.002, "{cell:?}");
         if asked.burners > 0 {
             prop_assert!(cell.burn_s >= 0.5);
-            // A burner that is ready while another runs is served before a processor idles: list scheduling's bound, with the
-            // ping's own processor time, starts, switches and exchanges in it.
+            // A burner that is ready while another runs is served before a processor idles: the bound of list
+            // scheduling, including the ping's own processor time, starts, switches and exchanges.
             let work = f64::from(asked.burners) * 0.5 + cell.ping_cpu_beside_s;
             let most = (work / f64::from(asked.cpus) + 0.5 + 0.1) * 1.06;
             prop_assert!(cell.burn_s <= most, "{} > {most}: {cell:?}", cell.burn_s);

@@ -1,4 +1,4 @@
-//! What senders and interfaces know of a rank that is away: for all of its absence, not for the first packet only.
+//! What senders and interfaces know of a rank that is away, for the whole absence and not only for the first packet.
 use std::num::NonZeroU32;
 
 use crate::programs::{Script, Scripts, cm5, compute, disturbed, message};
@@ -11,7 +11,7 @@ const PACKETS: u64 = 20;
 const AWAY: &str = "[[source]]\nkind = \"recorded\"\nlength_s = 1.0\ncauses = [\"other\"]\naligned = true\n\
     [[source.cpu]]\ncpu = 0\nintervals = []\n[[source.cpu]]\ncpu = 1\nintervals = [[0.001, 0.01, 0]]\n";
 
-/// Rank 0 sends packets from a time on to rank 1, which is away from 1 to 11 ms.
+/// From a given time on, rank 0 sends packets to rank 1, which is away from 1 to 11 ms.
 fn sent_from(ns: u64, window: WindowSettings, timelines: &Timelines) -> Outcome<Script> {
     let mut sends = vec![compute(ns)];
     sends.extend((0..PACKETS).map(|word| message(1, Kind::Store, 8, word)));
@@ -33,7 +33,7 @@ fn a_rank_that_waits_for_a_credit_goes_on_when_the_window_grows_because_its_dest
     let one = WindowSettings::of(NonZeroU32::MIN);
     let follow = WindowSettings { away_packets: NonZeroU32::new(512), ..one };
     let away = disturbed(AWAY, 2, 1);
-    // The first packet comes just after rank 1 has gone.
+    // The first packet arrives just after rank 1 has gone away.
     assert!(sent_from(995_000, one, &away).times[0].end_ns > 11_000_000);
     let run = sent_from(995_000, follow, &away);
     assert!(run.times[0].stalled_ns > 0, "it waited");

@@ -1,4 +1,4 @@
-//! Halo exchange and allreduce in virtual time: right at every size, under every disturbance.
+//! Halo exchange and allreduce in the simulator: correct at every size, under every disturbance.
 use std::num::NonZeroU32;
 
 use crate::programs::{cm5, disturbed};
@@ -49,7 +49,7 @@ fn results_are_right_at_every_small_size_and_some_large_ones() {
 fn results_are_right_under_every_window_and_disturbance() {
     let bsp =
         Bsp { ranks: 30, iterations: 4, work_ns: 200_000, halo_bytes: 100, allreduce_bytes: 200, ..Bsp::default() };
-    // Phases drift apart and together, so that no two ranks miss each other for ever: that would starve what is discarded.
+    // Phases drift, so no two ranks miss each other for ever: that would starve a discarded packet.
     let local = "[[source]]\nkind = \"local\"\nquantum_s = 0.001\njobs = 2\nphases = \"drifting\"\ndrift = 0.2\n";
     let polling = "[[source]]\nkind = \"daemon\"\ninterval_s = 0.002\nduration_s = 0.0005\npolls = true\n";
     for source in [local, polling] {

@@ -1,4 +1,4 @@
-//! What each operation costs on an undisturbed network: to the nanosecond, by the model's definition.
+//! Cost of each operation on an undisturbed network, to the nanosecond, by the model's definition.
 use std::num::NonZeroU32;
 
 use crate::programs::{Scripts, cm5, compute, message};
@@ -49,7 +49,7 @@ fn a_send_is_received_by_source_and_tag_whatever_the_order() {
     let send = |tag| Op::Send { to: 1, tag, bytes: 16 };
     let receive = |tag| Op::Receive { from: 0, tag };
     let run = Scripts::new(vec![vec![send(1), send(2), send(1)], vec![receive(2), receive(1), receive(1)]]).dedicated();
-    // The second leaves a gap after the first, and is there when the first has been handled.
+    // The second leaves one gap after the first, and has arrived when the first has been handled.
     assert_eq!(run.makespan_ns, 2 * G + O + L + O);
 }
 
@@ -59,7 +59,7 @@ fn nothing_is_handled_while_a_rank_computes() {
     let run =
         Scripts::new(vec![vec![message(1, Kind::Get, 8, 0), Op::Sync], vec![compute(work), compute(work)]]).dedicated();
     assert_eq!(run.times[0].end_ns, 2 * work + O + O + L + O);
-    // It polls before each operation but computing: here before the request is sent.
+    // The rank polls before each operation except computing: here before the request is sent.
     let polls = vec![compute(work), message(0, Kind::Post, 8, 0), compute(work)];
     let run = Scripts::new(vec![vec![message(1, Kind::Get, 8, 0), Op::Sync], polls]).dedicated();
     assert_eq!(run.times[0].end_ns, work + O + O + L + O + (G - O) + O, "the answer first, then the post after a gap");
@@ -129,7 +129,7 @@ fn a_window_that_holds_all_packets_costs_only_acknowledgements() {
         let free = program.dedicated();
         let settings = WindowSettings { credit, ..window(5) };
         let run = program.run(&cm5(), settings, &Timelines::undisturbed(2));
-        // The answers bring the credits.
+        // The answers return the credits.
         assert_eq!((run.makespan_ns, run.totals.acknowledgements), (free.makespan_ns, 0));
         assert_eq!(run.stalled_ns(), 0);
     }

@@ -1,4 +1,5 @@
-//! The network that can fill: empty it costs what the unlimited one costs, full it neither loses nor doubles nor locks.
+//! The network with finite capacity: empty, it costs the same as the unlimited one; full, it neither loses nor
+//! duplicates packets nor deadlocks.
 use std::num::NonZeroU32;
 
 use crosswind_policy::window::{CreditReturn, WindowSettings};
@@ -81,7 +82,7 @@ fn the_links_at_the_root_make_the_gap() {
     assert!((part..1.8).contains(&finite), "{finite}");
 }
 
-/// A receiver that is away fills what is before it, and then holds up ranks that never send to it.
+/// A receiver that is away fills the switches in front of it, and then blocks ranks that never send to it.
 #[test]
 fn a_hot_spot_spreads() {
     let ops = |me: u32| -> Vec<Op> {
@@ -99,7 +100,7 @@ fn a_hot_spot_spreads() {
     assert_eq!(bystanders(&unlimited), 0);
 }
 
-/// Each rank's messages, to anyone, of any kind; then all meet.
+/// Messages of any kind from each rank to any other, then a barrier.
 fn scripts() -> impl Strategy<Value = Vec<Vec<(u32, usize, u32)>>> {
     (2u32..40).prop_flat_map(|ranks| {
         let message = (0..ranks, 0usize..Kind::ALL.len(), 1u32..70);
@@ -130,7 +131,7 @@ proptest! {
         }).collect();
         let scripts = Scripts { handler_ns, reply_bytes: 40, ..Scripts::new(ops) };
         let outcome = run(&scripts, &tree(buffers, received, sent, polls), window);
-        // Of each pair of ranks, what was sent is handled, and answered, once and in order.
+        // Between each pair of ranks, every message is handled, and answered, once and in order.
         for (rank, one) in outcome.ranks.iter().enumerate() {
             for from in 0..messages.len() as u32 {
                 let words = |event: &Event| match *event {
@@ -157,11 +158,12 @@ proptest! {
     }
 }
 
-/// Ranks that may leave a barrier and have no room for what they owe: they wait until they have, and the run goes on.
+/// Ranks released from a barrier while they have no room for what they owe wait until there is room, and the run
+/// continues.
 #[test]
 fn a_rank_that_is_released_while_its_acknowledgements_have_no_room_is_not_asked_again_and_again() {
     let network = tree(1, 8, 1, 1);
-    // All send to all, and meet while acknowledgements are still owed.
+    // All send to all, and reach the barrier while acknowledgements are still owed.
     let round = |me: u32| (0..16).filter(move |&to| to != me).map(|to| post(to, 1)).chain([Op::Barrier]);
     let ops = (0..16).map(|me| (0..40).flat_map(|_| round(me)).collect()).collect();
     let scripts = Scripts::new(ops);

@@ -1,5 +1,6 @@
-//! GOAL files against LogGOPSim's rules: a send or a message begins when processor and interface are free; the processor is
-//! free again after o, the interface after g + (s - 1) G; a message is there L after its send's o, and over (s - 1) G + o later.
+//! GOAL files checked against LogGOPSim's rules. A send or a message begins when processor and interface are free. The
+//! processor is free again after o, the interface after g + (s - 1) G. A message arrives L after its send's o, and is
+//! complete (s - 1) G + o later.
 use crate::programs::disturbed;
 use crosswind_policy::window::WindowSettings;
 use crosswind_program::{Goal, Program};
@@ -32,28 +33,28 @@ fn makespans_are_those_of_loggopsim() {
     let cases = [
         // "22000ns for our example with default parameters" (LogGOPSim's README): four rounds.
         ("dissemination_16", include_str!("goal/dissemination_16.goal"), 22_000),
-        // Along 0, 1, 3, 7, 15 everyone sends first to the next: four messages.
+        // Along 0, 1, 3, 7, 15 each rank sends first to the next: four messages.
         ("binomial_broadcast_16", include_str!("goal/binomial_broadcast_16.goal"), 22_000),
         // Each way o + L + 1000 G + o.
         ("ping_pong", include_str!("goal/ping_pong.goal"), 23_000),
         // The seventh send begins after six gaps of g + 100 G = 1600, more than o.
         ("scatter_8", include_str!("goal/scatter_8.goal"), 6 * 1_600 + 5_500 + 600),
-        // All are there at 4000; the processor takes one after the other.
+        // All have arrived at 4000. The processor handles them one after the other.
         ("gather_8", include_str!("goal/gather_8.goal"), 4_000 + 7 * 1_500),
-        // LogGOPSim keeps the processor busy while bytes come in: o + 1000 G each.
+        // LogGOPSim keeps the processor busy while bytes arrive: o + 1000 G each.
         ("gather_long_8", include_str!("goal/gather_long_8.goal"), 4_000 + 7 * 7_500),
         // The message waits until the processor has computed; then o, and a message back.
         ("overlap", include_str!("goal/overlap.goal"), 10_000 + 1_500 + 5_500),
         // The second send leaves when o and 20000 of computing are over.
         ("out_of_order", include_str!("goal/out_of_order.goal"), 1_500 + 20_000 + 5_500 + 1_000),
-        // As LogGOPSim, built from its source, says: through the network, o + L + 7 G + o, and 100 of computing.
+        // The result of LogGOPSim built from source: through the network, o + L + 7 G + o, and 100 of computing.
         (
             "to_oneself",
             "num_ranks 2\nrank 0 {\na: send 8b to 0 tag 1\nb: recv 8b from 0 tag 1\nc: calc 100\nc requires b\n}\n\
              rank 1 {\ncalc 5\n}\n",
             5_642,
         ),
-        // Tags that are the same in their last 32 bits are not the same.
+        // Tags that agree in their low 32 bits are still distinct.
         (
             "long_tags",
             "num_ranks 2\nrank 0 {\nsend 1b to 1 tag 4294967297\nsend 1b to 1 tag 1\n}\n\

@@ -1,12 +1,12 @@
-//! Random GOAL schedules against an implementation of the rules that shares nothing with the engine: one step at a time, the
-//! rank with the earliest next step first. Ends of all ranks, to the nanosecond.
+//! Random GOAL schedules checked against an independent implementation of the rules, which advances one step at a time,
+//! earliest rank first. Compares the end of every rank to the nanosecond.
 //!
-//! The rules (`crosswind_program::goal`, docs/concepts/engine.md): a processor does one thing at a time, and only outside the
-//! intervals of noise. When it is free it handles packets that are through the interface, in their order; then it sends the next packet of
-//! a message that it has begun, which nothing but what arrives comes between; without one it does the first
-//! free operation. A send for which the interface is not free keeps its place; what computes goes on meanwhile. Nothing is handled between two
-//! computations that follow each other, unless a send waits. A send holds the processor for o, and the interface for
-//! g + (s - 1) G from o before its end.
+//! The rules (`crosswind_program::goal`, docs/concepts/engine.md): a processor does one thing at a time, and only
+//! outside the intervals of noise. When it is free, it handles packets that have passed the interface, in order. Then
+//! it sends the next packet of a message that it has begun; only arrivals come in between. Without one, it executes the
+//! first free operation. A send for which the interface is not free keeps its place, and computing continues meanwhile.
+//! Nothing is handled between two consecutive computations, unless a send waits. A send occupies the processor for o,
+//! and the interface for g + (s - 1) G from o before its end.
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
@@ -40,7 +40,7 @@ enum Does {
     Calc { ns: u64 },
 }
 
-/// Operations of a rank; each with those that it requires, and whether they must only have begun.
+/// Operations of a rank, each with those that it requires and whether they need only have begun.
 type Plan = Vec<(Does, Vec<(usize, bool)>)>;
 
 fn random_plans(random: &mut Random) -> Vec<Plan> {
@@ -84,7 +84,7 @@ fn text_of(plans: &[Plan]) -> String {
         for (at, (does, _)) in plan.iter().enumerate() {
             match *does {
                 Does::Send { to, tag, bytes } => writeln!(text, "l{at}: send {bytes}b to {to} tag {tag}"),
-                // LogGOPSim writes the size here, too; it says nothing.
+                // LogGOPSim writes the size here, too. It has no meaning.
                 Does::Receive { from, tag } => {
                     let (from, tag) = (any(from.map(|from| from as u64)), any(tag.map(u64::from)));
                     writeln!(text, "l{at}: recv 1b from {from} tag {tag}")
@@ -132,9 +132,9 @@ struct Rank {
     unexpected: Vec<(usize, u32)>,
     /// In the network or at the interface: arrival, source, number, tag, bytes, whether it is a message's last packet.
     coming: Vec<(u64, usize, u64, u32, u64, bool)>,
-    /// Through the interface: when, source, tag, whether it is the last.
+    /// Past the interface: time, source, tag, whether it is the last packet.
     here: VecDeque<(u64, usize, u32, bool)>,
-    /// A message of which some packets have been sent: operation, bytes left.
+    /// A partly sent message: operation, bytes left.
     sending: Option<(usize, u64)>,
     taken: Option<u64>,
     now: u64,
@@ -170,7 +170,7 @@ impl Rank {
         rank
     }
 
-    /// Finds by a look at all operations what has become free, until nothing more does.
+    /// Finds the operations that have become free by scanning all of them until nothing changes.
     fn release(&mut self) {
         let mut new = Vec::new();
         loop {
@@ -212,7 +212,7 @@ impl Rank {
         self.release();
     }
 
-    /// Lets through the interface what has arrived by a time.
+    /// Passes packets that have arrived by a given time through the interface.
     fn take_in(&mut self, until: u64, network: &Network) {
         self.coming.sort_unstable();
         while self.coming.first().is_some_and(|message| message.0 <= until) {
@@ -224,7 +224,7 @@ impl Rank {
         }
     }
 
-    /// When the rank does its next step, as far as is known now.
+    /// Returns when the rank does its next step, as far as is known now.
     fn next(&self) -> Option<u64> {
         let computes = self.queue.iter().any(|&at| matches!(self.plan[at].0, Does::Calc { .. }));
         let works = match self.sending {
@@ -238,7 +238,8 @@ impl Rank {
         first.map(|at| back(&self.noise, at.max(self.now)))
     }
 
-    /// Does one step; returns the packet that it sends: destination, arrival, number, tag, bytes, whether it is the last.
+    /// Performs one step. Returns the packet sent, if any: destination, arrival, number, tag, bytes, whether it is the
+    /// last.
     fn step(&mut self, at: u64, network: &Network) -> Option<(usize, u64, u64, u32, u64, bool)> {
         self.now = at;
         self.take_in(at, network);
@@ -312,7 +313,7 @@ fn train(network: &Network, bytes: u64) -> u64 {
     (bytes - 1) * network.gap_per_byte_ns as u64
 }
 
-/// When each rank did its last step; nothing: it waits for ever.
+/// Returns when each rank did its last step, or `None` if one waits for ever.
 fn ends(plans: &[Plan], noises: &[Noise], network: &Network) -> Option<Vec<u64>> {
     let mut ranks: Vec<Rank> = plans.iter().zip(noises).map(|(p, n)| Rank::new(p.clone(), n.clone())).collect();
     loop {
@@ -391,6 +392,6 @@ fn what_computes_does_not_wait_for_a_send_that_waits_for_the_interface() {
     let network = Network { gap_per_byte_ns: 6.0, ..networks(&mut Random(0)) };
     let network = Network { overhead_ns: 1_500, gap_ns: 1_000, packet_bytes: u32::MAX, ..network };
     let run = simulate(&goal, &network, WindowSettings::default(), &Timelines::undisturbed(2), &mut |_| true).unwrap();
-    // As LogGOPSim, built from its source, says: the second message is there while the first one is handled.
+    // The result of LogGOPSim built from source: the second message has arrived while the first is being handled.
     assert_eq!(run.makespan_ns, 1_500 + 2_500 + 999_999 * 6 + 2 * 1_500);
 }

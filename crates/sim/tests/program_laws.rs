@@ -10,7 +10,7 @@ use crosswind_sim::SimError;
 use crosswind_sim::program::{Network, simulate};
 use proptest::prelude::*;
 
-/// What a rank does between two barriers.
+/// Actions of a rank between two barriers.
 #[derive(Clone, Debug)]
 enum Step {
     Compute(u64),
@@ -53,7 +53,7 @@ fn sources() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), daemon, local]
 }
 
-/// Each message numbered; at the end a sync and a store-sync, so that all have been handled.
+/// Numbers each message. At the end, a sync and a store-sync ensure that all have been handled.
 fn script(steps: &[Vec<Step>]) -> Scripts {
     let ops = steps.iter().enumerate().map(|(rank, steps)| {
         let ops = steps.iter().enumerate().map(|(at, step)| match *step {
@@ -66,7 +66,7 @@ fn script(steps: &[Vec<Step>]) -> Scripts {
     Scripts { ops: ops.collect(), handler_ns: 700, reply_bytes: 40 }
 }
 
-/// What each rank must have handled, and from which sources it must have answers, in any order of sources.
+/// Messages that each rank must have handled, and sources from which it must have answers, in any order of sources.
 fn expected(program: &Scripts) -> Vec<BTreeMap<Event, u32>> {
     let mut all = vec![BTreeMap::new(); program.ops.len()];
     for (rank, ops) in program.ops.iter().enumerate() {
@@ -100,9 +100,9 @@ proptest! {
     ) {
         let program = script(&steps);
         let timelines = disturbed(&source, 5, seed);
-        // Nothing goes on for ever: a million looks at ranks are far more than these programs need.
+        // Every program ends within a million visits to ranks, far more than these programs need.
         let run = simulate(&program, &cm5(), window, &timelines, &mut |_| false);
-        // Two ranks that take turns never throw away each other's packets for the last time.
+        // Two ranks that run alternately discard each other's packets for ever.
         if window.away != Away::Buffer && matches!(run, Err(SimError::Starved { .. })) {
             return Ok(());
         }
@@ -110,7 +110,7 @@ proptest! {
         let wanted = expected(&program);
         for (rank, wanted) in run.ranks.iter().zip(&wanted) {
             prop_assert_eq!(&counted(rank), wanted);
-            // Numbers of one source only grow: also answers come in the order of asking.
+            // Numbers of one source only increase; answers, too, arrive in the order of the requests.
             for source in 0..5u32 {
                 let handled: Vec<u64> = rank.log.iter().filter_map(|event| match event {
                     Event::Handled { from, word, .. } if *from == source => Some(*word),

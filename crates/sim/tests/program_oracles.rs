@@ -1,4 +1,4 @@
-//! What disturbances must cost, by closed forms (scheduling-and-communication; the forms are those that its figures obey).
+//! Costs of disturbances checked against closed forms (scheduling-and-communication; the forms that its figures obey).
 use std::num::NonZeroU32;
 
 use crate::programs::{Scripts, compute, disturbed, message};
@@ -7,7 +7,7 @@ use crosswind_program::{Kind, Op};
 use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::program::Network;
 
-/// A network that costs next to nothing, for forms that know no network.
+/// A network with negligible costs, for forms without a network.
 const FREE: Network = Network {
     fat_tree: None,
     latency_ns: 1_000,
@@ -21,13 +21,13 @@ const FREE: Network = Network {
 
 const MS: u64 = 1_000_000;
 
-/// Work and a barrier, over and over.
+/// Repeated work and a barrier.
 fn barriers(ranks: u32, work_ns: u64, times: usize) -> Scripts {
     let ops: Vec<Op> = std::iter::repeat_n([compute(work_ns), Op::Barrier], times).flatten().collect();
     Scripts::alike(ranks, &ops)
 }
 
-/// How many times as long as undisturbed.
+/// Returns the slowdown relative to an undisturbed run.
 fn slowdown(program: &Scripts, timelines: &Timelines) -> f64 {
     let settings = WindowSettings::default();
     let alone = program.run(&FREE, settings, &Timelines::undisturbed(timelines.ranks())).makespan_ns as f64;
@@ -50,7 +50,7 @@ fn barriers_under_local_scheduling_cost_half_a_quantum_each() {
 #[test]
 fn barriers_under_daemons_cost_between_the_union_and_the_sum() {
     let ranks = 64;
-    // The paper's three daemons. Intervals vary, lest one draw of phases decide.
+    // The paper's three daemons. Intervals vary, so that no single draw of phases decides.
     for (interval, duration) in [(10.0, 0.005), (5.0, 0.01), (5.0, 0.05)] {
         let (low, high) = (interval * 0.5, interval * 1.5);
         let source = format!(
@@ -60,13 +60,14 @@ fn barriers_under_daemons_cost_between_the_union_and_the_sum() {
         let program = barriers(ranks, 2 * MS, 50_000);
         let measured = slowdown(&program, &disturbed(&source, ranks, 1));
         let (union, sum) = bounds(f64::from(ranks), interval, duration);
-        // One in 12 for the luck of the draw, and for daemons that overlap nowhere but between the same two barriers.
+        // A tolerance of one in 12 covers random variation, and daemons that overlap only between the same two
+        // barriers.
         let tolerance = 0.08 * (union - 1.0);
         assert!((union - tolerance..=sum + tolerance).contains(&measured), "{union} <= {measured} <= {sum}");
     }
 }
 
-/// Slowdown when what overlaps counts once, and when nothing overlaps.
+/// Slowdown if overlapping absences count once, and if none overlap.
 fn bounds(ranks: f64, interval: f64, duration: f64) -> (f64, f64) {
     let share = duration / interval;
     (1.0 / (1.0 - share).powf(ranks), 1.0 / (1.0 - ranks * share))
@@ -95,8 +96,8 @@ fn a_node_that_had_nothing_to_do_anyway_may_be_shared() {
     assert!(measured < 1.05, "{measured}");
 }
 
-/// A quantum loses `s - w / 2` where the work between two barriers is shorter than the skew, `s^2 / (2 w)` where it is longer; in the
-/// mean over lengths, for what is left of the work at the end of a quantum depends on whether they divide it.
+/// A quantum loses `s - w / 2` if the work between two barriers is shorter than the skew, and `s^2 / (2 w)` if it is
+/// longer. This is a mean over lengths, since the work left at the end of a quantum depends on divisibility.
 #[test]
 fn skewed_barriers_lose_what_the_work_under_way_does_not_hide() {
     let source = "[[source]]\nkind = \"coscheduled\"\nquantum_s = 0.1\njobs = 2\nskew_s = 0.01\n";
@@ -134,7 +135,7 @@ fn coscheduled_jobs_take_the_sum_of_their_dedicated_times() {
     assert!((measured - 1.0).abs() < 0.01, "{measured}");
 }
 
-/// A ring of stores while all compute, then one store-sync; `rest_ns`: computing before that.
+/// A ring of stores while all compute, then one store-sync. `rest_ns`: computing before the store-sync.
 fn stores(ranks: u32, rest_ns: u64) -> Scripts {
     let ops = (0..ranks).map(|rank| {
         let sends = (0..100).flat_map(|_| [compute(MS), message((rank + 1) % ranks, Kind::Store, 16, 0)]);
@@ -145,7 +146,7 @@ fn stores(ranks: u32, rest_ns: u64) -> Scripts {
 
 #[test]
 fn stores_with_buffers_and_enough_to_do_feel_only_the_processor_lost() {
-    // Every rank is away 50 ms of the first 300, at another time: none waits for another before the store-sync.
+    // Every rank is away for 50 ms of the first 300, at different times. None waits for another before the store-sync.
     let ranks = 16;
     let source = |rank: u32| {
         let start = 0.005 + f64::from(rank) * 0.005;

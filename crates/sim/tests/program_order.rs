@@ -1,4 +1,4 @@
-//! In which order messages are handled: as they arrive, and those that arrive at once by sender and as they were sent.
+//! Order in which messages are handled: by arrival; messages that arrive at once by sender, and in the order sent.
 use crate::programs::{Event, Scripts, cm5, compute, message};
 use crosswind_policy::window::WindowSettings;
 use crosswind_program::{Kind, Op};
@@ -29,7 +29,7 @@ fn the_first_to_arrive_is_handled_first_whatever_its_number() {
 
 #[test]
 fn what_is_sent_at_the_same_time_is_handled_by_sender_and_in_the_order_of_sending() {
-    // Sending costs nothing, so that all of it arrives in the same nanosecond.
+    // Sending costs nothing, so all messages arrive in the same nanosecond.
     let network = Network { overhead_ns: 0, gap_ns: 0, gap_per_byte_ns: 0.0, ..cm5() };
     for count in [2, 5, 60] {
         let sends = || (0..count).map(|word| message(0, Kind::Store, 8, word)).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! What the paper says of windows, on the programs themselves (scheduling-and-communication, section 3).
+//! The paper's statements about windows, checked on the programs themselves (scheduling-and-communication, section 3).
 use std::num::NonZeroU32;
 
 use crosswind_policy::window::WindowSettings;
@@ -18,7 +18,7 @@ fn dedicated<P: Program>(program: &P, packets: u32) -> Outcome<P::Rank> {
     outcome
 }
 
-/// How many times as long with a window of so many packets as with one that holds everything.
+/// Returns the makespan with a window of `packets` relative to one that holds everything.
 fn cost<P: Program>(program: &P, packets: u32) -> f64 {
     dedicated(program, packets).makespan_ns as f64 / dedicated(program, 512).makespan_ns as f64
 }
@@ -30,7 +30,7 @@ fn requiring_an_answer_does_for_cholesky_what_a_window_does() {
     let program = Cholesky::new(&parameters, RANKS, 1);
     assert!((cost(&program, 2) - 1.0).abs() < 0.01);
     assert!((cost(&program, 1) - 1.0).abs() < 0.05, "{}", cost(&program, 1));
-    // Without that a window of one packet stalls it.
+    // Without requiring an answer, a window of one packet stalls it.
     assert!(cost(&Cholesky::new(&any, RANKS, 1), 1) > 1.5);
 }
 
@@ -40,7 +40,7 @@ fn sample_computes_for_96_percent_of_its_time() {
     let program = Sample::new(&parameters, RANKS, 1);
     let outcome = dedicated(&program, 1);
     let busy: u64 = outcome.times.iter().map(|times| times.busy_ns).sum();
-    // Each key is sent and handled, 2.2 us each; acknowledgements cost as much again.
+    // Each key is sent and handled, 2.2 us each. Acknowledgements cost the same again.
     let sent = outcome.totals.messages as f64 * 4_400.0;
     let computed = busy as f64 - 2.0 * sent;
     let part = computed / (computed + sent);

@@ -1,8 +1,8 @@
-//! A slow simulator that is plainly right: every rate from scratch at every event, times as they are.
+//! A slow, obviously correct simulator: every rate is recomputed at every event, and times are not rounded.
 //!
-//! It drives the same policy. Shares by progressive filling: all sends of a port grow alike until one reaches its limit or
-//! the port is full. Agreement to 1e-6 on random small trees, with tasks of which no two are alike: with equal ones two
-//! things happen at the same time, and rounding says which is first.
+//! It drives the same policy. Shares come from progressive filling: all sends of a port grow together until one reaches
+//! its limit or the port is full. Results must agree to 1e-6 on random small trees. No two tasks are equal: with equal
+//! tasks, events coincide, and rounding decides which is first.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ use proptest::test_runner::RngSeed;
 struct Send {
     task: u64,
     to: usize,
-    /// MB until it stops, and beyond.
+    /// MB until it stops, and MB after that.
     left: f64,
     beyond: f64,
     limit: f64,
@@ -30,7 +30,7 @@ struct Slow<'a> {
     tasks: &'a Tasks,
     nodes: Vec<Node>,
     children: Vec<Vec<usize>>,
-    /// Work left of the task that each computes.
+    /// Work left of the task that each node computes.
     computing: Vec<Option<(u64, f64)>>,
     sends: Vec<Vec<Send>>,
     inbox: VecDeque<(usize, Event)>,
@@ -39,7 +39,8 @@ struct Slow<'a> {
 }
 
 impl Slow<'_> {
-    /// MB/s of each send of each port. Deepest ports first: what a node sends may slow what it receives.
+    /// Returns the rate of each send of each port, MB/s. Starts with the deepest ports, because what a node sends may
+    /// slow what it receives.
     fn rates(&self) -> Vec<Vec<f64>> {
         let mut rates: Vec<Vec<f64>> = self.sends.iter().map(|sends| vec![0.0; sends.len()]).collect();
         for node in (0..self.spots.len()).rev() {
@@ -148,7 +149,7 @@ impl Slow<'_> {
                 self.spots[n].compute * (1.0 - self.spots[n].ir_receive * received - lost).max(0.0)
             };
             let speeds: Vec<f64> = (0..self.nodes.len()).map(law).collect();
-            // What ends first: (delay, node, which send; none: what it computes).
+            // The first end: (delay, node, index of the send, or `None` for computing).
             let mut first = (f64::INFINITY, 0, None);
             for n in 0..self.nodes.len() {
                 if let Some((_, work)) = self.computing[n]
@@ -199,7 +200,7 @@ impl Slow<'_> {
     }
 }
 
-/// Small trees of any shape, and wide ones whose root shares its port among many.
+/// Small trees of any shape, and wide ones whose root shares its port among many children.
 #[allow(clippy::type_complexity)] // a row of draws
 fn trees() -> impl Strategy<Value = Vec<Spot>> {
     let node = (any::<prop::sample::Index>(), 0.5..20.0f64, 0.5..20.0f64, (0.0..0.2f64, 0.0..0.2f64, 0.0..0.6f64));
@@ -224,7 +225,8 @@ fn trees() -> impl Strategy<Value = Vec<Spot>> {
 }
 
 proptest! {
-    // The same cases every time: in one of some thousands two things nearly coincide, and rounding says which is first.
+    // The seed is fixed: in one of some thousands of cases two events nearly coincide, and rounding decides which is
+    // first.
     #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(3), ..ProptestConfig::with_cases(400) })]
 
     #[test]

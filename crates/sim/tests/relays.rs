@@ -1,4 +1,4 @@
-//! Nodes that compute nothing and only pass tasks on: whatever leaves and joins below them, no task stays there.
+//! Nodes that compute nothing and only forward tasks: whatever leaves and joins below them, no task stays there.
 
 use crate::farms::{PORTS, Spot, Way, below, comings_and_goings, platform, root, run_with, same, try_run_with, way};
 use crosswind_schema::Platform;
@@ -7,7 +7,7 @@ use crosswind_schema::plan::Ports;
 use crosswind_sim::Options;
 use proptest::prelude::*;
 
-/// A root that computes, one to four relays below it or below each other, and leaves that compute below any of them.
+/// A computing root, one to four relays below it or below each other, and computing leaves below any of them.
 fn trees() -> impl Strategy<Value = Vec<Spot>> {
     let relay = (any::<prop::sample::Index>(), 1.0..20.0f64);
     let leaf = (any::<prop::sample::Index>(), 0.2..4.0f64, 1.0..20.0f64);
@@ -49,7 +49,7 @@ proptest! {
     }
 }
 
-/// The root, the middle one of the file, computes nothing; tasks are stuck there for three reasons.
+/// The root, the middle node in the file, computes nothing. Tasks get stuck there for three reasons.
 #[test]
 fn tasks_that_nothing_computes_are_an_error_that_names_the_root_and_the_reason() {
     let of = |computes: f64, leaves: bool| {

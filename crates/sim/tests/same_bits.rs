@@ -1,10 +1,11 @@
-//! The results of seeded farms, to the last bit, as they were when the digests were written.
+//! Results of seeded farms, compared to the last bit with stored digests.
 //!
-//! A change that is to make the simulator faster must leave them as they are; one of the policy or of the model changes
-//! them. `CROSSWIND_WRITE_GOLDEN=1 cargo test -p crosswind-sim --test all same_bits` writes them again.
-//! `CROSSWIND_FARMS=20000 CROSSWIND_DIGESTS=FILE` writes one line a farm instead, to compare two commits on many.
+//! A change that only makes the simulator faster must keep them. A change of the policy or the model changes them.
+//! `CROSSWIND_WRITE_GOLDEN=1 cargo test -p crosswind-sim --test all same_bits` rewrites them.
+//! `CROSSWIND_FARMS=20000 CROSSWIND_DIGESTS=FILE` writes one line per farm instead, to compare two commits on many
+//! farms.
 
-#![allow(clippy::disallowed_methods)] // it writes its digests, and reads which farms
+#![allow(clippy::disallowed_methods)] // it writes digests and reads which farms to run
 
 use std::fmt::Write as _;
 
@@ -19,7 +20,7 @@ use crosswind_sim::{Farm, Options, simulate};
 /// Farms of each order and port model in the repository's digests.
 const FARMS: u64 = 25;
 
-/// A small generator of its own: what is drawn must not change with a library.
+/// A private random generator, so that the draws do not change with a library.
 struct Draw(u64);
 
 impl Draw {
@@ -44,7 +45,7 @@ impl Draw {
     }
 }
 
-/// Trees, chains and stars; equal nodes make ties, and strong interference processors that stand still.
+/// Trees, chains and stars. Equal nodes produce ties, and strong interference produces processors that stop.
 fn tree(draw: &mut Draw) -> Vec<Spot> {
     let nodes = if draw.one_in(6) { 20 + draw.below(40) } else { 1 + draw.below(13) };
     let (is_star, alike, interferes) = (nodes > 20 && draw.one_in(2), draw.one_in(3), !draw.one_in(4));
@@ -83,7 +84,7 @@ fn tasks(draw: &mut Draw) -> Tasks {
     Tasks { count, size_mb: column(5.0), work: column(9.0) }
 }
 
-/// Nodes that leave, join again, or have other rates within so many seconds.
+/// Returns changes in which nodes leave, rejoin or get other rates within `within_s` seconds.
 fn changes(draw: &mut Draw, tree: &[Spot], within_s: f64) -> Vec<PlacedChange> {
     let mut times: Vec<f64> = (0..draw.below(6)).map(|_| draw.between(0.0, within_s)).collect();
     times.sort_by(f64::total_cmp);
@@ -114,7 +115,7 @@ fn changes(draw: &mut Draw, tree: &[Spot], within_s: f64) -> Vec<PlacedChange> {
     changes
 }
 
-/// All that came of one farm, as text: numbers so that they read back to the last bit.
+/// Returns the complete outcome of one farm as text, with numbers that parse back exactly.
 fn outcome(order: Order, ports: Ports, seed: u64) -> String {
     let draw = &mut Draw(seed ^ (order as u64) << 40 ^ (ports as u64) << 50);
     let mut spots = tree(draw);

@@ -1,7 +1,8 @@
-//! How much later the messages of a parallel job are when local flows share its links (the communication delay ratio, eta).
+//! Delay of a parallel job's messages when local flows share its links (the communication delay ratio, eta).
 //!
-//! `eta = (T - t) / t`: T beside local flows, t without them. Two readings of t are kept apart (E4-12): *managed*, as in the paper,
-//! where the job's own flows share each link without any loss, and *unmanaged*, where they lose what n flows lose.
+//! `eta = (T - t) / t`, with T the time beside local flows and t the time without them. Two readings of t are kept
+//! apart (E4-12): *managed*, as in the paper, where the job's own flows share each link without loss, and *unmanaged*,
+//! where they incur the loss of n flows.
 
 use serde::Deserialize;
 
@@ -9,28 +10,28 @@ use super::effective::EffectiveRatio;
 use crate::error::{ModelError, at_least_zero};
 pub use crate::law::Formula;
 
-/// Flows, and their rates, over links that all carry the same.
+/// Flows and their rates, over links of equal capacity.
 #[derive(Clone, Copy, Debug)]
 pub struct Flows<'a> {
-    /// gamma: what each link carries, in one direction.
+    /// gamma: capacity of each link, in one direction.
     pub link: f64,
-    /// beta: what the parallel job wants to send from each host, in the unit of `link`.
+    /// beta: rate that the parallel job wants to send from each host, in the unit of `link`.
     pub parallel: f64,
-    /// alpha: what local users send from each sending host, in the same unit.
+    /// alpha: rate that local users send from each sending host, in the same unit.
     pub local: &'a [f64],
-    /// delta: which part of a congested link n flows use.
+    /// delta: the part of a congested link that n flows use.
     pub effective: &'a EffectiveRatio,
     pub formula: Formula,
 }
 
-/// Where the local flows of a many-to-one pattern go.
+/// Destination of the local flows of a many-to-one pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LocalTarget {
-    /// To the job's own target, as (3.5) supposes without saying so.
+    /// The job's own target, as (3.5) implicitly assumes.
     #[default]
     Same,
-    /// Each to a host of its own.
+    /// A separate host for each flow.
     Elsewhere,
 }
 
@@ -39,33 +40,33 @@ pub enum LocalTarget {
 pub enum Pattern {
     /// Several hosts send to one.
     ManyToOne,
-    /// One sends to several, one after the other.
+    /// One host sends to several, one after the other.
     OneToMany,
-    /// Several send, each to several, one after the other.
+    /// Several hosts send, each to several, one after the other.
     EachToMany,
-    /// All send to all others.
+    /// All hosts send to all others.
     AllToAll,
 }
 
-/// A link from which more is wanted than it carries. The forms then suppose that flows get shares in proportion to what they
-/// want; what they really get depends on queues, which a simulation has.
+/// A link with more demand than capacity. The forms then assume that flows get shares in proportion to their demand.
+/// Their real shares depend on queues, which a simulation models.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Saturated {
-    /// Which: "output link of sender 2", "input link of the target".
+    /// Name of the link: "output link of sender 2", "input link of the target".
     pub link: String,
-    /// What flows want of it.
+    /// Total demand of the flows.
     pub wanted: f64,
     pub carries: f64,
 }
 
-/// By which part a job's messages take longer than without local flows.
+/// Relative increase of the time of a job's messages due to local flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DelayRatio {
-    /// Over the time in which the job's own flows share links without loss (the paper's).
+    /// Relative to the time in which the job's own flows share links without loss (the paper's).
     pub over_managed: f64,
-    /// Over the time in which the job's own flows cost each other what n flows do.
+    /// Relative to the time in which the job's own flows incur the loss of n flows.
     pub over_unmanaged: f64,
-    /// The first link that is beyond saturation.
+    /// The first saturated link.
     pub saturated: Option<Saturated>,
 }
 
@@ -92,11 +93,11 @@ impl Flows<'_> {
         self.effective.check()
     }
 
-    /// The form of a pattern. `target`: where local flows go, many to one; `at_targets`: how many flows arrive at each target of
-    /// each sender at a time, each to many.
+    /// Evaluates the form of a pattern. `target`: destination of local flows, for many to one; `at_targets`: number of
+    /// flows that arrive at each target of each sender at the same time, for each to many.
     ///
     /// # Errors
-    /// A rate out of its range, or more flows than delta has an answer for.
+    /// A rate is out of range, or delta has no value for this many flows.
     pub fn of(&self, pattern: Pattern, target: LocalTarget, at_targets: &[Vec<u32>]) -> Result<DelayRatio, ModelError> {
         match pattern {
             Pattern::ManyToOne => self.many_to_one(target),
@@ -106,7 +107,7 @@ impl Flows<'_> {
         }
     }
 
-    /// The first link that is beyond saturation: senders' output links, then the input link of the target.
+    /// Returns the first saturated link: senders' output links, then the input link of the target.
     fn saturated(&self, at_target: f64) -> Option<Saturated> {
         let output = |(at, local): (usize, &f64)| (format!("output link of sender {at}"), local + self.parallel);
         let mut links =
@@ -115,7 +116,7 @@ impl Flows<'_> {
         Some(Saturated { link, wanted, carries: self.link })
     }
 
-    /// The least of what the job gets of the senders' output links; without congestion what it wants.
+    /// Returns the job's smallest share of the senders' output links. Without congestion, that is its demand.
     fn least_output_share(&self) -> Result<f64, ModelError> {
         let of_two = self.effective.of(2)?;
         let share = |&local: &f64| {
@@ -131,16 +132,16 @@ impl Flows<'_> {
         Ok(self.local.iter().map(share).fold(f64::INFINITY, f64::min))
     }
 
-    /// n hosts send to one, (3.3) to (3.7).
+    /// Evaluates the form for n hosts that send to one, (3.3) to (3.7).
     ///
-    /// Printed: `sum(alpha) / (n delta(n) beta) + 1 / delta(n) - 1`, whether or not there is congestion (it supposes that
-    /// `n beta >= gamma`), all local flows into the same target, senders' output links for nothing (E4-12). Corrected: the slower
-    /// of a sender's output link, `gamma delta(2) beta / (alpha_i + beta)`, and its share of the target's input link, `gamma delta(n) beta
-    /// / (n beta + local flows into it)`; each only where more is wanted than the link carries. Where the printed
-    /// suppositions hold and the input link is the slower, both agree.
+    /// Printed: `sum(alpha) / (n delta(n) beta) + 1 / delta(n) - 1`, with or without congestion (it assumes
+    /// `n beta >= gamma`), with all local flows into the same target, and ignoring the senders' output links (E4-12).
+    /// Corrected: the slower of a sender's output link, `gamma delta(2) beta / (alpha_i + beta)`, and its share of the
+    /// target's input link, `gamma delta(n) beta / (n beta + local flows into it)`; each only if its demand exceeds its
+    /// capacity. Both agree if the printed assumptions hold and the input link is the slower one.
     ///
     /// # Errors
-    /// A rate out of its range, or more flows than delta has an answer for.
+    /// A rate is out of range, or delta has no value for this many flows.
     ///
     /// # Examples
     /// ```
@@ -159,7 +160,7 @@ impl Flows<'_> {
         let local_there = if target == LocalTarget::Same { sum } else { 0.0 };
         let saturated = self.saturated(own + local_there);
         if self.formula == Formula::Literal {
-            // Times over M / gamma.
+            // Times are relative to M / gamma.
             let (managed, unmanaged) = (count, count / effective);
             return Ok(DelayRatio::of((sum / self.parallel + count) / effective, managed, unmanaged, saturated));
         }
@@ -171,13 +172,14 @@ impl Flows<'_> {
         Ok(DelayRatio::of(1.0 / together, 1.0 / managed, 1.0 / unmanaged, saturated))
     }
 
-    /// One host sends to several, one after the other, (3.8) to (3.11); `local` has the one rate of that host.
+    /// Evaluates the form for one host that sends to several, one after the other, (3.8) to (3.11). `local` holds the
+    /// one rate of that host.
     ///
-    /// Printed: `(alpha + beta) / (gamma delta(2)) - 1`, which is negative while little is sent. Corrected (E4-11): 0 where the output
-    /// link carries both.
+    /// Printed: `(alpha + beta) / (gamma delta(2)) - 1`, which is negative when little is sent. Corrected (E4-11): 0 if
+    /// the output link carries both.
     ///
     /// # Errors
-    /// A rate out of its range, or another number of local rates than one.
+    /// A rate is out of range, or `local` does not hold exactly one rate.
     ///
     /// # Examples
     /// ```
@@ -206,15 +208,17 @@ impl Flows<'_> {
         Ok(DelayRatio::of(ratio, 1.0, 1.0, saturated))
     }
 
-    /// Each host sends to several, one after the other, (3.12) to (3.18).
+    /// Evaluates the form for hosts that each send to several, one after the other, (3.12) to (3.18).
     ///
-    /// `at_targets[i]` has, for each host that sender i sends to, how many flows arrive there at the same time. Corrected
-    /// (E4-7): each of n flows gets `gamma delta(n) / n`, so `T_i = M / (gamma delta(2)) (1 + alpha_i / beta) sum(n_j / delta(n_j))`;
-    /// as printed that n is missing. `delta(2)` is there at `alpha = 0` as well: the limit of a local flow that sends little.
-    /// `over_unmanaged` has the job's own `sum(n_j / delta(n_j))` below it.
+    /// `at_targets[i]` holds, for each host that sender i sends to, the number of flows that arrive there at the same
+    /// time. Corrected (E4-7): each of n flows gets `gamma delta(n) / n`, so
+    /// `T_i = M / (gamma delta(2)) (1 + alpha_i / beta) sum(n_j / delta(n_j))`. The printed form lacks that n.
+    /// `delta(2)` applies at `alpha = 0`, too, as the limit of a local flow that sends little. `over_unmanaged` is
+    /// relative to the job's own `sum(n_j / delta(n_j))`.
     ///
     /// # Errors
-    /// A rate out of its range, another number of senders than of local rates, or more flows than delta has an answer for.
+    /// A rate is out of range, the number of senders differs from that of local rates, or delta has no value for this
+    /// many flows.
     pub fn each_to_many(&self, at_targets: &[Vec<u32>]) -> Result<DelayRatio, ModelError> {
         self.check()?;
         if at_targets.len() != self.local.len() {
@@ -240,13 +244,13 @@ impl Flows<'_> {
         Ok(DelayRatio::of(together, managed, unmanaged, self.saturated(0.0)))
     }
 
-    /// Each of N hosts sends to all others, (4.19); `local` has one rate for each of them.
+    /// Evaluates the form for N hosts that each send to all others, (4.19). `local` holds one rate per host.
     ///
-    /// Corrected: `(1 + alpha / beta) / (delta(N - 1) delta(2)) - 1`. Printed: the first term over N - 1, so that a job would be 56 %
-    /// faster beside local flows that hardly send (E4-7).
+    /// Corrected: `(1 + alpha / beta) / (delta(N - 1) delta(2)) - 1`. Printed: the first term divided by N - 1, which
+    /// would make a job 56 % faster beside local flows that hardly send (E4-7).
     ///
     /// # Errors
-    /// As [`Flows::each_to_many`]; fewer than 2 hosts.
+    /// Those of [`Flows::each_to_many`], and fewer than 2 hosts.
     ///
     /// # Examples
     /// ```
@@ -266,7 +270,7 @@ impl Flows<'_> {
                 format!("has {hosts} rates; it must have at least 2, one a host"),
             ));
         }
-        // All senders are alike but for their local flow, and the strongest rules: one sender tells for all.
+        // All senders are alike except for their local flow, and the strongest one dominates, so one sender suffices.
         let strongest = [largest(self.local.iter().copied())];
         let others = hosts as u32 - 1;
         Flows { local: &strongest, ..*self }.each_to_many(&[vec![others; hosts - 1]])

@@ -1,56 +1,57 @@
-//! Which part of a link several flows use while they congest it (the effective communication ratio, delta).
+//! The part of a link that several flows use while they congest it (the effective communication ratio, delta).
 //!
-//! A plug-in: the printed formula contradicts what the paper says and measures (E4-1, E4-3), so a model takes whichever form is
-//! given, and what was measured (`crosswind fit contention`) is one of them.
+//! Replaceable, because the printed formula contradicts what the paper states and measures (E4-1, E4-3). A model takes
+//! any of these forms, including measured values (`crosswind fit contention`).
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ModelError, at_least_zero};
 
-/// Most flows that a table may tell of.
+/// Maximum number of flows in a table.
 const MOST_FLOWS: usize = 1_000_000;
 
-/// The part of a link that n flows use, in one of several forms; n is at least 1.
+/// The part of a link that n flows use, in one of several forms. n is at least 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "form", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum EffectiveRatio {
     /// (2.2) as printed: `(n / gamma) (2^k - 1) / k` with `k = floor(log2(gamma / n))`. It rises with n and falls at
-    /// powers of two (E4-1); beyond half of gamma it is 0 / 0, which is refused.
+    /// powers of two (E4-1). Beyond half of gamma it is 0 / 0, which is rejected.
     Literal {
-        /// gamma: what the link carries.
+        /// gamma: capacity of the link.
         messages_per_s: f64,
     },
-    /// What gives the paper's "analytic" 88 % (E4-3): the inverse ratio of (2.2) without its floor, `s(1) / s(n)` with
-    /// `s(n) = (1 - n / W) / log2(W / n)`. 1 for one flow; falls with n. The figures need W = 256.
+    /// The form that gives the paper's "analytic" 88 % (E4-3): the inverse ratio of (2.2) without its floor,
+    /// `s(1) / s(n)` with `s(n) = (1 - n / W) / log2(W / n)`. It is 1 for one flow and falls with n. The figures
+    /// require W = 256.
     Reconstructed {
-        /// W: messages under way when congestion begins; greater than 1.
+        /// W: messages in flight when congestion begins, greater than 1.
         window_messages: f64,
     },
-    /// Every other flow adds the same part of a message's latency: `1 / (1 + c (n - 1))`. Simpler, and as near to what
-    /// the paper measured with c = 0.1 (E4-3).
+    /// Every other flow adds the same part of a message's latency: `1 / (1 + c (n - 1))`. Simpler, and with c = 0.1 as
+    /// close to the paper's measurements (E4-3).
     LinearLatency {
         /// c: at least 0.
         per_flow: f64,
     },
-    /// A value for each number of flows, from 1 on; more flows than it has values are refused.
+    /// A value for each number of flows, from 1 on. More flows than values are rejected.
     Table {
         /// Each above 0.
         ratios: Vec<f64>,
     },
-    /// What was measured where it was measured, and a form between and beyond.
+    /// Measured values where available, and another form elsewhere.
     Fitted {
         /// (flows, ratio), each number of flows once.
         measured: Vec<(u32, f64)>,
-        /// Where nothing was measured; not a fitted form itself.
+        /// The form for other numbers of flows. Must not be a fitted form itself.
         elsewhere: Box<EffectiveRatio>,
     },
 }
 
 impl EffectiveRatio {
-    /// The ratio with so many flows.
+    /// Returns the ratio for `flows` flows.
     ///
     /// # Errors
-    /// A parameter out of its range, no flow at all, or more flows than the form has an answer for.
+    /// A parameter is out of range, `flows` is 0, or the form has no value for this many flows.
     ///
     /// # Examples
     /// ```
@@ -97,7 +98,7 @@ impl EffectiveRatio {
         }
     }
 
-    /// Whether the ratio of so many flows was measured, not computed.
+    /// Whether the ratio for `flows` flows was measured, not computed.
     #[must_use]
     pub fn is_measured(&self, flows: u32) -> bool {
         match self {
@@ -110,7 +111,7 @@ impl EffectiveRatio {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// The first that is out of its range.
+    /// The first parameter that is out of range.
     pub fn check(&self) -> Result<(), ModelError> {
         let positive = |field: &str, value: f64| at_least_zero(|| field.to_owned(), value, "", true).map(drop);
         match self {
@@ -149,7 +150,7 @@ impl EffectiveRatio {
     }
 }
 
-/// (2.2) without its floor: `(1 - n / W) / log2(W / n)`; at n = W its limit, ln 2.
+/// Returns (2.2) without its floor: `(1 - n / W) / log2(W / n)`; at n = W its limit, ln 2.
 fn window_use(window: f64, flows: f64) -> f64 {
     let doublings = (window / flows).log2();
     if doublings < 1e-9 { std::f64::consts::LN_2 } else { (1.0 - flows / window) / doublings }
@@ -176,7 +177,7 @@ mod tests {
         near(&values(&printed, 8), &[0.0750, 0.0825, 0.0687, 0.0916, 0.0643, 0.0771, 0.0900, 0.1028], 6e-5);
         let all = values(&printed, 1240);
         let falls: Vec<usize> = (2..=1240).filter(|&n| all[n - 1] < all[n - 2]).collect();
-        // E4-1 names n = 2, 4, ... as the last before each fall.
+        // E4-1 lists n = 2, 4, ... as the last before each fall.
         assert_eq!(falls, [3, 5, 10, 20, 39, 78, 156, 311, 621]);
         assert_eq!(1239 - falls.len(), 1230);
         assert!((all[1239] - 0.5).abs() < 1e-12);

@@ -1,19 +1,19 @@
-//! What messages of several flows cost each other on links and in network interfaces, in closed form.
+//! Closed forms of the contention between messages of several flows on links and in network interfaces.
 //!
-//! Rates are all in one unit, MB/s or messages/s of one size (E4-13): only their ratios count.
+//! All rates are in one unit, MB/s or messages/s of one size (E4-13): only their ratios matter.
 //!
 //! | question | module | symbol of the paper |
 //! |---|---|---|
 //! | how many messages per second does a link carry? | [`rate`] | gamma |
-//! | which part of a link do n flows use while they congest it? | [`effective`] | delta(n) |
-//! | how much later are a parallel job's messages, by pattern of communication? | [`delay`] | eta |
+//! | what part of a link do n flows use while they congest it? | [`effective`] | delta(n) |
+//! | how much are a parallel job's messages delayed, by communication pattern? | [`delay`] | eta |
 //! | what do one or two queues in a network interface cost a stream? | [`queues`] | T2/T1, T3/T1 |
 //!
-//! None of it knows a queue that grows: where flows want more than a link carries, the answer says so ([`delay::Saturated`]), and
-//! a simulation (`crosswind run --on sim`, experiments of kind streams) is what to ask.
+//! None of these forms models growing queues. Where flows demand more than a link carries, the result reports it
+//! ([`delay::Saturated`]); use a simulation instead (`crosswind run --on sim`, experiments of kind streams).
 //!
-//! Source: communication-interactions (docs/papers/), with its errata; where a printed equation is wrong, it stands beside
-//! the corrected one as `Formula::Literal`.
+//! Source: communication-interactions (docs/papers/), with its errata. Where a printed equation is wrong, it is
+//! available as `Formula::Literal` beside the corrected one.
 
 pub mod delay;
 pub mod effective;

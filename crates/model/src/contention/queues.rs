@@ -1,19 +1,20 @@
-//! What one queue or two in a network interface cost a stream, and which threshold promises the local class a slowdown.
+//! Cost of one or two queues in a network interface to a stream, and the threshold that guarantees the local class a
+//! slowdown.
 //!
-//! Everything here but [`merged_slowdown`] is an upper bound for one shared output link, exact to the frame where nothing overlaps.
-//! Symbols: `f` a whole frame's time on the link, `w` the threshold: frames' times of the parallel class to one of local ones, infinite where
-//! parallel frames always go first.
+//! Everything here except [`merged_slowdown`] is an upper bound for one shared output link, exact to the frame if
+//! nothing overlaps. Symbols: `f` is the time of a whole frame on the link; `w` is the threshold: frame times of the
+//! parallel class per frame time of the local class, infinite if parallel frames always go first.
 //!
-//! Source: communication-interactions, sections 5.2 and 6, which has no formulas; those here are derived.
+//! Source: communication-interactions, sections 5.2 and 6, which give no formulas. Those here are derived.
 
 use crate::error::{ModelError, at_least_zero};
 
-/// One message of a stream and what else its cycle takes when it is alone.
+/// One message of a stream, and the rest of its cycle when it is alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cycle {
-    /// Its frames on the shared link, s.
+    /// Time of its frames on the shared link, s.
     pub message_s: f64,
-    /// Everything else until the stream has its next message there: latency, other links, hosts, gap, s.
+    /// Everything else until the stream's next message arrives there: latency, other links, hosts, gap, s.
     pub rest_s: f64,
 }
 
@@ -31,13 +32,14 @@ fn checked_threshold(threshold: f64) -> Result<f64, ModelError> {
     Err(ModelError::argument("threshold", format!("is {threshold}; it must be greater than 0")))
 }
 
-/// Slowdown, at most, of a closed-loop stream beside a local stream in one FIFO queue: `1 + k L / (m + r)`.
+/// Returns an upper bound of the slowdown of a closed-loop stream beside a local stream in one FIFO queue:
+/// `1 + k L / (m + r)`.
 ///
-/// With k local messages of time L under way, no more than k L stands before any message of time m whose cycle takes r else.
-/// Reached, as 1 + `L_local` / `L_test`, where r is nothing and the local stream is backlogged.
+/// With k local messages of time L in flight, at most k L precedes any message of time m, whose cycle takes r besides.
+/// The bound is reached, as 1 + `L_local` / `L_test`, if r is 0 and the local stream is backlogged.
 ///
 /// # Errors
-/// A time out of its range.
+/// A time is out of range.
 ///
 /// # Examples
 /// Stream A (64 bytes in a padded frame of 1 KB) and stream B (2 KB) beside 16 KB:
@@ -54,19 +56,21 @@ pub fn fifo_slowdown(test: Cycle, local_message_s: f64, outstanding: u32) -> Res
     Ok(1.0 + f64::from(outstanding) * local / cycle)
 }
 
-/// Slowdown, about, of a closed-loop stream beside one backlogged local stream from another host, where they meet at the link to a
-/// receiver: `(L + n m + l) / (n (m + r))` with `n = (sqrt(b^2 + 2 m (L + l)) - b) / m` and `b = m / 2 + r - f / 2`.
+/// Estimates the slowdown of a closed-loop stream beside one backlogged local stream from another host, where they meet
+/// at the link to a receiver: `(L + n m + l) / (n (m + r))` with `n = (sqrt(b^2 + 2 m (L + l)) - b) / m` and
+/// `b = m / 2 + r - f / 2`.
 ///
-/// Local frames come one by one, as fast as the link takes them, so nothing waits there until a message of the test comes
-/// between them; what it puts back, m of time, its next message finds in the queue. So while one local message comes (L, with what
-/// its cycle takes else, l), the j-th message of the test takes `j m + m - f / 2 + r`, and n of them have been sent when the link
-/// has carried all. It grows with the square root of L, where [`fifo_slowdown`], the bound, grows with L.
+/// Local frames arrive one by one, as fast as the link takes them, so nothing waits there until a message of the test
+/// stream comes between them. Whatever it delays, m of time, its next message finds in the queue. While one local
+/// message arrives (L, plus the rest of its cycle, l), the j-th message of the test therefore takes
+/// `j m + m - f / 2 + r`, and n of them have been sent when the link has carried all. The slowdown grows with the
+/// square root of L, whereas the bound, [`fifo_slowdown`], grows with L.
 ///
-/// For messages of one length each, a whole frame and more, links of one rate, a local message at least as long as the test's, one
-/// under way of each. Simulated slowdowns of 1 to 8 frames beside 1 to 64 lie within 10 % of it.
+/// Valid for messages of one length each, at least a whole frame, links of one rate, a local message at least as long
+/// as the test's, and one of each in flight. Simulated slowdowns of 1 to 8 frames beside 1 to 64 are within 10 % of it.
 ///
 /// # Errors
-/// A time out of its range, or `local` shorter than `test`.
+/// A time is out of range, or `local` is shorter than `test`.
 ///
 /// # Examples
 /// Stream B (2 KB) beside 16 KB, without latency: the bound is 9 at an output link, 11 here.
@@ -81,7 +85,7 @@ pub fn merged_slowdown(test: Cycle, local: Cycle, frame_s: f64) -> Result<f64, M
     let (cycle, local_cycle) = (test.check("test")?, local.check("local")?);
     let frame = at_least_zero(|| "frame_s".into(), frame_s, "s", true)?;
     let (message, long) = (test.message_s, local.message_s);
-    // A quotient that is whole but for rounding is whole.
+    // A quotient that is whole up to rounding counts as whole.
     if long < message * (1.0 - 1e-9) {
         let sentence = format!("is {long} s; it must be at least test.message_s, {message} s");
         return Err(ModelError::argument("local.message_s", sentence));
@@ -91,13 +95,13 @@ pub fn merged_slowdown(test: Cycle, local: Cycle, frame_s: f64) -> Result<f64, M
     Ok((local_cycle + messages * message) / (messages * cycle))
 }
 
-/// Slowdown, at most, of a closed-loop parallel stream of which one message is under way, beside any local streams in a second
-/// queue: `1 + (1 + ceil(m / (w f))) f / (m + r)`, whatever the length of local messages.
+/// Returns an upper bound of the slowdown of a closed-loop parallel stream with one message in flight, beside any local
+/// streams in a second queue: `1 + (1 + ceil(m / (w f))) f / (m + r)`, for local messages of any length.
 ///
-/// A message finds at most one local frame on the link, and after each w of its frames one more goes.
+/// A message finds at most one local frame on the link, and after each w of its frames one more local frame goes.
 ///
 /// # Errors
-/// A time or the threshold out of its range.
+/// A time or the threshold is out of range.
 ///
 /// # Examples
 /// ```
@@ -110,19 +114,21 @@ pub fn merged_slowdown(test: Cycle, local: Cycle, frame_s: f64) -> Result<f64, M
 pub fn two_queues_slowdown(test: Cycle, frame_s: f64, threshold: f64) -> Result<f64, ModelError> {
     let cycle = test.check("test")?;
     let frame = at_least_zero(|| "frame_s".into(), frame_s, "s", true)?;
-    // A quotient that is whole but for rounding is whole.
+    // A quotient that is whole up to rounding counts as whole.
     let between = (test.message_s / (checked_threshold(threshold)? * frame) - 1e-9).ceil().max(0.0);
     Ok(1.0 + (1.0 + between) * frame / cycle)
 }
 
-/// Slowdown, at most, of a closed-loop local stream in the second queue, whatever the parallel class sends: `1 + (w t + p) / (m + r)`.
+/// Returns an upper bound of the slowdown of a closed-loop local stream in the second queue, whatever the parallel
+/// class sends: `1 + (w t + p) / (m + r)`.
 ///
-/// Before each local frame at most w parallel ones' time goes, and before the first of a message p (`first_s`) more: the frame on the link,
-/// what a turn by bytes may exceed its share, and the frames of other local streams. t (`turns_s`) is what goes for each of the
-/// threshold, in all: the message's own time m, and that of the others' frames, where frames are alike.
+/// Each local frame is preceded by at most w parallel frame times, and the first frame of a message by p (`first_s`)
+/// more: the frame on the link, the excess of a turn by bytes over its share, and the frames of other local streams. t
+/// (`turns_s`) is the total time of parallel frames per unit of the threshold: the message's own time m, plus that of
+/// the others' frames, if frames are alike.
 ///
 /// # Errors
-/// A time or the threshold out of its range.
+/// A time or the threshold is out of range.
 ///
 /// # Examples
 /// ```
@@ -138,10 +144,10 @@ pub fn local_slowdown(local: Cycle, first_s: f64, turns_s: f64, threshold: f64) 
     Ok(1.0 + (checked_threshold(threshold)? * turns + first) / cycle)
 }
 
-/// The largest w with which [`local_slowdown`] promises at most `slowdown`; 0 where none does.
+/// Returns the largest w for which [`local_slowdown`] guarantees at most `slowdown`, or 0 if there is none.
 ///
 /// # Errors
-/// A time out of its range, or a slowdown below 1.
+/// A time is out of range, or the slowdown is below 1.
 ///
 /// # Examples
 /// ```

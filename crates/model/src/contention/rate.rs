@@ -1,4 +1,4 @@
-//! How many messages per second a link carries (gamma of communication-interactions).
+//! Messages per second that a link carries (gamma of communication-interactions).
 
 use crate::error::{ModelError, at_least_zero};
 use crate::law::Formula;
@@ -6,16 +6,16 @@ use crate::law::Formula;
 /// Bits per second of a "megabit" in the paper's example: `2480 * 8 * 8192 / 155`.
 const PRINTED_MEGA: f64 = 1_048_576.0;
 
-/// Messages per second of a link, `gamma = B / kappa`.
+/// Returns the messages per second of a link, `gamma = B / kappa`.
 ///
-/// As printed (`Literal`) a megabit has 2^20 bits (E4-4). Headers and cells are not in it: of 19.375 MB/s of ATM over SONET
-/// 16.954 carry data (149.76 / 155 of the line for the payload, 48 / 53 for the cells), which gives 2070 messages/s of 8 KiB; 2000 were
-/// measured.
+/// As printed (`Literal`), a megabit has 2^20 bits (E4-4). Headers and cells are not included: of 19.375 MB/s of ATM
+/// over SONET, 16.954 carry data (149.76 / 155 of the line for the payload, 48 / 53 for the cells). This gives 2070
+/// messages/s of 8 KiB; 2000 were measured.
 ///
-/// `link_mb_per_s` (B) and `message_bytes` (kappa) above 0.
+/// `link_mb_per_s` (B) and `message_bytes` (kappa) must be above 0.
 ///
 /// # Errors
-/// An argument out of its range.
+/// An argument is out of range.
 ///
 /// # Examples
 /// ```

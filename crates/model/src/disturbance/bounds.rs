@@ -8,32 +8,32 @@ use super::slowdown;
 use super::source::{self, Costs};
 use crate::error::ModelError;
 
-/// Slowdowns, each by one kind of source alone; `None`: the disturbance has no such source, or the form needs a work between
-/// barriers that is not known.
+/// Slowdowns, each due to one kind of source alone. `None`: the disturbance has no such source, or the form needs a
+/// work between barriers that is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bounds {
-    /// Local scheduling, a barrier program of many ranks: about, and with few or drifting ranks at most.
+    /// Local scheduling, for a barrier program of many ranks: an estimate; with few or drifting ranks, an upper bound.
     pub local: Option<f64>,
-    /// Skew of quanta and return costs: at most, whatever the program.
+    /// Skew of quanta and return costs: an upper bound for any program.
     pub skew: Option<f64>,
-    /// Daemons and recordings: about the least of a barrier program.
+    /// Daemons and recordings: approximate minimum for a barrier program.
     pub daemons_exposed: Option<f64>,
-    /// Daemons and recordings: at most, whatever the program.
+    /// Daemons and recordings: an upper bound for any program.
     pub daemons_union: Option<f64>,
-    /// The same if no two coincided.
+    /// Daemons and recordings, if no two coincided.
     pub daemons_additive: Option<f64>,
-    /// Jobs on some nodes: of a program with the same work on all ranks; at most, whatever the program.
+    /// Jobs on some nodes: for a program with the same work on all ranks; an upper bound for any program.
     pub shared_nodes: Option<f64>,
 }
 
 impl Bounds {
-    /// Those that apply, as files hold them.
+    /// Returns those that apply, by name, as stored in files.
     #[must_use]
     pub fn by_name(&self) -> BTreeMap<String, f64> {
         self.named().map(|(name, bound)| (name.to_owned(), bound)).collect()
     }
 
-    /// Those that apply, by name.
+    /// Returns those that apply, with their names.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, f64)> {
         [
             ("local", self.local),
@@ -48,11 +48,11 @@ impl Bounds {
     }
 }
 
-/// The closed forms that apply to a disturbance of a program of so many ranks, that computes `work_per_barrier_s` on each between
-/// two barriers, where it has barriers.
+/// Evaluates the closed forms that apply to a disturbance of a program of `ranks` ranks. `work_per_barrier_s`:
+/// computing time of each rank between two barriers, or `None` without barriers.
 ///
 /// # Errors
-/// When a source leaves nothing of a processor, or the work is not positive.
+/// A source leaves nothing of a processor, or the work is not positive.
 ///
 /// # Examples
 /// ```

@@ -1,16 +1,17 @@
-//! What scheduling disturbances cost a parallel program, in closed form, and what it tolerates.
+//! Closed forms of the cost of scheduling disturbances to a parallel program, and of what it tolerates.
 //!
-//! Slowdowns are of the makespan over that of a program whose ranks are always away together (dedicated time times jobs).
-//! A barrier program is one whose ranks all compute `work_s` between any two barriers. Messages cost nothing here.
+//! Slowdowns compare the makespan with that of a program whose ranks are always away together (dedicated time times
+//! jobs). A barrier program is one whose ranks all compute `work_s` between any two barriers. Messages cost nothing
+//! here.
 //!
 //! | question | module |
 //! |---|---|
 //! | how slow is a barrier program, or any, under one kind of disturbance? | [`slowdown`] |
 //! | which of these apply to a disturbance file? | [`bounds`] |
-//! | which quantum, skew, daemon, share, number of ranks keeps a stated slowdown? | [`tolerance`] |
-//! | what does each kind of source cost, what may its fields be? | `source` |
+//! | which quantum, skew, daemon, share or number of ranks keeps a given slowdown? | [`tolerance`] |
+//! | what does each kind of source cost, and what are the limits of its fields? | `source` |
 //!
-//! Source: derived for scheduling-and-communication (docs/papers/), which measures and has no formulas.
+//! Source: derived for scheduling-and-communication (docs/papers/), which gives measurements but no formulas.
 
 pub mod bounds;
 pub mod slowdown;

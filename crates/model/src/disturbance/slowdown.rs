@@ -1,7 +1,9 @@
-//! Slowdowns of parallel programs under one kind of disturbance. Symbols: `w` work between two barriers, `P` ranks.
+//! Slowdowns of parallel programs under one kind of disturbance. Symbols: `w` is the work between two barriers, `P` the
+//! number of ranks.
 //!
-//! Where it says "no program": take the schedule in which all ranks halt whenever one is away. A program is never slower
-//! than that, since ranks that may go on do not end later; and its slowdown is 1 over the part of time in which all are there.
+//! Statements about "no program" refer to the schedule in which all ranks halt whenever one is away. No program is
+//! slower than that, since ranks that may continue do not end later. The slowdown of that schedule is 1 over the
+//! fraction of time in which all ranks are present.
 
 use crate::error::{ModelError, at_least_zero};
 
@@ -20,16 +22,18 @@ fn positive(field: &str, value: f64) -> Result<f64, ModelError> {
     at_least_zero(|| field.to_owned(), value, "s", true)
 }
 
-/// Local scheduling: a barrier program of many ranks whose quanta are spread evenly: `(w + ceil(w / Q) A) / (J w)` with
-/// `A = (J - 1) Q + c`.
+/// Returns the slowdown by local scheduling of a barrier program of many ranks whose quanta are spread evenly:
+/// `(w + ceil(w / Q) A) / (J w)` with `A = (J - 1) Q + c`.
 ///
-/// After each barrier some rank is about to lose its processor, and loses it again after each of its quanta; all others wait
-/// for it. For two jobs and `w <= Q` that is `(Q + w) / (2 w)` (D2-7). An upper bound for few ranks, or ranks that drift.
+/// After each barrier some rank is about to lose its processor, and loses it again after each of its quanta, while all
+/// others wait for it. For two jobs and `w <= Q` this is `(Q + w) / (2 w)` (D2-7). It is an upper bound for few ranks,
+/// or ranks that drift.
 ///
-/// `quantum_s` (Q) and `work_s` (w) above 0; `jobs` (J) at least 1; `return_cost_s` (c) at least 0 and below Q.
+/// `quantum_s` (Q) and `work_s` (w) must be above 0, `jobs` (J) at least 1, and `return_cost_s` (c) at least 0 and
+/// below Q.
 ///
 /// # Errors
-/// An argument out of its range.
+/// An argument is out of range.
 ///
 /// # Examples
 /// ```
@@ -57,14 +61,15 @@ pub fn local(quantum_s: f64, jobs: u32, work_s: f64, return_cost_s: f64) -> Resu
     Ok((work + turns * ((jobs - 1.0) * quantum + cost)) / (jobs * work))
 }
 
-/// The same for few ranks, each with a phase drawn uniformly, `w <= Q` and no return cost:
+/// Returns the same for few ranks, each with a phase drawn uniformly, `w <= Q` and no return cost:
 /// `(w + A - JQ / (P + 1) [(1 - w / JQ)^(P + 1) - (1 - (w + A) / JQ)^(P + 1)]) / (J w)` with `A = (J - 1) Q`.
 ///
-/// The bracket is what the mean of the longest absence among P lacks to A, where the part `(w + A - a) / JQ` of phases is away
-/// for more than `a`. It takes the phases after each barrier as drawn anew, which they are not quite; from 8 ranks on within 2 %.
+/// The term with the bracket is the difference between A and the mean of the longest absence among P, where a fraction
+/// `(w + A - a) / JQ` of phases is away for more than `a`. It assumes that phases are drawn anew after each barrier,
+/// which is not quite true; from 8 ranks on, the error is within 2 %.
 ///
 /// # Errors
-/// An argument out of its range, or `w > Q`.
+/// An argument is out of range, or `w > Q`.
 pub fn local_of_ranks(quantum_s: f64, jobs: u32, work_s: f64, ranks: u32) -> Result<f64, ModelError> {
     let all = local(quantum_s, jobs, work_s, 0.0)?;
     if work_s > quantum_s {
@@ -76,17 +81,17 @@ pub fn local_of_ranks(quantum_s: f64, jobs: u32, work_s: f64, ranks: u32) -> Res
     Ok(all - period / more * missing / (jobs * work_s))
 }
 
-/// Coscheduling with skew, a barrier program of many ranks that compute `w` between two barriers: `1 / (1 - l / Q)`, where a
-/// quantum loses `l = s - w / 2` for `w < s` and `l = s^2 / (2 w)` else. Holds about: what is left of the work when a quantum
-/// ends is taken as uniform; within 1.5 % over many lengths of the work.
+/// Estimates the slowdown by coscheduling with skew of a barrier program of many ranks: `1 / (1 - l / Q)`, where a
+/// quantum loses `l = s - w / 2` if `w < s` and `l = s^2 / (2 w)` otherwise. Assumes that the work left when a quantum
+/// ends is uniform; within 1.5 % over many lengths of the work.
 ///
-/// Each rank's quanta are late by uniform 0 to s, drawn once. While some rank is away the others come no further than the next
-/// barrier: work that is under way hides a part of the skew, the more the longer it lasts.
+/// Each rank's quanta are late by a uniform 0 to s, drawn once. While some rank is away, the others get no further than
+/// the next barrier. Work in progress hides part of the skew, more if it lasts longer.
 ///
-/// `quantum_s` (Q) above 0; `skew_s` (s) at least 0 and below Q; `work_s` (w) above 0.
+/// `quantum_s` (Q) must be above 0, `skew_s` (s) at least 0 and below Q, and `work_s` (w) above 0.
 ///
 /// # Errors
-/// An argument out of its range.
+/// An argument is out of range.
 ///
 /// # Examples
 /// ```
@@ -104,13 +109,13 @@ pub fn skew_of_barriers(quantum_s: f64, skew_s: f64, work_s: f64) -> Result<f64,
     Ok(1.0 / (1.0 - lost / quantum_s))
 }
 
-/// Coscheduling with skew: no program is slower than `1 / (1 - (s + c) / Q)` (D2-7).
+/// Returns an upper bound of the slowdown of any program by coscheduling with skew: `1 / (1 - (s + c) / Q)` (D2-7).
 ///
-/// `skew_s` (s): each quantum begins and ends late by at most this. `return_cost_s` (c) is lost at each start. Together below
-/// `quantum_s` (Q).
+/// `skew_s` (s): each quantum begins and ends late by at most this. `return_cost_s` (c) is lost at each start. Together
+/// they must be below `quantum_s` (Q).
 ///
 /// # Errors
-/// An argument out of its range.
+/// An argument is out of range.
 ///
 /// # Examples
 /// ```
@@ -130,14 +135,14 @@ pub fn skew(quantum_s: f64, skew_s: f64, return_cost_s: f64) -> Result<f64, Mode
     Ok(1.0 / (1.0 - (skew + cost) / quantum))
 }
 
-/// Independent daemons: no program is slower than `1 / prod (1 - d / I)`, over all daemons on all ranks (D2-7, "union"); barrier
-/// programs come close to it as their work between barriers becomes small.
+/// Returns an upper bound of the slowdown of any program by independent daemons: `1 / prod (1 - d / I)`, over all
+/// daemons on all ranks (D2-7, "union"). Barrier programs approach it as their work between barriers becomes small.
 ///
-/// `loads`: for each kind of daemon its part of a processor, d / I, at least 0 and less than 1, and the number of ranks that
-/// have it at times of their own (1 where all have it at the same times).
+/// `loads`: for each kind of daemon, its fraction of a processor, d / I, at least 0 and less than 1, and the number of
+/// ranks on which it runs at independent times (1 if it runs on all at the same times).
 ///
 /// # Errors
-/// A part out of its range.
+/// A fraction is out of range.
 ///
 /// # Examples
 /// ```
@@ -153,11 +158,11 @@ pub fn union(loads: &[(f64, u32)]) -> Result<f64, ModelError> {
     Ok(1.0 / there)
 }
 
-/// Independent daemons that never coincide: `1 / (1 - sum P d / I)`, or `None` where they would take all the time (D2-7,
-/// "additive"). Never below [`union`]: no program is slower.
+/// Returns the slowdown by independent daemons that never coincide: `1 / (1 - sum P d / I)`, or `None` if they would
+/// take all the time (D2-7, "additive"). Never below [`union`]: no program is slower.
 ///
 /// # Errors
-/// A part out of its range, as for [`union`].
+/// A fraction is out of range, as for [`union`].
 pub fn additive(loads: &[(f64, u32)]) -> Result<Option<f64>, ModelError> {
     let mut away = 0.0;
     for (at, (load, ranks)) in loads.iter().enumerate() {
@@ -169,21 +174,23 @@ pub fn additive(loads: &[(f64, u32)]) -> Result<Option<f64>, ModelError> {
 /// A kind of daemon on some ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Daemon {
-    /// From start to start, s.
+    /// Time from start to start, s.
     pub interval_s: f64,
-    /// How long, s; less than the interval.
+    /// Duration, s, less than the interval.
     pub duration_s: f64,
-    /// Ranks that have it at times of their own; 1 where all have it at the same times.
+    /// Number of ranks on which it runs at independent times; 1 if it runs on all at the same times.
     pub ranks: u32,
 }
 
-/// Independent daemons: about the least that a barrier program loses: `1 + E[longest] / w`, where a rank is hit with probability
-/// `w / I` while it works, by the longest daemon that hits any rank; and at least what a single rank loses.
+/// Estimates the minimum slowdown of a barrier program by independent daemons: `1 + E[longest] / w`, where a rank is
+/// hit with probability `w / I` while it works, and the longest daemon that hits any rank counts. At least the slowdown
+/// of a single rank.
 ///
-/// Daemons that were running already when a barrier opened are left out, so that the truth lies between this and [`union`].
+/// Daemons that were already running when a barrier opened are ignored, so the true value lies between this and
+/// [`union`].
 ///
 /// # Errors
-/// An argument out of its range.
+/// An argument is out of range.
 pub fn exposed(daemons: &[Daemon], work_s: f64) -> Result<f64, ModelError> {
     let work = positive("work_s", work_s)?;
     let mut own = 1.0;
@@ -203,22 +210,22 @@ pub fn exposed(daemons: &[Daemon], work_s: f64) -> Result<f64, ModelError> {
     Ok((1.0 + expected / work).max(1.0 / own))
 }
 
-/// A node that is shared with a serial job: a program that gives all ranks the same work takes `1 / p` (D2-7). No program is
-/// slower.
+/// Returns the slowdown of a program with the same work on all ranks if one node is shared with a serial job: `1 / p`
+/// (D2-7). No program is slower.
 ///
-/// `share` (p): the program's part of that node, above 0, at most 1, as [`effective_share`] gives it with return costs.
+/// `share` (p): the program's fraction of that node, above 0, at most 1. [`effective_share`] includes return costs.
 ///
 /// # Errors
-/// A share out of its range.
+/// The share is out of range.
 pub fn shared_node(share: f64) -> Result<f64, ModelError> {
     imbalanced_node(share, 1.0)
 }
 
-/// The same where the shared node's rank has `relative_work` (0 to 1) of the work of the rank that has most:
+/// Returns the same if the shared node's rank has `relative_work` (0 to 1) of the work of the rank with the most:
 /// `max(1, relative_work / p)` (D2-7).
 ///
 /// # Errors
-/// An argument out of its range.
+/// An argument is out of range.
 ///
 /// # Examples
 /// ```
@@ -237,7 +244,7 @@ pub fn imbalanced_node(share: f64, relative_work: f64) -> Result<f64, ModelError
     Ok((relative_work / share).max(1.0))
 }
 
-/// What is left of a share when each return costs `return_cost_s`: `p - (1 - p) c / slice`.
+/// Returns what is left of a share when each return costs `return_cost_s`: `p - (1 - p) c / slice`.
 #[must_use]
 pub fn effective_share(share: f64, slice_s: f64, return_cost_s: f64) -> f64 {
     share - (1.0 - share) * return_cost_s / slice_s

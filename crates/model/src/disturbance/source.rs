@@ -1,5 +1,5 @@
-//! What each kind of source costs a program in closed form, and what its fields may be: everything that is to be said in
-//! closed form of a new kind is said here.
+//! Closed forms for each kind of disturbance source: its cost to a program, and the limits of its fields. The only
+//! place to extend for a new kind.
 
 use crosswind_schema::disturbance::{Phases, Recorded, Source};
 use crosswind_schema::units::Quantity;
@@ -9,22 +9,23 @@ use super::slowdown::{self, Daemon};
 use super::tolerance::Relation;
 use crate::error::ModelError;
 
-/// What the sources of a disturbance cost so far.
+/// Accumulated cost of the sources of a disturbance.
 #[derive(Default)]
 pub(super) struct Costs {
-    /// The forms of sources that multiply.
+    /// Forms of sources whose slowdowns multiply.
     pub bounds: Bounds,
-    /// Part of a processor's time that each daemon takes, and on how many ranks.
+    /// Fraction of a processor's time that each daemon takes, and the number of ranks on which it runs independently.
     pub loads: Vec<(f64, u32)>,
     pub daemons: Vec<Daemon>,
 }
 
-/// How many ranks have a source at times of their own.
+/// Returns the number of ranks on which a source acts at independent times.
 pub(super) fn independent(ranks: Option<&[u32]>, aligned: bool, all: u32) -> u32 {
     if aligned { 1.min(all) } else { ranks.map_or(all, |ranks| ranks.len() as u32) }
 }
 
-/// Part of each recorded CPU's time that is taken, and how long an interval is on average, s, return costs counted.
+/// Returns, for each recorded CPU, the fraction of time taken and the mean length of an interval, s, both including
+/// return costs.
 pub(super) fn recorded_loads(recorded: &Recorded, cost: f64) -> Vec<(f64, f64)> {
     let length = recorded.length_s.get();
     let of = |intervals: &[crosswind_schema::disturbance::RecordedInterval]| {
@@ -34,12 +35,12 @@ pub(super) fn recorded_loads(recorded: &Recorded, cost: f64) -> Vec<(f64, f64)> 
     recorded.cpu.iter().map(|cpu| of(&cpu.intervals)).collect()
 }
 
-/// Ranks that together keep a slowdown, each with this load at times of its own.
+/// Returns the maximum number of ranks that keep a slowdown, each with this load at independent times.
 fn most_ranks(load: f64, slowdown: f64) -> f64 {
     (slowdown.ln() / -(1.0 - load).ln()).floor()
 }
 
-/// Adds what a source costs a program of so many ranks. `cost`: what the end of every interval is later by, s.
+/// Adds the cost of a source to a program of `ranks` ranks. `cost`: delay of the end of every interval, s.
 pub(super) fn cost(
     source: &Source,
     ranks: u32,
@@ -50,7 +51,7 @@ pub(super) fn cost(
     let times = |bound: &mut Option<f64>, factor: f64| *bound = Some(bound.unwrap_or(1.0) * factor);
     match source {
         Source::Coscheduled(gang) => {
-            // A gang of one has no other job's quantum to return from, but for its skew.
+            // A gang of one has no other job's quantum to return from, unless it has skew.
             let cost = if gang.jobs > 1 || gang.skew_s.get() > 0.0 { cost } else { 0.0 };
             let factor = slowdown::skew(gang.quantum_s.get(), gang.skew_s.get(), cost)?;
             if factor > 1.0 {
@@ -92,17 +93,18 @@ pub(super) fn cost(
     Ok(())
 }
 
-/// The number of turns between two barriers from which on a program under local scheduling is never slowed by too much.
+/// Returns the number of turns between two barriers from which on a program under local scheduling never exceeds the
+/// slowdown.
 ///
-/// The slowdown rises with the quantum, and falls by a jump wherever one turn less is needed: a saw. `keeps(k)` says whether the
-/// tooth with k + 1 turns keeps the stated slowdown up to its tip. Where none does (returns cost too much), it is 1: the limit
-/// is then that of quanta not below the work.
+/// The slowdown rises with the quantum, and drops whenever one turn less is needed: a sawtooth. `keeps(k)` returns
+/// whether the tooth with k + 1 turns keeps the given slowdown up to its tip. If none does (returns cost too much), the
+/// result is 1: the limit is then that of quanta not below the work.
 fn turns_from(keeps: impl Fn(f64) -> bool) -> f64 {
     (1..=10_000).map(f64::from).find(|&k| keeps(k)).unwrap_or(1.0)
 }
 
-/// Tells what the fields of a source may be for a program of so many ranks that computes `work` between two barriers, s, to
-/// be slowed by at most `slowdown`: `limit(field, given, relation, limit, unit)`.
+/// Reports the limits of a source's fields for a program of `ranks` ranks that computes `work` s between two barriers,
+/// for a slowdown of at most `slowdown`. Calls `limit(field, given, relation, limit, unit)` for each.
 pub(super) fn limits(
     source: &Source,
     ranks: u32,

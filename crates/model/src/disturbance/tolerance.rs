@@ -1,4 +1,4 @@
-//! The calculator: which quantum, skew, daemon, share, work, number of ranks keeps a stated slowdown.
+//! Calculator of tolerances: which quantum, skew, daemon, share, work or number of ranks keeps a given slowdown.
 
 use crosswind_schema::disturbance::Disturbance;
 use serde::Serialize;
@@ -7,34 +7,34 @@ use super::bounds::{Bounds, bounds};
 use super::source;
 use crate::error::{ModelError, at_least_zero};
 
-/// On which side of a limit is well.
+/// Which side of a limit is acceptable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Relation {
-    /// It must not be more.
+    /// The value must not exceed the limit.
     #[serde(rename = "at most")]
     AtMost,
-    /// It must not be less.
+    /// The value must not be below the limit.
     #[serde(rename = "at least")]
     AtLeast,
 }
 
-/// What a field may be so that its source alone keeps the stated slowdown.
+/// Limit of a field for which its source alone keeps the given slowdown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Limit {
-    /// Place of the source that it is about, in the disturbance file.
+    /// Index of the source in the disturbance file.
     pub source: usize,
-    /// The cause that it is about.
+    /// Cause of the disturbance, as listed by the source.
     pub cause: String,
-    /// Path of the field in the disturbance file; `ranks` and `work_per_barrier_s` are the program's own.
+    /// Path of the field in the disturbance file. `ranks` and `work_per_barrier_s` are the program's own.
     pub field: String,
-    /// What it is now (of a distribution: its mean).
+    /// Current value; for a distribution, its mean.
     pub given: f64,
-    /// On which side is well.
+    /// Which side of the limit is acceptable.
     pub relation: Relation,
     pub limit: f64,
-    /// Unit of both; empty for a pure number.
+    /// Unit of `given` and `limit`. Empty for a pure number.
     pub unit: &'static str,
-    /// Whether it is kept now.
+    /// Whether the current value keeps the limit.
     pub kept: bool,
 }
 
@@ -49,22 +49,23 @@ impl Relation {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tolerance {
-    /// What to expect of the disturbance as it is.
+    /// Expected slowdowns of the disturbance as given.
     pub expected: Bounds,
-    /// What each field may be.
+    /// Limits of the fields.
     pub limits: Vec<Limit>,
 }
 
-/// What a disturbance may be for a barrier program of so many ranks, each of which computes `work_per_barrier_s` between two
-/// barriers, to be slowed by at most `slowdown` (above 1) by each source alone.
+/// Computes the limits of a disturbance's fields for which each source alone slows a barrier program by at most
+/// `slowdown` (above 1). The program has `ranks` ranks, each of which computes `work_per_barrier_s` between two
+/// barriers.
 ///
-/// The closed forms of [`super::slowdown`], solved for one field at a time, all others as they are: `s + c <= Q (1 - 1/S)` for
-/// skew; `k ((J - 1) Q + c) <= (J S - 1) w` for local scheduling, where k turns between barriers are the fewest from which on
-/// no quantum that is shorter, and no work that is longer, slows the program by more (`k = 1` for `S >= 2 - 1/J` without a cost);
-/// `d + c <= I (1 - S^(-1/P))` for daemons; `p >= 1/S` for a shared node.
+/// Solves the closed forms of [`super::slowdown`] for one field at a time, with all others as given:
+/// `s + c <= Q (1 - 1/S)` for skew; `k ((J - 1) Q + c) <= (J S - 1) w` for local scheduling, where k is the smallest
+/// number of turns between barriers from which on no shorter quantum and no longer work slows the program more (`k = 1`
+/// for `S >= 2 - 1/J` without a cost); `d + c <= I (1 - S^(-1/P))` for daemons; `p >= 1/S` for a shared node.
 ///
 /// # Errors
-/// An argument out of its range.
+/// An argument is out of range, or the disturbance does not fit the number of ranks.
 pub fn tolerance(
     disturbance: &Disturbance,
     ranks: u32,

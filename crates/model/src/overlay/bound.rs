@@ -1,9 +1,10 @@
-//! What no tree beats, and no schedule that sends past a tree either: prices that prove it.
+//! Upper bound for any tree, and for any schedule that sends outside a tree, proven by prices.
 //!
-//! Let tasks take any links at once, in parts, as long as a host's links together carry no more in time than one of them
-//! could alone. Every tree's plan is among these flows, and so is what a schedule does that knows of no tree: their best rate bounds both. It is a linear program: with
-//! C, rho, cost, b and a port's room as in `steady::station` (w = 1/b and room 1 with a single port, w = 1 and the send
-//! limit with several), flows x, own work S,
+//! Let tasks take any links at once, in fractions, as long as a host's links together carry no more over time than one
+//! of them could alone. Every tree's plan is among these flows, and so is every schedule that uses no tree, so the best
+//! rate of these flows bounds both. It is a linear program. With C, rho, cost, b and a port's room as in
+//! `steady::station` (w = 1/b and room 1 with a single port, w = 1 and the send limit with several), flows x, own work
+//! S,
 //!
 //! ```text
 //! max sum S   S_j + sum_out x <= sum_in x           v_j   (not at the root)
@@ -19,19 +20,19 @@
 //! r_k = max_j b_jk max(0, v_k - v_j - y_k rho_jk - y_j cost_jk - p_j w_jk)
 //! ```
 //!
-//! All 0, it is the sum of the compute rates; v = 1 below the root, it is the root's own rate and what it can send. In between
-//! lies the best, a convex function's least value, looked for by subgradients: Polyak's step towards what a tree reaches,
-//! turned away from the last step where both point against each other (Camerini, Fratta and Maffioli 1975). Every point on
-//! the way is a proof, so none needs to be the last.
+//! With all prices 0, it is the sum of the compute rates. With v = 1 below the root, it is the root's own rate plus
+//! what it can send. The best lies in between, at the minimum of a convex function, and is found by subgradients:
+//! Polyak's step towards what a tree reaches, deflected from the last step if the two point against each other
+//! (Camerini, Fratta and Maffioli 1975). Every point on the way is a proof, so the search may stop at any of them.
 
 use crosswind_schema::plan::Ports;
 
 use super::graph::{Graph, Leg};
 
-/// Steps without a better bound after which the aim is moved halfway towards it: 30 stop far above the optimum where hosts
-/// stand in groups, 300 mostly come within 1 % of it (tests/property/test_overlay.py).
+/// Steps without a better bound after which the target is moved halfway towards it. With 30 the search stops far above
+/// the optimum where hosts form groups; with 300 it mostly gets within 1 % of it (tests/property/test_overlay.py).
 const PATIENCE: u64 = 300;
-/// How far a step is turned away from the last one: the authors' choice.
+/// Deflection factor of a step from the last one: the authors' choice.
 const TURN: f64 = 1.5;
 
 /// A bound, and prices that prove it.
@@ -46,11 +47,11 @@ struct Prices<'a> {
     graph: &'a Graph,
     root: usize,
     hosts: Vec<usize>,
-    /// Of a task at each host.
+    /// Price of a task at each host.
     task: Vec<f64>,
-    /// Of each host's port, in parts of `port_unit`.
+    /// Price of each host's port, in units of `port_unit`.
     port: Vec<f64>,
-    /// Tasks per room of the port at best: prices above this are never of use.
+    /// Maximum number of tasks per room of the port. Prices above this are useless.
     port_unit: Vec<f64>,
     slope_task: Vec<f64>,
     slope_port: Vec<f64>,
@@ -58,8 +59,8 @@ struct Prices<'a> {
     last_port: Vec<f64>,
 }
 
-/// A rate that no tree from `root` beats, at least `reached`; begins with the prices of another root's proof where that is
-/// better, and looks until the rate is at most `enough`, or for so many steps.
+/// Returns a rate that no tree from `root` beats, at least `reached`, with its proof. Starts from the prices of another
+/// root's proof if they are better, and searches until the rate is at most `enough` or for `steps` steps.
 pub(super) fn bound(graph: &Graph, root: usize, reached: f64, enough: f64, steps: u64, near: Option<&Proof>) -> Proof {
     let hosts: Vec<usize> =
         graph.reached(root).iter().enumerate().filter(|(_, is_in)| **is_in).map(|(host, _)| host).collect();
@@ -106,10 +107,10 @@ pub(super) fn bound(graph: &Graph, root: usize, reached: f64, enough: f64, steps
 }
 
 impl Prices<'_> {
-    /// Takes the best of the prices that need no search.
+    /// Selects the best of the prices that need no search.
     fn start(&mut self, near: Option<&Proof>) -> Proof {
         let count = self.graph.count;
-        // Below the root, each task is worth one, and the root's port what its best use brings.
+        // Each task below the root is worth one, and the root's port is worth its best use.
         let mut root_sends = Proof { rate: 0.0, task: vec![1.0; count], port: vec![0.0; count] };
         root_sends.port[self.root] = if self.graph.send[self.root].is_finite() { 1.0 } else { 0.0 };
         let all_compute = Proof { rate: 0.0, task: vec![0.0; count], port: vec![0.0; count] };
@@ -133,18 +134,18 @@ impl Prices<'_> {
         (1.0 - self.task[host]).max(0.0)
     }
 
-    /// What a task per second over a link brings beyond what it uses.
+    /// Returns the net value of one task per second over a link.
     fn worth(&self, from: usize, to: usize, leg: &Leg) -> f64 {
         let port = self.port[from] * self.port_unit[from] * self.weight(leg);
         self.task[to] - self.task[from] - self.own(to) * leg.rho - self.own(from) * leg.cost - port
     }
 
-    /// Room of the sender's port per task.
+    /// Returns the room of the sender's port that one task takes.
     fn weight(&self, leg: &Leg) -> f64 {
         if self.graph.ports == Ports::Single { 1.0 / leg.receive } else { 1.0 }
     }
 
-    /// The bound that these prices prove; leaves its slopes.
+    /// Returns the bound that these prices prove, and computes its slopes.
     fn value(&mut self) -> f64 {
         let graph = self.graph;
         self.slope_task.fill(0.0);
@@ -185,7 +186,8 @@ impl Prices<'_> {
         value
     }
 
-    /// Goes down the slope as far as a plain slope would take to lose `excess`; whether there is a slope.
+    /// Descends along the slope by the step that a linear slope would need to reduce the value by `excess`. Returns
+    /// whether there is a slope.
     fn step(&mut self, excess: f64) -> bool {
         self.keep_inside();
         let (mut against, mut length) = (0.0, 0.0);
@@ -215,7 +217,7 @@ impl Prices<'_> {
         true
     }
 
-    /// At the edge of what prices may be, a slope that points outwards is none.
+    /// Zeroes slopes that point outward at the boundary of the permitted prices.
     fn keep_inside(&mut self) {
         let outwards = |price: f64, slope: f64| (price <= 0.0 && slope > 0.0) || (price >= 1.0 && slope < 0.0);
         for &host in &self.hosts {

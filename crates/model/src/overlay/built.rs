@@ -1,4 +1,4 @@
-//! The answer with names: the tree as a platform, what it reaches, what no tree beats, what others reach.
+//! The result with names: the tree as a platform, its throughput, its upper bound, and the throughput of other trees.
 
 use std::collections::HashMap;
 
@@ -23,23 +23,23 @@ use crate::steady::{Task, plan};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
-    /// The best tree there is.
+    /// Exhaustive: the best tree.
     Exact,
-    /// The best that a search from several trees found.
+    /// Heuristic search from several trees: the best one found.
     Search,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Search<'a> {
-    /// Name of the root; `None`: whichever is best.
+    /// Name of the root. `None` means whichever is best.
     pub root: Option<&'a str>,
-    /// Of everything drawn at random.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// Most hosts for which the best tree is found exactly, at most [`super::MOST_EXACT_HOSTS`].
+    /// Maximum number of hosts for which the best tree is found exactly, at most [`super::MOST_EXACT_HOSTS`].
     pub exact_hosts: usize,
-    /// Changes that the search tries, all in all.
+    /// Total number of changes that the search tries.
     pub steps: u64,
-    /// Random trees to compare with, at least 1.
+    /// Number of random trees to compare with, at least 1.
     pub random_trees: usize,
 }
 
@@ -49,20 +49,20 @@ impl Default for Search<'_> {
     }
 }
 
-/// Steps of the search for a bound, of the tree's own root and of each other root.
+/// Steps of the search for a bound: for the tree's own root, and for each other root.
 const BOUND_STEPS: u64 = 8_000;
 const BOUND_STEPS_OF_OTHERS: u64 = 1_000;
 
-/// What another tree over the same links reaches.
+/// Throughput of another tree over the same links.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
     /// `star`, `chain`, `widest` (the fastest link first), `random-median`, `random-best`.
     pub tree: &'static str,
-    /// Its exact plan's tasks per second, from the root that suits it best where the root is free.
+    /// Tasks per second of its exact plan, from its best root if the root is free.
     pub throughput_tasks_per_s: f64,
 }
 
-/// A tree, and why it is good.
+/// A tree, and the evidence for its quality.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Built {
     /// Name of the root.
@@ -73,33 +73,34 @@ pub struct Built {
     pub task_size_mb: f64,
     /// Work of a task, work units.
     pub task_work: f64,
-    /// What the tree's exact plan computes.
+    /// Tasks per second of the tree's exact plan.
     pub throughput_tasks_per_s: f64,
     pub bound_tasks_per_s: f64,
-    /// What no schedule over these links beats, one that sends past the tree included: the flow's rate in `bound`. At least
-    /// `bound_tasks_per_s`.
+    /// Upper bound for any schedule over these links, including those that send outside the tree: the rate of the flows
+    /// in `bound`. At least `bound_tasks_per_s`.
     pub network_bound_tasks_per_s: f64,
     gap_to_bound: f64,
     pub compared: Vec<Compared>,
-    /// Hosts that no known link leads to.
+    /// Hosts that no known link leads to, directly or indirectly, from the root.
     pub left_out: Vec<String>,
     pub platform: Platform,
-    /// What to keep in mind when trusting the figures.
+    /// Caveats about the figures.
     pub warnings: Vec<Warning>,
 }
 
 impl Built {
-    /// (bound - throughput) / bound, within 0 to 1; 0 is a proof that no tree is better.
+    /// Returns (bound - throughput) / bound, within 0 to 1. 0 proves that no tree is better.
     #[must_use]
     pub const fn gap_to_bound(&self) -> f64 {
         self.gap_to_bound
     }
 }
 
-/// The tree over these links whose exact plan is fastest.
+/// Finds the tree over these links whose exact plan is fastest.
 ///
 /// # Errors
-/// A root that is no host, no random tree to compare with, a rate in tasks/s beyond what arithmetic carries.
+/// The root is not a host, there is no random tree to compare with, or a rate in tasks/s is outside the range in which
+/// arithmetic is safe.
 ///
 /// # Examples
 /// A fast host behind a slow link of the root's is fed through a neighbour with fast ones.
@@ -182,7 +183,7 @@ fn host_named(links: &Links, name: &str) -> Result<usize, ModelError> {
     })
 }
 
-/// The best tree, and what others reach.
+/// Returns the best tree, and the throughput of others.
 fn best_and_others(
     graph: &Graph,
     roots: &[usize],
@@ -228,7 +229,7 @@ fn best_and_others(
     (hung.shape().clone(), compared)
 }
 
-/// The first of the best.
+/// Returns the best shape, the first one on ties.
 fn best_of(shapes: impl Iterator<Item = (f64, Shape)>) -> (f64, Shape) {
     let mut best: Option<(f64, Shape)> = None;
     for (rate, shape) in shapes {
@@ -239,12 +240,12 @@ fn best_of(shapes: impl Iterator<Item = (f64, Shape)>) -> (f64, Shape) {
     best.unwrap_or_else(|| (0.0, Shape { root: 0, parent: vec![0] }))
 }
 
-/// What nothing from any of the roots beats: the worst root's bound, so the others need not get below it.
+/// Returns an upper bound for any of the roots. The worst root determines it, so the other searches can stop there.
 fn bound_of_any(graph: &Graph, roots: &[usize], own: usize, reached: f64) -> f64 {
     let own = bound(graph, own, reached, reached, BOUND_STEPS, None);
     let others =
         |most: f64, &root: &usize| bound(graph, root, reached, most, BOUND_STEPS_OF_OTHERS, Some(&own)).rate.max(most);
-    roots.iter().fold(own.rate, others) // of the own root once more, which ends at once
+    roots.iter().fold(own.rate, others) // includes the own root again, which ends at once
 }
 
 fn platform_of(links: &Links, shape: &Shape) -> Result<Platform, ModelError> {

@@ -1,9 +1,9 @@
-//! The best tree of few hosts, exactly.
+//! Exact search for the best tree of few hosts.
 //!
-//! More of what a child's subtree can take never makes its parent slower, so a best tree can be put together from best
-//! subtrees: for each (feeder, host, set of hosts below it), the best rate over all ways to split the set among children.
-//! With A000248(m) ways to split m hosts into sets with a head each, 10 hosts take 15 million looks at a node, where the
-//! trees themselves are a thousand million (10^9, any root).
+//! A child's subtree that can take more never makes its parent slower, so a best tree consists of best subtrees. For
+//! each (feeder, host, set of hosts below it), the search finds the best rate over all ways to split the set among
+//! children. There are A000248(m) ways to split m hosts into sets with a head each, so 10 hosts take 15 million
+//! evaluations of a node, whereas there are 10^9 trees (over all roots).
 
 use super::graph::Graph;
 use super::{Shape, better};
@@ -16,13 +16,13 @@ const IMPOSSIBLE: f64 = -1.0;
 
 struct Table<'a> {
     graph: &'a Graph,
-    /// By feeder, host and the set below it: the best rate. The root is its own feeder.
+    /// Best rate by feeder, host and the set below it. The root is its own feeder.
     rate: Vec<f64>,
     bench: Bench,
     scratch: Vec<Offer>,
 }
 
-/// The best tree from any of these roots, each with all hosts that it reaches.
+/// Returns the best tree from any of these roots, each with all hosts that it reaches.
 pub(super) fn best_tree(graph: &Graph, roots: &[usize]) -> Shape {
     let count = graph.count;
     let rate = vec![IMPOSSIBLE; (count * count) << count];
@@ -63,7 +63,7 @@ impl Table<'_> {
         (feeder * self.graph.count + host) << self.graph.count | below as usize
     }
 
-    /// Finds the best rate of `host` over these hosts below it, for each feeder.
+    /// Computes the best rate of `host` over these hosts below it, for each feeder.
     fn fill(&mut self, host: usize, below: u32, feeders: &[usize]) {
         let mut best = vec![IMPOSSIBLE; feeders.len()];
         self.each_split(host, below, &mut Vec::new(), &mut |table, children| {
@@ -81,7 +81,7 @@ impl Table<'_> {
         }
     }
 
-    /// The rate of `host` with children that head these sets.
+    /// Returns the rate of `host` with children that head these sets.
     fn look(&mut self, feeder: usize, host: usize, children: &[(usize, u32)]) -> f64 {
         let Some(station) = self.graph.station(feeder, host) else { return IMPOSSIBLE };
         self.scratch.clear();
@@ -92,7 +92,8 @@ impl Table<'_> {
         self.graph.rate(&station, &mut self.scratch, &mut self.bench)
     }
 
-    /// Goes through the ways to split a set among children of `host`; whether `visit` ended it with `true`.
+    /// Enumerates the ways to split a set among children of `host`. Returns whether `visit` ended it by returning
+    /// `true`.
     fn each_split(
         &mut self,
         host: usize,
@@ -105,7 +106,7 @@ impl Table<'_> {
         }
         let first = rest & rest.wrapping_neg();
         let others = rest & !first;
-        let mut more = 0; // every subset of the others, the empty one first: so a star is looked at before what is deeper
+        let mut more = 0; // every subset of the others, the empty one first, so a star is tried before deeper trees
         loop {
             let family = first | more;
             for head in hosts_of(family) {

@@ -1,4 +1,5 @@
-//! Hosts and links in tasks per second: the terms of [`crate::steady`], for every pair instead of a tree's edges.
+//! Hosts and links in tasks per second: the terms of [`crate::steady`], for every pair of hosts instead of a tree's
+//! edges.
 
 use crosswind_schema::Links;
 use crosswind_schema::plan::Ports;
@@ -7,10 +8,10 @@ use crosswind_schema::units::Quantity;
 use crate::error::ModelError;
 use crate::steady::{Bench, Offer, Station, Task, best_rate, permitted, share};
 
-/// What one direction between two hosts means for this kind of task.
+/// One direction between two hosts, for this kind of task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leg {
-    /// Most tasks per second.
+    /// Maximum tasks per second.
     pub receive: f64,
     /// Tasks that the receiver itself loses per task.
     pub rho: f64,
@@ -18,7 +19,7 @@ pub(super) struct Leg {
     pub cost: f64,
 }
 
-/// The hosts of a cluster and what stands between them.
+/// The hosts of a cluster and the links between them.
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
     pub count: usize,
@@ -31,7 +32,7 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// Checks that every rate, in tasks and seconds, is one that arithmetic carries.
+    /// Converts to tasks and seconds, and checks that every rate is within the range in which arithmetic is safe.
     pub fn new(links: &Links, task: Task, ports: Ports) -> Result<Self, ModelError> {
         let ends = links.ends().map_err(|e| ModelError::Platform(Box::new(e)))?;
         let (count, size, work) = (links.hosts.len(), task.size_mb(), task.work_units());
@@ -64,33 +65,35 @@ impl Graph {
         Ok(Self { count, ports, compute, send, legs })
     }
 
-    /// The link from one host to another, if it is known.
+    /// Returns the link from one host to another, if known.
     pub fn leg(&self, from: usize, to: usize) -> Option<Leg> {
         self.legs[from * self.count + to]
     }
 
-    /// A host fed by another; the root is fed by itself.
+    /// Returns the terms of a host fed by another, or `None` without a link. The root is fed by itself.
     pub fn station(&self, feeder: usize, host: usize) -> Option<Station> {
         let (receive, rho) = match feeder == host {
             true => (f64::INFINITY, 0.0),
             false => self.leg(feeder, host).map(|leg| (leg.receive, leg.rho))?,
         };
-        // What a host costs its feeder stands in the feeder's offers.
+        // A host's cost to its feeder is part of the feeder's offers.
         Some(Station { compute: self.compute[host], rho, receive, drop: 0.0, send: self.send[host], cost: 0.0 })
     }
 
-    /// What a child offers that can take at most `limit`; `None` without a link, or when a task sent costs a task.
+    /// Returns the offer of a child that can take at most `limit`. `None` without a link, or if sending a task costs a
+    /// task.
     pub fn offer(&self, from: usize, to: usize, limit: f64) -> Option<Offer> {
         let leg = self.leg(from, to)?;
         (leg.cost < 1.0).then(|| Offer::new(to as u32, leg.cost, leg.receive, limit, self.ports))
     }
 
-    /// The best rate of a station whose children offer this; puts the offers in the order of service.
+    /// Returns the best rate of a station with these offers from its children. Sorts the offers into the order of
+    /// service.
     pub fn rate(&self, station: &Station, offers: &mut [Offer], bench: &mut Bench) -> f64 {
         best_rate(station, offers, self.ports, bench)
     }
 
-    /// The hosts that tasks can reach from `root`, itself among them.
+    /// Returns which hosts tasks can reach from `root`, including itself.
     pub fn reached(&self, root: usize) -> Vec<bool> {
         let mut reached = vec![false; self.count];
         reached[root] = true;

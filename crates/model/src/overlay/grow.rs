@@ -1,14 +1,14 @@
-//! Trees that grow from the root, one host at a time: where a search begins, and what its tree is compared with.
+//! Trees grown from the root, one host at a time: starting points of the search, and trees to compare with.
 
 use super::Shape;
 use super::graph::Graph;
 use super::random::Random;
 
-/// Which host comes next, and whose child it becomes.
+/// Selects the next host and its parent.
 pub(super) enum Rule<'a> {
-    /// As near to the root as it can be.
+    /// As near to the root as possible.
     Star,
-    /// As far from the root as it can be: each host the child of the last one.
+    /// As far from the root as possible: each host is the child of the last one.
     Chain,
     /// The fastest link from the tree to a host outside.
     Widest,
@@ -16,11 +16,12 @@ pub(super) enum Rule<'a> {
     Random(&'a mut Random),
 }
 
-/// The tree over all hosts that the root reaches; of equals, the fastest link, then the first in the file.
+/// Grows the tree over all hosts that the root reaches. Ties go to the fastest link, then to the first in the file.
 pub(super) fn grow(graph: &Graph, root: usize, mut rule: Rule<'_>) -> Shape {
     let mut parent = vec![Shape::NOWHERE; graph.count];
     let mut depth = vec![0i64; graph.count];
-    // What each host in the tree offers best to those outside, kept while it holds: at most one look per pair and host.
+    // The best offer of each host in the tree to hosts outside, cached while valid: at most one evaluation per pair and
+    // host.
     let mut best: Vec<Option<(Key, usize)>> = vec![None; graph.count];
     parent[root] = root;
     let mut joined = vec![root];
@@ -58,5 +59,5 @@ pub(super) fn grow(graph: &Graph, root: usize, mut rule: Rule<'_>) -> Shape {
     Shape { root, parent }
 }
 
-/// What counts first, and then the link's rate or what was drawn.
+/// Primary key, then the link's rate or a random number.
 type Key = (i64, f64);

@@ -1,17 +1,16 @@
-//! A tree with what each of its subtrees can do, kept up to date while nodes change places: a change is seen only by the
-//! nodes above it.
+//! A tree with the rates of its subtrees, updated incrementally: a change affects only the nodes above it.
 
 use super::Shape;
 use super::graph::Graph;
 use crate::steady::{Bench, Offer};
 
-/// A tree that can be changed, and changed back once.
+/// A tree that can be changed, with undo of the last change.
 pub(super) struct Hung<'a> {
     graph: &'a Graph,
     shape: Shape,
     children: Vec<Vec<usize>>,
     rate: Vec<f64>,
-    // What the last change did.
+    // Undo information of the last change.
     former_root: usize,
     former_parents: Vec<(usize, usize)>,
     former_rates: Vec<(usize, f64)>,
@@ -47,7 +46,7 @@ impl<'a> Hung<'a> {
         hung
     }
 
-    /// Tasks per second of the whole tree.
+    /// Returns the tasks per second of the whole tree.
     pub fn throughput(&self) -> f64 {
         self.rate[self.shape.root]
     }
@@ -56,7 +55,7 @@ impl<'a> Hung<'a> {
         &self.shape
     }
 
-    /// Every host of the tree after its parent.
+    /// Returns the hosts of the tree, each after its parent.
     pub fn root_first(&self) -> Vec<usize> {
         let mut order = vec![self.shape.root];
         let mut at = 0;
@@ -67,7 +66,7 @@ impl<'a> Hung<'a> {
         order
     }
 
-    /// Hangs a node, with all below it, under another parent; whether that is possible and a change.
+    /// Moves a node with its subtree under another parent. Returns whether that is possible and a change.
     pub fn rehang(&mut self, node: usize, parent: usize) -> bool {
         let former = self.shape.parent[node];
         if node == self.shape.root || parent == former || self.is_within(parent, node) {
@@ -78,7 +77,7 @@ impl<'a> Hung<'a> {
         self.change(self.shape.root, &[node, former, parent])
     }
 
-    /// Lets two nodes change places; whether that is possible.
+    /// Swaps two nodes. Returns whether that is possible.
     pub fn swap(&mut self, a: usize, b: usize) -> bool {
         if a == b {
             return false;
@@ -88,15 +87,15 @@ impl<'a> Hung<'a> {
         for &host in [a, b].iter().chain(&self.children[a]).chain(&self.children[b]) {
             let moved = (other(host), other(self.shape.parent[host]));
             if !self.moves.contains(&moved) {
-                self.moves.push(moved); // a child of one that is the other stands in the list twice
+                self.moves.push(moved); // if one is a child of the other, it is in the list twice
             }
         }
         let above = [other(self.shape.parent[a]), other(self.shape.parent[b])];
         self.change(other(self.shape.root), &[a, b, above[0], above[1]])
     }
 
-    /// Takes a node out, its children going to its parent, and puts it between another one and that one's parent; whether
-    /// that is possible and a change.
+    /// Removes a node, giving its children to its parent, and inserts it between another node and that node's parent.
+    /// Returns whether that is possible and a change.
     pub fn insert(&mut self, node: usize, child: usize) -> bool {
         let root = self.shape.root;
         if node == root || child == root || node == child || self.shape.parent[child] == node {
@@ -112,7 +111,7 @@ impl<'a> Hung<'a> {
         self.change(root, &[node, left, parent])
     }
 
-    /// Takes the last change back.
+    /// Undoes the last change.
     pub fn undo(&mut self) {
         self.shape.root = self.former_root;
         while let Some((node, parent)) = self.former_parents.pop() {
@@ -123,7 +122,7 @@ impl<'a> Hung<'a> {
         }
     }
 
-    /// Makes the moves, if every link is known; `joints` are the nodes whose children changed.
+    /// Applies the moves if every link is known. `joints`: the nodes whose children changed.
     fn change(&mut self, root: usize, joints: &[usize]) -> bool {
         if self.moves.iter().any(|&(node, parent)| node != root && self.graph.leg(parent, node).is_none()) {
             return false;
@@ -152,7 +151,7 @@ impl<'a> Hung<'a> {
         true
     }
 
-    /// Moves a node from its parent's children to another's; the root is its own parent and no node's child.
+    /// Moves a node from its parent's children to another's. The root is its own parent and no node's child.
     fn hang(&mut self, node: usize, parent: usize) {
         let former = self.shape.parent[node];
         if former != node {
@@ -166,7 +165,7 @@ impl<'a> Hung<'a> {
         }
     }
 
-    /// Computes a node's rate anew; whether it changed.
+    /// Recomputes a node's rate. Returns whether it changed.
     fn look_again(&mut self, node: usize) -> bool {
         let (rate, former) = (self.rate_of(node), self.rate[node]);
         if rate == former {
@@ -186,7 +185,7 @@ impl<'a> Hung<'a> {
         self.graph.rate(&station, &mut self.offers, &mut self.bench)
     }
 
-    /// Whether a node is another one or below it.
+    /// Whether `node` is `above` or below it.
     fn is_within(&self, node: usize, above: usize) -> bool {
         let mut at = node;
         while at != above && at != self.shape.root {

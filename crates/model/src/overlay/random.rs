@@ -14,12 +14,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// At least 0, below 1.
+    /// Returns a number of at least 0, below 1.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Below `limit`, which must not be 0.
+    /// Returns a number below `limit`, which must not be 0.
     pub fn below(&mut self, limit: usize) -> usize {
         ((u128::from(self.bits()) * limit as u128) >> 64) as usize
     }

@@ -1,16 +1,18 @@
-//! A good tree of many hosts: late acceptance hill climbing (Burke and Bykov 2017).
+//! Heuristic search for a good tree of many hosts: late acceptance hill climbing (Burke and Bykov 2017).
 //!
-//! A change stays when the tree is no slower than it was now, or `LATE` steps ago: so it crosses plains, which are wide
-//! here (most changes far below a full link change nothing), and shallow valleys. One number to choose, no temperature.
+//! A change is kept if the tree is no slower than now or than `LATE` steps ago. The search can thus cross plateaus,
+//! which are wide here (most changes far below a full link change nothing), and shallow valleys. It has one parameter
+//! and no temperature.
 
 use super::hung::Hung;
 use super::random::Random;
 use super::{Shape, better};
 
-/// Steps back that a change is compared with. Longer looks further and takes longer; 200 to 2,000 differ little.
+/// Number of steps back that a change is compared with. Larger values explore more and take longer; 200 to 2,000 differ
+/// little.
 const LATE: usize = 500;
 
-/// Changes the tree for so many steps, and leaves it as the best that was seen.
+/// Changes the tree for `steps` steps. Returns the best tree seen.
 pub(super) fn improve(hung: &mut Hung<'_>, any_root: bool, steps: u64, random: &mut Random) -> Shape {
     let hosts = hung.root_first();
     let mut best = (hung.throughput(), hung.shape().clone());
@@ -45,7 +47,7 @@ pub(super) fn improve(hung: &mut Hung<'_>, any_root: bool, steps: u64, random: &
     best.1
 }
 
-/// Hangs each host as near to the root as it can be without making the tree slower: fewer hops, less to wait for.
+/// Moves each host as near to the root as possible without making the tree slower, for fewer hops and less latency.
 pub(super) fn flatten(hung: &mut Hung<'_>) {
     for host in hung.root_first() {
         let mut above = Vec::new();

@@ -4,7 +4,7 @@
 
 use crate::error::{ModelError, at_least_zero};
 
-/// The tasks of each node, and the makespan.
+/// The machine of each job, and the makespan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
     /// Time at which the last machine ends, in the unit of the times.
@@ -23,19 +23,19 @@ fn check(times: &[f64], machines: usize) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// Indices of the times, longest first; equal ones in the order given.
+/// Returns the indices of the times, longest first. Ties keep their order.
 fn longest_first(times: &[f64]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..times.len() as u32).collect();
     order.sort_by(|&a, &b| times[b as usize].total_cmp(&times[a as usize]));
     order
 }
 
-/// Longest processing time first: each job, longest first, to the machine with the least load.
+/// Assigns each job, longest first, to the machine with the least load (longest processing time first).
 ///
 /// Ties go to the machine with the lowest number. At most [`lpt_ratio_bound`] times the optimum.
 ///
 /// # Errors
-/// No machine, or a time that is negative or not finite.
+/// There is no machine, or a time is negative or not finite.
 ///
 /// # Examples
 /// ```
@@ -47,7 +47,7 @@ pub fn lpt(times: &[f64], machines: usize) -> Result<Assignment, ModelError> {
     use std::cmp::Reverse;
     use std::collections::BinaryHeap;
     check(times, machines)?;
-    // Times are finite and at least 0, where the bits of an f64 are ordered as the numbers are.
+    // Times are finite and at least 0, where the bits of an `f64` sort like the numbers.
     let mut loads: BinaryHeap<Reverse<(u64, u32)>> =
         (0..machines.min(times.len().max(1)) as u32).map(|m| Reverse((0, m))).collect();
     let mut assignment = Assignment { makespan: 0.0, machine: vec![0; times.len()] };
@@ -61,15 +61,15 @@ pub fn lpt(times: &[f64], machines: usize) -> Result<Assignment, ModelError> {
     Ok(assignment)
 }
 
-/// The most that longest-first can exceed the optimum on p machines: `4/3 - 1/(3p)`.
+/// Returns the maximum ratio of longest-first to the optimum on p machines: `4/3 - 1/(3p)`.
 #[must_use]
 pub fn lpt_ratio_bound(machines: usize) -> f64 {
     4.0 / 3.0 - 1.0 / (3.0 * machines as f64)
 }
 
-/// Jobs on which longest-first is as bad as it gets: two each of 2p-1, ..., p+1 and three of p.
+/// Returns jobs on which longest-first reaches its worst ratio: two each of 2p-1, ..., p+1 and three of p.
 ///
-/// Longest-first needs 4p - 1, the optimum 3p.
+/// Longest-first takes 4p - 1, the optimum 3p.
 #[must_use]
 pub fn tight_family(machines: u32) -> Vec<f64> {
     let p = machines;
@@ -78,16 +78,17 @@ pub fn tight_family(machines: u32) -> Vec<f64> {
     times
 }
 
-/// Steps that [`exact_makespan`] takes before it gives up: about a second.
+/// Usual budget of [`exact_makespan`], steps: about a second.
 pub const EXACT_BUDGET: u64 = 50_000_000;
 
-/// The smallest makespan there is, by branch and bound: some 25 jobs are usually within the budget.
+/// Finds the smallest makespan by branch and bound. About 25 jobs are usually within the budget.
 ///
-/// Jobs are placed longest first; a branch is cut when it cannot beat the best so far, and of machines with equal
-/// load only the first is tried. It stops at a lower bound (mean load, longest job, the p-th and (p+1)-th together).
+/// Jobs are placed longest first. A branch is cut when it cannot beat the best so far, and among machines with equal
+/// load only the first is tried. The search stops at a lower bound (mean load, longest job, the p-th and (p+1)-th job
+/// together).
 ///
 /// # Errors
-/// As [`lpt`]; [`ModelError::TooHard`] when the optimum is not proven within `budget` steps.
+/// Those of [`lpt`], and [`ModelError::TooHard`] if the optimum is not proven within `budget` steps.
 pub fn exact_makespan(times: &[f64], machines: usize, budget: u64) -> Result<Assignment, ModelError> {
     let mut best = lpt(times, machines)?;
     if times.is_empty() {
@@ -116,7 +117,7 @@ pub fn exact_makespan(times: &[f64], machines: usize, budget: u64) -> Result<Ass
             return Err(ModelError::TooHard { jobs: times.len(), machines, budget });
         }
         let job = choice.len() - 1;
-        // What is left must fit below the best makespan, however it is cut.
+        // The remaining work must fit below the best makespan, however it is divided.
         let room: f64 = loads.iter().map(|l| (best.makespan - l).max(0.0)).sum();
         let machine = if rest[job] < room {
             (from..used).find(|&m| {
@@ -163,7 +164,7 @@ mod tests {
         loads.into_iter().fold(0.0, f64::max)
     }
 
-    /// All assignments, one by one.
+    /// Tries all assignments.
     fn brute_force(times: &[f64], machines: usize) -> f64 {
         let mut best = f64::INFINITY;
         for code in 0..machines.pow(times.len() as u32) {

@@ -1,3 +1,3 @@
-//! What only the papers' studies need.
+//! Models used only by the papers' studies.
 
 pub mod homework;

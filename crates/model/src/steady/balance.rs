@@ -1,19 +1,19 @@
-//! Two constraints at once: the best flows under the port and one other constraint.
+//! Two binding constraints: the best flows under the port and one other constraint.
 //!
-//! A fractional knapsack with two constraints (E0-4: the paper's single-port rule sees only one). The other constraint
-//! gets a price; at a given price the best flows are those of a greedy rule, and the best price is where the dual,
-//! a convex function of the price alone, is least. Cutting planes find it: of two prices, one too low and one too high,
-//! the lines that touch the dual there meet at the next price to try. It ends when the dual lies on both lines; then a
-//! mixture of the two flows meets the constraint exactly and is optimal.
+//! A fractional knapsack with two constraints (E0-4: the paper's single-port rule considers only one). The other
+//! constraint gets a price. At a given price the best flows follow a greedy rule, and the best price minimises the
+//! dual, a convex function of the price alone. Cutting planes find it: given a price that is too low and one that is
+//! too high, the tangents to the dual there meet at the next price to try. The search ends when the dual lies on both
+//! lines. A mixture of the two flows then meets the constraint exactly and is optimal.
 
 use super::ranking::{FEW, higher, highest_first};
 use super::station::{Offer, Side};
 
-/// Prices tried before the search settles for what it has, with the bound that it proved. Ordinary searches need
-/// fewer than 12.
+/// Maximum number of prices tried before the search settles for its result and the bound proven so far. Ordinary
+/// searches need fewer than 12.
 const MOST_PRICES: usize = 200;
 
-/// Working memory, kept from node to node.
+/// Working memory, reused from node to node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Balance {
     keyed: Vec<(f64, u32)>,
@@ -29,13 +29,13 @@ pub(crate) struct Balanced {
     pub won: f64,
     /// `sum x_i`.
     pub sent: f64,
-    /// Of the other constraint, per unit of its room, in units of `won`.
+    /// Price of the other constraint per unit of its room, in units of `won`.
     pub side_price: f64,
-    /// Of the port, the same.
+    /// Price of the port, likewise.
     pub port_price: f64,
 }
 
-/// What the greedy rule reaches at one price.
+/// Result of the greedy rule at one price.
 #[derive(Clone, Copy)]
 struct Touch {
     won: f64,
@@ -53,7 +53,7 @@ impl Balance {
         }
         self.high.fill(0.0);
         self.keyed.clear();
-        self.keyed.extend((0..count as u32).map(|at| (0.0, at))); // already in order for the price 0
+        self.keyed.extend((0..count as u32).map(|at| (0.0, at))); // already sorted for the price 0
         let mut low = self.greedy(offers, port_room, side, 0.0);
         std::mem::swap(&mut self.low, &mut self.tried);
         let sum = |flows: &[f64]| flows.iter().sum::<f64>();
@@ -68,7 +68,7 @@ impl Balance {
         for step in 0..MOST_PRICES {
             let meeting = (low.won - high.won) / (low.used - high.used);
             let on_line = low.won + meeting * (side.room - low.used);
-            // Far from the usual case, halving the bracket now and then bounds the number of steps.
+            // In unusual cases, occasional halving of the bracket bounds the number of steps.
             let halve = step > 24 && step % 2 == 1 && price_high.is_finite();
             let next = if halve { 0.5 * (price_low + price_high) } else { meeting.max(price_low).min(price_high) };
             let touch = self.greedy(offers, port_room, side, next);
@@ -97,7 +97,7 @@ impl Balance {
         Balanced { won, sent: sum(flows), side_price: price, port_price }
     }
 
-    /// The best flows for `gain_i - price weight_i` under the port alone, into `tried`.
+    /// Computes the best flows for `gain_i - price weight_i` under the port alone, into `tried`.
     fn greedy(&mut self, offers: &[Offer], port_room: f64, side: &Side, price: f64) -> Touch {
         self.tried.fill(0.0);
         for (key, at) in &mut self.keyed {
@@ -115,7 +115,7 @@ impl Balance {
         };
         let full = |at: u32| offers[at as usize].limit * offers[at as usize].port;
         let mut rest = &mut self.keyed[..];
-        let many = |rest: &[_]| rest.len() > FEW && price > 0.0; // at the price 0 they stand in order already
+        let many = |rest: &[_]| rest.len() > FEW && price > 0.0; // at the price 0 they are sorted already
         if many(rest) {
             rest = worthwhile(rest);
         }
@@ -132,7 +132,7 @@ impl Balance {
                 rest = first;
             }
         }
-        highest_first(rest); // nearly the order of the last price
+        highest_first(rest); // nearly sorted, by the last price
         for &(key, at) in rest.iter().take_while(|(key, _)| *key > 0.0) {
             let needed = full(at);
             if needed > room {
@@ -147,7 +147,7 @@ impl Balance {
     }
 }
 
-/// Moves the entries with a key above 0 to the front; them.
+/// Moves the entries with a key above 0 to the front, and returns them.
 fn worthwhile(keyed: &mut [(f64, u32)]) -> &mut [(f64, u32)] {
     let mut count = 0;
     for at in 0..keyed.len() {

@@ -1,4 +1,4 @@
-//! The way down: what each node gets, computes and is limited by, the root first, and the bound that proves it.
+//! Top-down pass: what each node gets, computes and is limited by, starting at the root, and the bound that proves it.
 
 use crosswind_schema::plan::{LimitedBy, Method, Ports};
 
@@ -9,7 +9,7 @@ use super::station::{Best, Offer, Prices, ROUNDING, Stop};
 use super::tree::Walk;
 use super::up::Up;
 
-/// Working memory, kept from node to node.
+/// Working memory, reused from node to node.
 #[derive(Default)]
 struct Bench {
     offers: Vec<Offer>,
@@ -17,7 +17,7 @@ struct Bench {
 }
 
 impl Walk {
-    /// The plan, in the order of the input.
+    /// Returns the plan, in the order of the input.
     pub fn rates(&self, method: Method) -> Rates {
         let count = self.stations.len();
         let mut up = self.up(method);
@@ -35,7 +35,7 @@ impl Walk {
             gain_per_send_mb_per_s: vec![0.0; count],
             gain_per_work_per_s: vec![0.0; count],
         };
-        // What one more task/s of a subtree is worth by the prices, which prove the bound, and for more.
+        // Value of one more task/s of a subtree: by the prices, which prove the bound, and as the derivative for more.
         let (mut worth, mut more) = (vec![0.0; count], Worth::new(count));
         let mut bench = Bench::default();
         (worth[0], up.flow[0]) = (1.0, throughput);
@@ -70,7 +70,7 @@ impl Walk {
         rates
     }
 
-    /// What the children get where their parent gets less than its best.
+    /// Computes the flows to the children of a node that gets less than its best.
     fn lessen(&self, place: usize, up: &mut Up, bench: &mut Bench) {
         let (range, station) = (self.children(place), &self.stations[place]);
         let Bench { offers, flows } = bench;
@@ -89,7 +89,7 @@ impl Walk {
                 up.flow[offer.child as usize] = amount;
             }
         } else {
-            // In proportion to the best flows: always possible, as all constraints allow scaling down.
+            // In proportion to the best flows: always feasible, since all constraints allow scaling down.
             let most = station.per_task() * up.best[place].rate - station.compute;
             let share = (wanted / most).clamp(0.0, 1.0);
             up.flow[range].iter_mut().for_each(|flow| *flow *= share);

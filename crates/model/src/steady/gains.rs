@@ -1,13 +1,13 @@
-//! What one more MB/s or one more work unit/s at a node would bring the whole tree: derivatives for more.
+//! Gain of the whole tree for one more MB/s or one more work unit/s at a node: derivatives for more.
 //!
-//! The derivatives of each node's best rate, chained from the root down: a subtree is worth to the tree what its parent is
-//! worth times what one more task/s of it brings the parent. A node's own derivatives are the prices of its constraints
-//! where they are unique. Where they are not (two limits reached at the same point, children alike, a node that computes
-//! nothing), the derivative for more differs from that for less, and [`super::more`] finds it. The prices alone, also
-//! those that are not unique, prove the bound ([`Walk::hand_down`]).
+//! The derivatives of each node's best rate are chained from the root down: the worth of a subtree to the tree is its
+//! parent's worth times what one more task/s of it brings the parent. A node's own derivatives are the prices of its
+//! constraints where these are unique. Where they are not (two limits reached at the same point, identical children, a
+//! node that computes nothing), the derivative for more differs from that for less, and [`super::more`] finds it. The
+//! prices alone, unique or not, prove the bound ([`Walk::hand_down`]).
 //!
-//! For the greedy method they are the derivatives of what that rule reaches, from its prices, and may be negative: more for one
-//! child may push out a better one.
+//! For the greedy method they are the derivatives of that rule's result, from its prices. They may be negative: more
+//! for one child may displace a better one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,15 +19,16 @@ use super::station::{Prices, Station, Stop};
 use super::tree::Walk;
 use super::up::Up;
 
-/// Relative differences below this are none.
+/// Relative differences below this count as equal.
 const ALIKE: f64 = 1e-9;
 
-/// What more of each subtree is worth to the tree, and whose links have been told of together with their parents' ports.
+/// Worth of each subtree to the tree for more, and which links are already included together with their parents' ports.
 pub(crate) struct Worth {
     subtree: Vec<f64>,
     with_link: Vec<bool>,
-    /// Children that may still be looked at by [`super::more`], over and over. Beyond, gains are the prices, which lie between
-    /// the derivatives for more and for less: the plan of a million nodes that tie everywhere must not take minutes.
+    /// Number of child evaluations that [`super::more`] may still use. Beyond that, gains are the prices, which lie
+    /// between the derivatives for more and for less: planning a million nodes that tie everywhere must not take
+    /// minutes.
     budget: u64,
 }
 
@@ -41,7 +42,7 @@ impl Worth {
         Self { subtree, with_link: vec![false; count], budget: BUDGET }
     }
 
-    /// Whether so many solutions of a node with so many children may still be looked for.
+    /// Whether the budget allows `solutions` solutions of a node with `children` children. Deducts them if so.
     pub fn affords(&mut self, solutions: usize, children: usize) -> bool {
         let cost = solutions as u64 * (children as u64 + 4);
         let may = cost <= self.budget;
@@ -53,7 +54,7 @@ impl Worth {
 }
 
 impl Walk {
-    /// Writes what one more task/s of each child's subtree would bring the whole tree, by the prices: the dual's chain.
+    /// Writes the worth of one more task/s of each child's subtree to the tree, by the prices: the dual's chain.
     pub(crate) fn hand_down(&self, place: usize, method: Method, prices: &Prices, up: &Up, worth: &mut [f64]) {
         let first = self.children(place).start;
         for &child in &up.order[first..first + up.served[place] as usize] {
@@ -69,8 +70,8 @@ impl Walk {
         }
     }
 
-    /// Writes what more of the node's numbers would bring the tree, and what more of each child's subtree would. Of a node that
-    /// could do more, nothing limits the tree.
+    /// Writes the gains of the node's limits, and the worth of each child's subtree. Nothing limits the tree at a node
+    /// that could do more.
     pub(crate) fn hand_down_more(
         &self,
         place: usize,
@@ -96,27 +97,27 @@ impl Walk {
         }
     }
 
-    /// How often [`Walk::gains_of_more`] solves a node: three times for each number of its own, twice as often for each child
-    /// that is like no other.
+    /// Returns how often [`Walk::gains_of_more`] solves a node: three times for each number of its own, and twice as
+    /// often for each distinct child.
     fn solutions(&self, place: usize, up: &Up) -> usize {
         let kinds: BTreeSet<[u64; 5]> = self.children(place).map(|child| self.kind(child, up)).collect();
         9 + 9 * kinds.len()
     }
 
-    /// What tells a child from those that bring the same.
+    /// Key under which children bring the same gain.
     fn kind(&self, child: usize, up: &Up) -> [u64; 5] {
         let Station { cost, receive, rho, drop, .. } = self.stations[child];
         [cost, receive, rho, drop, up.best[child].rate].map(f64::to_bits)
     }
 
-    /// Writes the gains of a node that does its best, and what more of each child's subtree brings, where the prices are
-    /// unique or the rule is the greedy one. `worth`: what one more task/s of the node brings the tree.
+    /// Writes the gains of a node at its best, and the worth of each child's subtree, if the prices are unique or the
+    /// rule is the greedy one. `worth`: what one more task/s of the node brings the tree.
     fn gains(&self, place: usize, worth: &Worth, prices: &Prices, flow: &[f64], rates: &mut Rates) {
         let with_link = worth.with_link[place];
         let worth = worth.subtree[place];
         let (size, work) = (self.task.size_mb(), self.task.work_units());
         let (station, n) = (&self.stations[place], self.order[place] as usize);
-        // What the law leaves of the compute rate, as a fraction.
+        // Fraction of the compute rate that the law leaves.
         let taken: f64 = self.children(place).map(|child| self.stations[child].cost * flow[child]).sum();
         let left = match self.idle.get(&(place as u32)) {
             None => 1.0 - (station.rho * flow[place] + taken) / station.compute,
@@ -139,14 +140,14 @@ impl Walk {
         if self.ports == Ports::Multi {
             rates.gain_per_send_mb_per_s[n] = worth * prices.send / size;
         }
-        // Below 0 only by rounding: where the whole rate is lost to transfers, more of it changes nothing.
+        // Below 0 only by rounding. If the whole rate is lost to transfers, more of it changes nothing.
         if rates.gain_per_work_per_s[n] == 0.0 {
             rates.gain_per_work_per_s[n] = worth * prices.compute * left.max(0.0) / work;
         }
     }
 
-    /// Whether the prices of a node that does its best are the only ones: the children that are just worth it are as many as
-    /// the constraints with a price, each gets a part of what it could take, and no other constraint is just met.
+    /// Whether the prices of a node at its best are unique: there are as many marginal children as constraints with a
+    /// price, each gets a part of what it could take, and no other constraint is exactly met.
     fn has_unique_prices(&self, place: usize, prices: &Prices, up: &Up) -> bool {
         let (station, best) = (&self.stations[place], &up.best[place]);
         if station.compute == 0.0 {
@@ -157,7 +158,7 @@ impl Walk {
         let sent: f64 = children.clone().map(|child| up.flow[child]).sum();
         let meets = |used: f64, room: f64| room.is_finite() && used >= room * (1.0 - ALIKE);
         if best.stop == Stop::Receive && best.side_price == 1.0 && station.drop == 0.0 {
-            // The link is all: unless it only just is, more of anything else changes nothing.
+            // The link is the only limit. Unless it is only just reached, more of anything else changes nothing.
             if station.alone() >= station.receive * (1.0 - ALIKE) {
                 return station.alone() > station.receive * (1.0 + ALIKE);
             }
@@ -188,14 +189,15 @@ impl Walk {
         priced == 0
     }
 
-    /// The same as [`Walk::gains`] by changing the node's numbers a little, and the worth of its children.
+    /// Like [`Walk::gains`], by small changes of the node's numbers, and the worth of its children.
     fn gains_of_more(&self, place: usize, up: &Up, worth: &mut Worth, rates: &mut Rates) {
         let (size, work) = (self.task.size_mb(), self.task.work_units());
         let n = self.order[place] as usize;
         let own = worth.subtree[place];
         let of = |change| worth_of(own, self.more(place, change, up));
         if rates.gain_per_work_per_s[n] == 0.0 {
-            // More never slows the best plan but by a jump; one too small to be told from rounding is none.
+            // More never slows the best plan except by a jump. A value that is indistinguishable from rounding counts
+            // as 0.
             rates.gain_per_work_per_s[n] = of(Change::Compute).max(0.0) / work;
         }
         if self.ports == Ports::Multi {
@@ -207,7 +209,7 @@ impl Walk {
         self.children_of_more(place, up, worth, rates);
     }
 
-    /// What more of each child's subtree, and of its link, brings the tree. Children alike bring the same.
+    /// Writes what more of each child's subtree, and of its link, brings the tree. Identical children bring the same.
     fn children_of_more(&self, place: usize, up: &Up, worth: &mut Worth, rates: &mut Rates) {
         let own = worth.subtree[place];
         let mut known: BTreeMap<([u64; 5], u64), (f64, f64)> = BTreeMap::new();
@@ -217,7 +219,7 @@ impl Walk {
                 let of = |subtree, link| self.more(place, Change::Child { child, subtree, link }, up);
                 (of(1.0, 0.0), if self.ports == Ports::Single { of(link, 1.0) } else { 0.0 })
             });
-            // More never slows the best plan but by a jump, which its own node tells of.
+            // More never slows the best plan except by a jump, which the jumping node reports itself.
             worth.subtree[child] = worth_of(own, subtree.max(0.0));
             if self.ports == Ports::Single {
                 worth.with_link[child] = true;
@@ -228,7 +230,7 @@ impl Walk {
     }
 }
 
-/// What is worth nothing stays so where a change makes a rate jump.
+/// Multiplies, keeping 0 even if a change makes a rate jump.
 fn worth_of(worth: f64, more: f64) -> f64 {
     if worth == 0.0 { 0.0 } else { worth * more }
 }

@@ -1,9 +1,9 @@
-//! The line that stands for a loss that is none, at the rates that are planned.
+//! Linear stand-ins for nonlinear losses, at the planned rates.
 //!
-//! Runs and reports need interference rates, s/MB. Where a measured loss bends, one rate is right at one transfer rate only: that of
-//! the line from no traffic to the loss there, its chord. With several ports that is the planned rate ([`super::curved`]).
-//! With one port a transfer has its link for itself: it runs at the link's limit for a part of the time, whatever is
-//! planned, so the chord there is exact and the plan is that of lines.
+//! Runs and reports need interference rates, s/MB. For a nonlinear measured loss, one such rate is right at one
+//! transfer rate only: it is the chord, the line from no traffic to the loss at that rate. With several ports that is
+//! the planned rate ([`super::curved`]). With one port, a transfer has its link to itself: it runs at the link's limit
+//! for part of the time, whatever is planned, so the chord there is exact and the linear plan applies.
 
 use std::borrow::Cow;
 
@@ -15,18 +15,19 @@ use super::curved::{Curved, CurvedRates};
 use super::{Rates, Task, named};
 use crate::error::ModelError;
 
-/// The steady state of a platform with names.
+/// The steady state of a platform, with names.
 pub(super) struct Solved<'a> {
     /// The platform with the chords as its interference rates.
     pub line: Cow<'a, Platform>,
     pub rates: Rates,
-    /// No constant rates compute more; only where losses bend.
+    /// Upper bound for constant rates. Only with nonlinear losses.
     pub constant_bound: Option<f64>,
 }
 
-/// The platform with a line beside each loss that bends: the one that its plan used, right at the planned rate. The losses stay.
+/// Returns the platform with the interference rates that its plan used beside each nonlinear loss, right at the planned
+/// rate. The losses stay.
 ///
-/// As it is where no loss bends.
+/// Returns it unchanged if no loss is nonlinear.
 ///
 /// # Examples
 /// Sending costs the root 0.05 at 5 MB/s and 0.9 at 10: the plan is 5 MB/s, and 0.01 s/MB is right there.
@@ -70,7 +71,7 @@ pub fn with_planned_lines<'a>(platform: &'a Platform, plan: &Plan) -> Cow<'a, Pl
     lines
 }
 
-/// The steady state of a platform, and the lines that agree with it.
+/// Computes the steady state of a platform, and the matching interference rates.
 pub(super) fn solved(platform: &Platform, task: Task, ports: Ports, method: Method) -> Result<Solved<'_>, ModelError> {
     if !platform.nodes.iter().any(is_bent) {
         let rates = named::walk(platform, task, ports)?.rates(method);
@@ -90,7 +91,7 @@ fn is_bent(node: &Node) -> bool {
     !node.receive_losses.is_empty() || !node.send_losses.is_empty()
 }
 
-/// The platform with chords at these rates, MB/s by node; 0: at the link's limit.
+/// Returns the platform with chords at these rates, MB/s by node. 0 means the link's limit.
 fn with_chords(platform: &Platform, rate: &dyn Fn(usize) -> f64) -> Result<Platform, ModelError> {
     let mut line = platform.clone();
     for (n, node) in line.nodes.iter_mut().enumerate().filter(|(_, node)| is_bent(node)) {

@@ -1,20 +1,22 @@
-//! The steady state of a tree: how many tasks per second each node computes and gets, and the proof that none is faster.
+//! The steady state of a tree: how many tasks per second each node computes and gets, with a proof that no plan is
+//! faster.
 //!
-//! Source: interference-aware-scheduling, section 3.2, with E0-4 and E0-5 of `docs/papers/`. A bound on the steady state
-//! only: no start-up, no buffers, no discrete tasks. Nodes are walked in loops, so depth and width cost no stack.
+//! Source: interference-aware-scheduling, section 3.2, with E0-4 and E0-5 of `docs/papers/`. It describes only the
+//! steady state: no start-up, no buffers, no discrete tasks. Nodes are visited in loops, so depth and width use no
+//! stack.
 //!
 //! | file | question |
 //! |---|---|
-//! | `station` | what holds at one node? |
+//! | `station` | what are the constraints at one node? |
 //! | `serve` | what do children get when they are served in an order? |
-//! | which child comes before which? | `ranking` |
-//! | `balance`, `single` | what when two constraints bind at once? |
-//! | `tree` | where does each node stand? |
+//! | `ranking` | which child comes before which? |
+//! | `balance`, `single` | what if two constraints bind at once? |
+//! | `tree` | how is the tree laid out in memory? |
 //! | `up` | what can each subtree do at best? |
 //! | `down` | what does each node do when the root does its best? |
 //! | `gains`, `more` | what is the derivative for more of a limit? |
 //! | `named` | the same for a platform with names |
-//! | `curved` | what where losses are no lines? |
+//! | `curved` | what if losses are nonlinear? |
 //! | `linear` | which line stands for such a loss at the planned rate? |
 
 mod balance;
@@ -45,13 +47,13 @@ pub(crate) use up::{Bench, best_rate};
 /// An independent unit of input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Task {
-    /// Size of its input (Z of the paper).
+    /// Size of its input, MB (Z of the paper).
     pub size: Megabytes,
     pub work: WorkUnits,
 }
 
 impl Task {
-    /// A task of `size_mb` MB and `work` work units.
+    /// Creates a task of `size_mb` MB and `work` work units.
     ///
     /// # Errors
     /// Either is not finite or not greater than 0.
@@ -82,19 +84,19 @@ impl Task {
 /// A platform without names: one value per node in each slice.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns<'a> {
-    /// Index of each node's parent; -1 at the root.
+    /// Index of each node's parent. -1 at the root.
     pub parent: &'a [i32],
     /// Work units per second, at least 0.
     pub compute_per_s: &'a [f64],
-    /// MB/s to all children together, greater than 0; infinite: no limit.
+    /// MB/s to all children together, greater than 0. Infinite means no limit.
     pub send_limit_mb_per_s: &'a [f64],
-    /// MB/s from the parent, greater than 0; not read at the root.
+    /// MB/s from the parent, greater than 0. Ignored at the root.
     pub receive_limit_mb_per_s: &'a [f64],
     /// MB/s of receive limit lost per MB/s sent, at least 0.
     pub receive_limit_drop: &'a [f64],
     /// s/MB, at least 0.
     pub ir_receive_s_per_mb: &'a [f64],
-    /// s/MB at the parent, at least 0; not read at the root.
+    /// s/MB at the parent, at least 0. Ignored at the root.
     pub ir_send_s_per_mb: &'a [f64],
 }
 
@@ -105,44 +107,44 @@ pub struct Rates {
     pub throughput_tasks_per_s: f64,
     /// An upper bound on any schedule's throughput, from the dual; at least the throughput.
     pub bound_tasks_per_s: f64,
-    /// What the root computes when it sends nothing.
+    /// Tasks per second that the root computes when it sends nothing.
     pub root_only_tasks_per_s: f64,
     /// Tasks per second computed on each node.
     pub computed_tasks_per_s: Vec<f64>,
-    /// Tasks per second received; at the root, taken from its store.
+    /// Tasks per second received. At the root, taken from its store.
     pub received_tasks_per_s: Vec<f64>,
-    /// Place in the parent's order of service, from 1; 0 at the root and on the never-send list.
+    /// Position in the parent's order of service, from 1. 0 at the root and on the never-send list.
     pub rank: Vec<u32>,
     /// Whether sending to it costs the parent more than it brings.
     pub never_send: Vec<bool>,
-    /// What keeps it from doing more.
+    /// What limits the node.
     pub limited_by: Vec<LimitedBy>,
-    /// Gain of the whole tree, tasks/s, per MB/s of the node's receive limit: the derivative for more, as all gains.
+    /// Gain of the whole tree, tasks/s, per MB/s of the node's receive limit. Like all gains, the derivative for more.
     pub gain_per_receive_mb_per_s: Vec<f64>,
     /// Gain of the whole tree, tasks/s, per MB/s of the node's send limit.
     pub gain_per_send_mb_per_s: Vec<f64>,
-    /// Gain of the whole tree, tasks/s, per work unit/s of the node's compute rate; minus infinity where any compute rate above
-    /// its 0 makes the tree's rate jump down.
+    /// Gain of the whole tree, tasks/s, per work unit/s of the node's compute rate. Minus infinity if the node computes
+    /// nothing and any compute rate above 0 would make the tree's rate jump down.
     pub gain_per_work_per_s: Vec<f64>,
 }
 
 impl Rates {
-    /// (bound - throughput) / bound, within 0 to 1.
+    /// Returns (bound - throughput) / bound, within 0 to 1.
     ///
-    /// What is below 1e-12 is rounding, and counts as 0.
+    /// Values below 1e-12 are rounding and count as 0.
     #[must_use]
     pub fn gap_to_exact(&self) -> f64 {
         let gap = (self.bound_tasks_per_s - self.throughput_tasks_per_s) / self.bound_tasks_per_s;
-        if gap > 1e-12 { gap } else { 0.0 } // 0 / 0, where nothing computes, is no gap either
+        if gap > 1e-12 { gap } else { 0.0 } // 0 / 0, if nothing computes, is no gap either
     }
 }
 
-/// The steady state of a platform given as columns.
+/// Computes the steady state of a platform given as columns.
 ///
-/// Ten times leaner than [`plan`]: made for a million nodes.
+/// Ten times leaner than [`plan`], for a million nodes.
 ///
 /// # Errors
-/// Columns of different lengths, a value out of its range, parents that are not one tree.
+/// Columns differ in length, a value is out of range, or the parents do not form one tree.
 ///
 /// # Examples
 /// The counter-example of E0-4: the paper's rule reaches 2 tasks/s where 5.16 are possible.
@@ -169,15 +171,15 @@ pub fn plan_columns(columns: &Columns<'_>, task: Task, ports: Ports, method: Met
     Ok(Prepared::new(columns, task, ports)?.rates(method))
 }
 
-/// A platform lined up for planning: the columns that it came from are no longer needed, and may be freed.
+/// A platform prepared for planning. The columns that it was made from may be freed.
 #[derive(Clone, Debug)]
 pub struct Prepared(tree::Walk);
 
 impl Prepared {
-    /// Checks the columns and lines them up.
+    /// Checks the columns and prepares them for planning.
     ///
     /// # Errors
-    /// As [`plan_columns`].
+    /// Those of [`plan_columns`].
     pub fn new(columns: &Columns<'_>, task: Task, ports: Ports) -> Result<Self, ModelError> {
         let shape = tree::shape_of(columns)?;
         Ok(Self(tree::Walk::new(columns, shape, task, ports)?))

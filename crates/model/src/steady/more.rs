@@ -1,8 +1,8 @@
-//! The derivative of a node's best rate for more of one of its numbers, where prices are not unique.
+//! Derivative of a node's best rate for more of one of its numbers, where prices are not unique.
 //!
-//! The best rate is computed again with the number a little larger. It is piecewise linear in what children can take and in
-//! the limits, and smooth between its kinks in the other numbers, so that a step below the distance of the next kink gives
-//! the derivative to rounding.
+//! The best rate is recomputed with the number slightly larger. It is piecewise linear in what children can take and in
+//! the limits, and smooth between its kinks in the other numbers. A step below the distance to the next kink therefore
+//! gives the derivative up to rounding.
 
 use crosswind_schema::plan::Ports;
 
@@ -14,31 +14,34 @@ use super::station::{Offer, Station};
 use super::tree::Walk;
 use super::up::Up;
 
-/// The step, as a part of what is changed.
+/// The step, relative to the changed number.
 const STEP: f64 = 1e-6;
 /// Derivatives below this are rounding.
 const NOISE: f64 = 1e-7;
-/// So is a change of the rate by less than this part of it, however small the step that brought it.
+/// Relative changes of the rate below this are rounding, too, however small the step.
 const ROUNDED: f64 = 16.0 * f64::EPSILON;
-/// Part of the rate that is lost in a jump, at least: less is rounding.
+/// Minimum relative loss of the rate in a jump. Less is rounding.
 const LOST: f64 = 1e-10;
-/// How much smaller the second step of a node's first compute rate is: a slope loses so much less, a jump the same.
+/// Ratio of the second test step to the first, for a node's first compute rate: with it, a slope loses proportionally
+/// less, a jump the same.
 const SMALLER: f64 = 1e-3;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Change {
-    /// The compute rate, and with it what interference costs, tasks/s.
+    /// The compute rate, and in proportion the cost of interference, tasks/s.
     Compute,
     /// The link's limit, tasks/s.
     Receive,
     /// The limit to all children together, tasks/s.
     Send,
-    /// What a child's subtree can take, and the limit of its link to this node's port, tasks/s, in these proportions.
+    /// What a child's subtree can take, and the limit of its link to this node's port, tasks/s, changed in these
+    /// proportions.
     Child { child: usize, subtree: f64, link: f64 },
 }
 
 impl Walk {
-    /// The derivative of the node's best rate for more of a number; see [`Walk::jumps`] for a compute rate of 0.
+    /// Returns the derivative of the node's best rate for more of a number. See [`Walk::jumps`] for a compute rate of
+    /// 0.
     pub(crate) fn more(&self, place: usize, change: Change, up: &Up) -> f64 {
         let station = &self.stations[place];
         let of = match change {
@@ -50,7 +53,7 @@ impl Walk {
         if of == f64::INFINITY {
             return 0.0;
         }
-        // Against what else the node has, where what is changed is nothing.
+        // If the changed number is 0, scale by the node's other numbers.
         let scale = if of > 0.0 { of } else { up.best[place].rate.max(0.0) };
         let scale = if scale > 0.0 {
             scale
@@ -62,14 +65,14 @@ impl Walk {
         let best = self.changed(place, change, 0.0, up);
         let step = STEP * scale;
         let won = self.changed(place, change, step, up) - best;
-        // Of a smooth function the error of two such steps falls with their square.
+        // Two such steps cancel the first-order error of a smooth function, so the rest falls with their square.
         let half = self.changed(place, change, 0.5 * step, up) - best;
         let more = (4.0 * half - won) / step;
         if more.abs() < NOISE.max(ROUNDED * best.abs() / step) { 0.0 } else { more }
     }
 
-    /// Whether the tree's rate jumps down as soon as a node that computes nothing computes anything: it may then receive and
-    /// send no more than leaves its compute rate something (S >= 0), however small that is.
+    /// Whether the tree's rate jumps down as soon as a node that computes nothing computes anything. It may then
+    /// receive and send only as much as leaves its compute rate something (S >= 0), however small that rate is.
     pub(crate) fn jumps(&self, place: usize, up: &Up, worth: &mut Worth) -> bool {
         let Some(idle) = self.idle.get(&(place as u32)) else { return false };
         let sent: f64 = self.children(place).zip(&idle.costs).map(|(child, cost)| cost * up.flow[child]).sum();
@@ -100,7 +103,7 @@ impl Walk {
         self.first.partition_point(|&first| first as usize <= place) - 1
     }
 
-    /// The best rate with a number changed by so much.
+    /// Returns the best rate with a number changed by `by`.
     fn changed(&self, place: usize, change: Change, by: f64, up: &Up) -> f64 {
         let mut station = self.stations[place];
         let idle = self.idle.get(&(place as u32));

@@ -1,4 +1,4 @@
-//! The plan of a platform, with names, as it stands in `plan.json`.
+//! The plan of a platform, with names, as in `plan.json`.
 
 use crosswind_schema::plan::{Method, Plan, PlanKind, PlannedNode, Ports};
 use crosswind_schema::units::Quantity;
@@ -8,11 +8,11 @@ use super::linear::{Solved, solved};
 use super::{Columns, Task, tree};
 use crate::error::ModelError;
 
-/// The steady state of a platform for one kind of task, with the bound that proves it.
+/// Computes the steady state of a platform for one kind of task, with the bound that proves it.
 ///
 /// # Errors
-/// [`ModelError::Extreme`] where a rate in tasks/s is beyond what arithmetic carries; [`ModelError::Platform`] where the
-/// platform was changed into no tree after its checks.
+/// [`ModelError::Extreme`] if a rate in tasks/s is outside the range in which arithmetic is safe;
+/// [`ModelError::Platform`] if the platform is no longer a tree because it was changed after its checks.
 ///
 /// # Examples
 /// ```
@@ -40,7 +40,7 @@ use crate::error::ModelError;
 /// # Ok::<(), crosswind_model::ModelError>(())
 /// ```
 ///
-/// Where the platform has measured losses, `curved` finds the rates.
+/// If the platform has measured losses, `curved` finds the rates.
 pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Result<Plan, ModelError> {
     let Solved { line, rates, constant_bound } = solved(platform, task, ports, method)?;
     let bent: Vec<_> =
@@ -79,7 +79,7 @@ pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Re
     })
 }
 
-/// The platform's numbers lined up for planning, its interference as lines.
+/// Prepares the platform's numbers for planning, with linear interference.
 pub(super) fn walk(platform: &Platform, task: Task, ports: Ports) -> Result<tree::Walk, ModelError> {
     let shape = platform.tree().map_err(|e| ModelError::Platform(Box::new(e)))?;
     let nodes = &platform.nodes;

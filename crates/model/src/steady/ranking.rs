@@ -1,15 +1,15 @@
-//! Putting children in order by a key: few at most nodes, a million at some.
+//! Sorting of children by a key: few at most nodes, a million at some.
 
 use std::cmp::Ordering;
 
-/// Up to this many, insertion beats what is made for many.
+/// Up to this many, insertion sort beats algorithms for large inputs.
 pub(crate) const FEW: usize = 48;
 
 pub(crate) fn higher(a: &(f64, u32), b: &(f64, u32)) -> Ordering {
     b.0.total_cmp(&a.0)
 }
 
-/// Highest key first; equal ones in the order in which they came.
+/// Sorts the highest key first. Ties keep their order.
 pub(crate) fn highest_first(keyed: &mut [(f64, u32)]) {
     if keyed.len() > FEW {
         keyed.sort_by(higher);
@@ -18,7 +18,7 @@ pub(crate) fn highest_first(keyed: &mut [(f64, u32)]) {
     }
 }
 
-/// A pass and a few moves where they are nearly in order already.
+/// Takes one pass and a few moves on nearly sorted input.
 fn insertion_sort(keyed: &mut [(f64, u32)]) {
     for end in 1..keyed.len() {
         let moving = keyed[end];

@@ -1,12 +1,12 @@
-//! Serving children in an order, each as much as it can take, until a constraint ends it.
+//! Service of children in an order, each as much as it can take, until a constraint ends it.
 //!
-//! In the order of their priority this is the paper's rule. For multi-port sends it is optimal (E0-5): at equal
-//! sum, lower interference betters every constraint. For single-port sends it is optimal unless (2) with a drop, or
-//! (3), ends it (E0-4): then two constraints are binding at once and [`super::balance`] takes over.
+//! In order of priority this is the paper's rule. For multi-port sends it is optimal (E0-5): at equal sum, lower
+//! interference relaxes every constraint. For single-port sends it is optimal unless (2) with a drop, or (3), ends it
+//! (E0-4): then two constraints bind at once and [`super::balance`] takes over.
 
 use super::station::{Best, Offer, ROUNDING, SideKind, Station, Stop};
 
-/// Serves in the order given; writes each child's flow.
+/// Serves in the given order and writes each child's flow.
 pub(crate) fn serve(station: &Station, offers: &[Offer], flows: &mut [f64]) -> Best {
     flows.fill(0.0);
     if station.alone() >= station.receive {
@@ -23,7 +23,7 @@ pub(crate) fn serve(station: &Station, offers: &[Offer], flows: &mut [f64]) -> B
             (local_room, local_weight, Stop::Local),
             (link_room, link_weight, Stop::Receive),
         ] {
-            // Strictly: a child filled at the same point leaves the decision to the next one.
+            // Strict comparison: a child filled at the same point leaves the decision to the next one.
             if weight > 0.0 && room < amount * weight {
                 (amount, stop) = (room / weight, Some(reason));
             }
@@ -48,15 +48,16 @@ pub(crate) fn serve(station: &Station, offers: &[Offer], flows: &mut [f64]) -> B
     Best { rate: rate(station, won, sent), ..Best::default() }
 }
 
-/// The rate that flows allow by (1) and (2), given what they win and their sum.
+/// Returns the rate that flows allow by (1) and (2), given their gain and their sum.
 pub(crate) fn rate(station: &Station, won: f64, sent: f64) -> f64 {
     let link = if station.receive.is_finite() { station.receive - station.drop * sent } else { f64::INFINITY };
     ((station.compute + won) * station.unit()).min(link)
 }
 
-/// Serves in the order given until the node can just take `rate`, which is at most its best.
+/// Serves in the given order until the node can just take `rate`, which must be at most its best.
 ///
-/// For single-port sends and a rate below the best, the order may break (2) or (3) on the way; then `false`.
+/// Returns `false` if the order breaks (2) or (3) on the way, which may happen for single-port sends and a rate below
+/// the best.
 pub(crate) fn serve_to(station: &Station, offers: &[Offer], rate: f64, flows: &mut [f64]) -> bool {
     flows.fill(0.0);
     let mut wanted = station.per_task() * rate - station.compute;

@@ -1,16 +1,16 @@
-//! The exact optimum of a node with a single port.
+//! Exact optimum of a node with a single port.
 //!
-//! Where the paper's order ends at the port or has served all, it is optimal. Where it ends at (3), or at (2) with
-//! a drop (E0-5), a second constraint counts besides the port (E0-4): never both. What may be sent in all at the rate T is
-//! `min(T, (receive - T) / drop)`, whose terms meet at `T* = receive / (1 + drop)`. If the best flows under the port and
-//! (3) alone break (2), their rate lies above T*, so T* is possible and the best rate under (2) is at least T*, where (2) is
-//! the smaller term: flows that hold it hold (3). The same the other way round.
+//! If the paper's order ends at the port or has served all, it is optimal. If it ends at (3), or at (2) with a drop
+//! (E0-5), a second constraint binds besides the port (E0-4), but never both. The maximum sent at the rate T is
+//! `min(T, (receive - T) / drop)`, whose terms meet at `T* = receive / (1 + drop)`. If the best flows under the port
+//! and (3) alone violate (2), their rate lies above T*. Then T* is feasible and the best rate under (2) is at least T*,
+//! where (2) is the smaller term: flows that satisfy it satisfy (3). The reverse case is symmetric.
 
 use super::balance::{Balance, Balanced};
 use super::serve::{rate, serve};
 use super::station::{Best, Offer, SideKind, Station, Stop};
 
-/// The best rate of a node; `offers` stand in the order of priority. Writes the flows.
+/// Returns the best rate of a node and writes the flows. `offers` must be sorted by priority.
 pub(crate) fn best(station: &Station, offers: &[Offer], balance: &mut Balance, flows: &mut [f64]) -> Best {
     let served = serve(station, offers, flows);
     let (likelier, other) = match served.stop {
@@ -24,7 +24,7 @@ pub(crate) fn best(station: &Station, offers: &[Offer], balance: &mut Balance, f
     }
     let (found, at) = under(station, likelier, offers, balance, flows);
     if station.drop == 0.0 && found.rate > station.receive {
-        // The link allows less, whatever is sent: all flows in proportion.
+        // The link allows less, whatever is sent: all flows are scaled down in proportion.
         let wanted = station.per_task() * station.receive - station.compute;
         flows.iter_mut().for_each(|flow| *flow *= wanted / at.won);
         return Best::of_link(station);
@@ -35,15 +35,15 @@ pub(crate) fn best(station: &Station, offers: &[Offer], balance: &mut Balance, f
     under(station, other, offers, balance, flows).0
 }
 
-/// Whether the children served are those of least cost: then the port has no part in what ended the service, and the flows
-/// are optimal under the other constraint alone. Gain per room of (2) and of (3) both fall with the cost.
+/// Whether the children served are those of least cost. Then the port plays no part in what ended the service, and the
+/// flows are optimal under the other constraint alone. Gain per room of (2) and of (3) both fall with the cost.
 fn cheapest_are_served(offers: &[Offer], flows: &[f64]) -> bool {
     let Some(last) = offers.iter().zip(flows).position(|(offer, &flow)| flow < offer.limit) else { return true };
     let cost = offers[last].cost;
     offers[..last].iter().all(|o| o.cost <= cost) && offers[last + 1..].iter().all(|o| o.cost >= cost)
 }
 
-/// The best rate under the port and one other constraint.
+/// Returns the best rate under the port and one other constraint.
 fn under(
     station: &Station,
     kind: SideKind,
@@ -65,7 +65,8 @@ fn under(
     (Best { rate, stop, side: kind, side_price: at.side_price, port_price: at.port_price }, at)
 }
 
-/// The order of service that the exact flows follow: gain less the other constraint's price, per room of the port.
+/// Returns the key of the order of service that the exact flows follow: gain less the other constraint's price, per
+/// room of the port.
 pub(crate) fn priority(station: &Station, offer: &Offer, kind: SideKind, price: f64) -> f64 {
     (offer.gain() - price * station.side(kind).weight(offer)) * offer.per_port
 }

@@ -1,7 +1,7 @@
-//! One node and what its children can take: the terms in which a node's optimum is computed.
+//! One node and what its children can take: the terms of a node's optimum.
 //!
 //! In tasks per second. With C the node's compute rate, `rho = IR_r Z C` and `cost_i = IR_i Z C`, a node that takes T
-//! and sends x_i to child i computes `S = T - sum x`, and must hold (interference-aware-scheduling, section 3.2):
+//! and sends x_i to child i computes `S = T - sum x`, and must satisfy (interference-aware-scheduling, section 3.2):
 //!
 //! 1. `S <= C - rho T - sum cost_i x_i`: what the law leaves of its compute rate;
 //! 2. `T + drop sum x <= receive`: its link, which sending may slow (E0-5). Not at the root;
@@ -9,7 +9,8 @@
 //! 4. `sum port_i x_i <= send`: multi-port `port_i = 1` and the send limit, single-port `port_i = 1 / b_i` and 1;
 //! 5. `0 <= x_i <= limit_i`: what the child's subtree can take.
 //!
-//! Scaling all flows down keeps them feasible, so a subtree can do any rate up to its best: bottom-up is exact.
+//! Scaling all flows down keeps them feasible, so a subtree can do any rate up to its best, and the bottom-up solution
+//! is exact.
 
 use crosswind_schema::plan::Ports;
 
@@ -28,14 +29,14 @@ pub(crate) struct Station {
     pub drop: f64,
     /// Room of the port: 1 for single-port, the send limit for multi-port, possibly infinite.
     pub send: f64,
-    /// Tasks that the parent itself loses per task sent here: IR_s Z C of the parent; 0 at the root.
+    /// Tasks that the parent itself loses per task sent here: IR_s Z C of the parent. 0 at the root.
     pub cost: f64,
 }
 
 /// A child that is worth sending to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offer {
-    /// Place of the child among all nodes.
+    /// Index of the child among all nodes.
     pub child: u32,
     /// Tasks that the node itself loses per task sent: IR_i Z C, below 1.
     pub cost: f64,
@@ -43,32 +44,33 @@ pub(crate) struct Offer {
     pub port: f64,
     /// Tasks per room of the port: 1 / port.
     pub per_port: f64,
-    /// Most tasks per second that the child's subtree can take.
+    /// Maximum tasks per second that the child's subtree can take.
     pub limit: f64,
 }
 
 impl Offer {
-    /// What a child behind a link of `receive` tasks/s asks of its parent's port.
+    /// Creates the offer of a child behind a link of `receive` tasks/s.
     pub fn new(child: u32, cost: f64, receive: f64, limit: f64, ports: Ports) -> Self {
         let (port, per_port) = if ports == Ports::Single { (1.0 / receive, receive) } else { (1.0, 1.0) };
         Self { child, cost, port, per_port, limit }
     }
 
-    /// Tasks won per room of the parent's port, the paper's priority; multi-port: the order of lowest interference rates.
+    /// Returns the tasks gained per room of the parent's port, the paper's priority. For multi-port sends this is the
+    /// order of lowest interference rates.
     pub fn priority(&self) -> f64 {
         self.gain() * self.per_port
     }
 
-    /// Tasks won per task sent.
+    /// Returns the tasks gained per task sent.
     pub fn gain(&self) -> f64 {
         1.0 - self.cost
     }
 }
 
-/// A constraint on `sum (base + gain_i slope) x_i` that is not the port's.
+/// A constraint on `sum (base + cost_share cost_i) x_i` other than the port's.
 ///
-/// With (1) tight, (2) and (3) say nothing about T any more but only about the flows:
-/// `sum x_i (1 + rho - gain_i) <= C` and `sum x_i (gain_i + drop (1 + rho)) <= (1 + rho) receive - C`.
+/// With (1) tight, (2) and (3) no longer involve T, only the flows: `sum x_i (1 + rho - gain_i) <= C` and
+/// `sum x_i (gain_i + drop (1 + rho)) <= (1 + rho) receive - C`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Side {
     cost_share: f64,
@@ -76,7 +78,7 @@ pub(crate) struct Side {
     pub room: f64,
 }
 
-/// Which of the two a [`Side`] is.
+/// Which of the two constraints a [`Side`] is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SideKind {
     #[default]
@@ -85,29 +87,29 @@ pub(crate) enum SideKind {
 }
 
 impl Side {
-    /// Room that a task per second to this child takes.
+    /// Returns the room that a task per second to this child takes.
     pub fn weight(&self, offer: &Offer) -> f64 {
         self.base + self.cost_share * offer.cost
     }
 }
 
 impl Station {
-    /// Compute rate that a task takes, its own reception included.
+    /// Returns the compute rate that a task takes, including its own reception.
     pub fn per_task(&self) -> f64 {
         1.0 + self.rho
     }
 
-    /// Tasks that a unit of the compute rate does, reception included.
+    /// Returns the tasks that a unit of the compute rate does, including reception.
     pub fn unit(&self) -> f64 {
         1.0 / (1.0 + self.rho)
     }
 
-    /// Rate with no child served and no limit on receiving.
+    /// Returns the rate with no child served and no limit on receiving.
     pub fn alone(&self) -> f64 {
         self.compute * self.unit()
     }
 
-    /// Constraint (2) or (3) in the flows alone.
+    /// Returns constraint (2) or (3) in terms of the flows alone.
     pub fn side(&self, kind: SideKind) -> Side {
         match kind {
             SideKind::Local => Side { cost_share: 1.0, base: self.rho, room: self.compute },
@@ -119,29 +121,30 @@ impl Station {
         }
     }
 
-    /// Whether a node that takes `rate` may send `sent` in all, but for rounding: (2) and (3).
+    /// Whether a node that takes `rate` may send `sent` in total by (2) and (3), up to rounding.
     pub fn allows(&self, rate: f64, sent: f64) -> bool {
-        // As sums: `(receive - rate) / drop` cancels, and its error grows without limit as the drop falls.
+        // Written as sums: `(receive - rate) / drop` would cancel, with an error that grows without limit as the drop
+        // falls.
         let rounding = 1.0 + ROUNDING;
         sent <= rate * rounding && rate + self.drop * sent <= self.receive * rounding
     }
 }
 
-/// What one more unit of each constraint would bring the node, in tasks per second: a dual solution of its program.
+/// Gain of the node for one more unit of each constraint, in tasks per second: a dual solution of its program.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Prices {
-    /// Of (1), per task/s of compute rate.
+    /// Price of (1), per task/s of compute rate.
     pub compute: f64,
-    /// Of (2), per task/s of receive limit.
+    /// Price of (2), per task/s of receive limit.
     pub receive: f64,
-    /// Of (3).
+    /// Price of (3).
     pub local: f64,
-    /// Of (4), per unit of the port's room.
+    /// Price of (4), per unit of the port's room.
     pub send: f64,
 }
 
 impl Prices {
-    /// From the price of a side constraint and of the port, in units of (1).
+    /// Converts the prices of a side constraint and of the port, which are in units of (1).
     pub fn of(station: &Station, best: &Best) -> Self {
         let (unit, price, send) = (station.unit(), best.side_price, best.port_price * station.unit());
         match best.side {
@@ -152,7 +155,7 @@ impl Prices {
         }
     }
 
-    /// What one more task/s of a child's subtree would bring the node.
+    /// Returns the gain of the node for one more task/s of a child's subtree.
     pub fn reduced(&self, station: &Station, offer: &Offer) -> f64 {
         // Equals compute gain - receive drop - local - send port, without the cancellation of 1 + rho - gain.
         match self.local > 0.0 {
@@ -161,17 +164,17 @@ impl Prices {
         }
     }
 
-    /// The dual's value without its children's part: an upper bound on the node's rate.
+    /// Returns the dual's value without its children's part: an upper bound of the node's rate.
     pub fn own_bound(&self, station: &Station) -> f64 {
         let finite = |price: f64, room: f64| if price > 0.0 { price * room } else { 0.0 };
         self.compute * station.compute + finite(self.receive, station.receive) + finite(self.send, station.send)
     }
 }
 
-/// Which constraint ends a node's service.
+/// The constraint that ends a node's service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Every child that is worth it gets all that it can take.
+    /// Every worthwhile child gets all that it can take.
     #[default]
     Filled,
     /// (2)
@@ -182,21 +185,21 @@ pub(crate) enum Stop {
     Port,
 }
 
-/// A node's best rate and why it is not better.
+/// A node's best rate, and what limits it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Best {
     pub rate: f64,
     pub stop: Stop,
-    /// The constraint besides the port that counts, where one does, and its price per unit of the flows' weights, in
-    /// tasks won.
+    /// The binding constraint besides the port, if there is one, and its price per unit of the flows' weights, in tasks
+    /// gained.
     pub side: SideKind,
     pub side_price: f64,
-    /// Tasks won per room of the port.
+    /// Tasks gained per room of the port.
     pub port_price: f64,
 }
 
 impl Best {
-    /// The link's limit is all that the node can take, whatever it sends.
+    /// Returns the case in which the link's limit is the rate, whatever the node sends.
     pub fn of_link(station: &Station) -> Self {
         Self { rate: station.receive, stop: Stop::Receive, side: SideKind::Receive, side_price: 1.0, port_price: 0.0 }
     }

@@ -1,6 +1,6 @@
-//! The tree lined up for planning.
+//! The tree in the memory layout used for planning.
 //!
-//! Nodes stand breadth first, so that a node's children are neighbours and every loop runs straight through memory.
+//! Nodes are stored breadth first, so a node's children are adjacent and every loop runs sequentially through memory.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::station::{Offer, Station};
 use super::{Columns, Task};
 use crate::error::{ModelError, at_least_zero};
 
-/// Rates in tasks per second outside this range are refused: sums and products of them stay far from overflow.
+/// Rates in tasks per second outside this range are rejected, so that sums and products of them cannot overflow.
 const PERMITTED: Range<f64> = 1e-100..1e100;
 
 /// A tree's numbers, breadth first.
@@ -22,15 +22,15 @@ pub(crate) struct Walk {
     pub ports: Ports,
     pub task: Task,
     pub stations: Vec<Station>,
-    /// The node at each place, as the input numbers it.
+    /// Node at each place, as numbered in the input.
     pub order: Vec<u32>,
-    /// Children of the node at place p stand at `first[p]..first[p + 1]`.
+    /// The children of the node at place p are at `first[p]..first[p + 1]`.
     pub first: Vec<u32>,
-    /// Of nodes that compute nothing, whose interference costs nothing yet: what it would cost per task/s of compute rate.
+    /// For nodes that compute nothing, whose interference therefore costs nothing: its cost per task/s of compute rate.
     pub idle: BTreeMap<u32, Idle>,
 }
 
-/// What a node that computes nothing would lose of each task/s that it computed.
+/// What a node that computes nothing would lose per task/s of compute rate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Idle {
     /// Per task received (IR_r Z).
@@ -39,7 +39,7 @@ pub(crate) struct Idle {
     pub costs: Vec<f64>,
 }
 
-/// The shape of a tree given by its parents' indices.
+/// Builds the shape of a tree from its parents' indices.
 pub(crate) fn shape_of(columns: &Columns<'_>) -> Result<Tree, ModelError> {
     let count = columns.parent.len();
     for (field, length) in [
@@ -79,7 +79,7 @@ pub(crate) fn shape_of(columns: &Columns<'_>) -> Result<Tree, ModelError> {
 }
 
 impl Walk {
-    /// Checks the values and lines them up breadth first, in tasks per second.
+    /// Checks the values and stores them breadth first, in tasks per second.
     pub fn new(columns: &Columns<'_>, tree: Tree, task: Task, ports: Ports) -> Result<Self, ModelError> {
         let count = tree.order.len();
         let (size, work) = (task.size_mb(), task.work_units());
@@ -115,7 +115,7 @@ impl Walk {
         Ok(walk)
     }
 
-    /// The first rate whose sums and products could overflow.
+    /// Returns an error for the first rate outside the range in which arithmetic is safe.
     fn extremes(&self) -> Result<(), ModelError> {
         for (place, station) in self.stations.iter().enumerate() {
             for (what, value, may_be_infinite) in [
@@ -144,7 +144,7 @@ impl Walk {
         Offer::new(place as u32, cost, receive, limit, self.ports)
     }
 
-    /// Whether a task sent to the node costs its parent at least the task (IR_s Z C >= 1).
+    /// Whether sending a task to the node costs its parent at least one task (IR_s Z C >= 1).
     pub fn never_send(&self, place: usize) -> bool {
         self.stations[place].cost >= 1.0 // the root's is 0
     }
@@ -161,7 +161,7 @@ fn idle(columns: &Columns<'_>, tree: &Tree, first: &[u32], size: f64) -> BTreeMa
     tree.order.iter().enumerate().filter(|(_, node)| !computes(**node)).map(of).collect()
 }
 
-/// Whether every value by itself is in range: whole columns at a time, faster than node by node.
+/// Whether every value by itself is in range. Checks whole columns, which is faster than node by node.
 fn in_range(columns: &Columns<'_>, root: usize, task: Task, ports: Ports) -> bool {
     let scaled = |unit: f64| PERMITTED.start * unit..PERMITTED.end * unit;
     let (rates, limits) = (scaled(task.work_units()), scaled(task.size_mb()));
@@ -176,17 +176,17 @@ fn in_range(columns: &Columns<'_>, root: usize, task: Task, ports: Ports) -> boo
         & (ports == Ports::Single || all(columns.send_limit_mb_per_s, |v| limits.contains(&v) | (v == f64::INFINITY)))
 }
 
-/// Like `Iterator::all`, but without stopping at the first: so it is done several at a time.
+/// Like `Iterator::all`, but without stopping at the first failure, so that it vectorizes.
 fn all(values: &[f64], fine: impl Fn(f64) -> bool) -> bool {
     values.iter().fold(true, |all, &value| all & fine(value))
 }
 
-/// Whether a value is one that arithmetic carries safely.
+/// Whether a value is in the range in which arithmetic is safe.
 pub(crate) fn permitted(value: f64) -> bool {
     (value == 0.0) | PERMITTED.contains(&value)
 }
 
-/// The first value out of its range.
+/// Returns an error for the first value out of range.
 fn refused(columns: &Columns<'_>, root: usize, ports: Ports) -> Result<(), ModelError> {
     for n in 0..columns.parent.len() {
         let value = |name: &str, values: &[f64], unit: &str, exclusive: bool| {
@@ -206,7 +206,7 @@ fn refused(columns: &Columns<'_>, root: usize, ports: Ports) -> Result<(), Model
     Ok(())
 }
 
-/// A share of a task that is too small to count is none: it would only overflow when divided by.
+/// Rounds a negligible share of a task to 0: it would only overflow when divided by.
 pub(crate) fn share(value: f64) -> f64 {
     if value < PERMITTED.start { 0.0 } else { value }
 }

@@ -1,4 +1,4 @@
-//! The way up: the best rate of every subtree, leaves first.
+//! Bottom-up pass: the best rate of every subtree, leaves first.
 
 use crosswind_schema::plan::{Method, Ports};
 
@@ -9,19 +9,19 @@ use super::single;
 use super::station::{Best, Offer, Station};
 use super::tree::Walk;
 
-/// What the way up finds, breadth first.
+/// Results of the bottom-up pass, breadth first.
 pub(crate) struct Up {
-    /// Best rate of each subtree, and why it is not better.
+    /// Best rate of each subtree, and what limits it.
     pub best: Vec<Best>,
-    /// What each node gets when its parent does its best.
+    /// Flow to each node when its parent does its best.
     pub flow: Vec<f64>,
-    /// Children in the order of service, in the parent's range; the first `served[p]` of them are worth it.
+    /// Children in the order of service, in the parent's range. The first `served[p]` of them are worthwhile.
     pub order: Vec<u32>,
     pub served: Vec<u32>,
 }
 
 impl Walk {
-    /// Best rate of every subtree.
+    /// Computes the best rate of every subtree.
     pub fn up(&self, method: Method) -> Up {
         let count = self.stations.len();
         let mut up = Up {
@@ -73,14 +73,14 @@ impl Walk {
     }
 }
 
-/// Working memory of [`best_rate`], kept from node to node.
+/// Working memory of [`best_rate`], reused from node to node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bench {
     flows: Vec<f64>,
     balance: Balance,
 }
 
-/// The best rate of one node whose children offer this; puts the offers in the order of service.
+/// Returns the best rate of one node with these offers from its children. Sorts the offers into the order of service.
 pub(crate) fn best_rate(station: &Station, offers: &mut [Offer], ports: Ports, bench: &mut Bench) -> f64 {
     if offers.is_empty() {
         return leaf(station).rate;

@@ -1,4 +1,4 @@
-//! What the queues of an experiment of kind streams promise the local class, whatever the parallel class sends.
+//! Guarantees of the queues of an experiment of kind streams to the local class, whatever the parallel class sends.
 
 use crosswind_schema::StreamsExperiment;
 use crosswind_schema::experiment::Amount;
@@ -14,40 +14,44 @@ use crate::contention::queues::{local_slowdown, promised_threshold};
 /// The starvation bound of two queues.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Promise {
-    /// The longest that the first local frame of an interface waits for parallel ones, s; infinite where they always go first.
+    /// Maximum time that the first local frame of an interface waits for parallel ones, s. Infinite if parallel frames
+    /// always go first.
     pub longest_wait_s: f64,
-    /// The least part of a link's time that local frames get while they wait.
+    /// Minimum fraction of a link's time that local frames get while they wait.
     pub least_share: f64,
-    /// With credits: the longest that a local sender waits for one, s.
+    /// With credits, the maximum time that a local sender waits for one, s.
     pub credit_wait_s: Option<f64>,
-    /// Local streams whose slowdown can be promised.
+    /// Local streams with a guaranteed slowdown.
     pub streams: Vec<PromisedStream>,
 }
 
-/// What one local stream is promised, whatever the parallel class sends.
+/// Guarantee to one local stream, whatever the parallel class sends.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PromisedStream {
     pub name: String,
-    /// The other local streams that send from its host: each has as much under way as the experiment says, and no more.
+    /// Other local streams that send from its host. The guarantee assumes that each has only the in-flight messages
+    /// that the experiment gives it.
     pub beside: Vec<String>,
-    /// The most that it is slowed down.
+    /// Maximum slowdown.
     pub slowdown: f64,
-    /// The largest threshold with which it is slowed down by no more than asked for; 0 where none promises that.
+    /// Largest threshold that guarantees at most the requested slowdown. 0 if none does.
     pub threshold: u32,
 }
 
-/// How a threshold tells in time: by frames, or by bytes, of frames that take a whole frame's time or that of their own bytes.
+/// Time equivalent of a threshold: by frames or by bytes, with frames that take either the time of a whole frame or
+/// that of their own bytes.
 struct Turn {
-    /// A whole frame on a link, without its host.
+    /// Time of a whole frame on a link, without its host, s.
     frame_s: f64,
     threshold: f64,
-    /// Whether it is by bytes; where all frames take the same time it is by frames.
+    /// Whether the threshold counts bytes. If all frames take the same time, it counts frames.
     by_bytes: bool,
-    /// The time of a parallel frame, of the longest ones, to that of a local one, of the shortest, for each of the threshold.
+    /// Maximum ratio of the time of parallel frames to that of a local frame, per unit of the threshold.
     per_time: f64,
-    /// What may go in one turn beyond that, s: it counts for the next, unless a local frame goes in between for want of a parallel one.
+    /// Maximum excess of one turn, s. It counts against the next turn, unless a local frame goes in between because
+    /// there is no parallel one.
     kept_s: f64,
-    /// What the host takes for the frames of one turn, s: short ones, where it is by bytes.
+    /// Host time for the frames of one turn, s: short ones, if it counts bytes.
     hosts_s: f64,
 }
 
@@ -60,10 +64,10 @@ impl Turn {
         let threshold = if strict { f64::INFINITY } else { point.policy.threshold.get() as f64 };
         let host_s = links.host_s_per_frame.get();
         let per_time = match (by_bytes, links.pad) {
-            // A local frame of full length beside as many bytes in frames of one.
+            // A local frame of full length beside the same number of bytes in one-byte frames.
             (true, _) => frame * (frame_s / frame + host_s) / (frame_s + host_s),
             (false, true) => 1.0,
-            // By frames, a short one counts as much as a long one.
+            // Counting frames, a short one counts as much as a long one.
             (false, false) => (frame_s + host_s) / (shortest_local_frame(point, frame) / frame * frame_s + host_s),
         };
         let kept_s = if by_bytes { frame_s } else { 0.0 };
@@ -77,12 +81,12 @@ impl Turn {
         Self { frame_s, threshold, by_bytes, per_time, kept_s, hosts_s }
     }
 
-    /// The longest that a local frame waits for parallel ones once it is first, s.
+    /// Returns the maximum time that a local frame at the head of its queue waits for parallel ones, s.
     fn wait_s(&self) -> f64 {
         self.threshold * self.frame_s + self.kept_s + self.hosts_s
     }
 
-    /// So many messages of a length.
+    /// Returns the link time of `messages` messages of `bytes` bytes.
     fn taken(&self, messages: f64, bytes: f64, links: &Links) -> Taken {
         let frames = messages * (bytes / links.frame_bytes.get() as f64).ceil();
         let own_s = if links.pad { frames * self.frame_s } else { messages * bytes * 1e-6 / links.link_mb_per_s.get() };
@@ -90,7 +94,7 @@ impl Turn {
     }
 }
 
-/// Bytes of a message's last frame, the shortest; 1 where lengths are drawn.
+/// Returns the bytes of a message's last frame, the shortest. 1 if lengths are drawn.
 fn last_frame(bytes: &Amount<Bytes>, frame: f64) -> f64 {
     match bytes {
         Amount::Fixed(bytes) => match bytes.get() % frame {
@@ -101,7 +105,7 @@ fn last_frame(bytes: &Amount<Bytes>, frame: f64) -> f64 {
     }
 }
 
-/// Fewest bytes of a message in a local frame.
+/// Returns the fewest bytes of a message in a local frame.
 fn shortest_local_frame(point: &StreamsExperiment, frame: f64) -> f64 {
     let streams = point.workload.streams.iter().filter(|stream| stream.class == Class::Local);
     let lengths = streams.flat_map(|stream| std::iter::once(&stream.message_bytes).chain(&stream.answer_bytes));
@@ -115,21 +119,21 @@ fn meets(one: &[u32], other: &[u32]) -> bool {
 #[derive(Clone, Copy, Default)]
 struct Taken {
     frames: f64,
-    /// On the link, s.
+    /// Time on the link, s.
     own_s: f64,
-    /// What goes for each of the threshold before their frames, s.
+    /// Time of parallel frames before theirs, per unit of the threshold, s.
     turns_s: f64,
 }
 
-/// What other local streams send from a stream's host, and all that they have under way at once.
+/// Other local streams of a stream's host, and the total of what they have in flight.
 #[derive(Default)]
 struct Beside {
     names: Vec<String>,
     taken: Taken,
 }
 
-/// The other local streams of a stream's host; none where what they have under way has no bound, or where frames of a host meet those of
-/// others elsewhere, so that more than its own output keeps its local queue waiting.
+/// Returns the other local streams of a stream's host. `None` if their messages in flight have no bound, or if frames
+/// of the host meet those of others elsewhere, so that more than its own output delays its local queue.
 fn beside(point: &StreamsExperiment, local: &Stream, links: &Links, turn: &Turn) -> Option<Beside> {
     let streams = &point.workload.streams;
     let host = std::slice::from_ref(&local.from);
@@ -156,14 +160,15 @@ fn beside(point: &StreamsExperiment, local: &Stream, links: &Links, turn: &Turn)
     Some(found)
 }
 
-/// What the queues of one point promise.
+/// Computes the guarantees of the queues of one point.
 ///
-/// The wait is of a frame that is the first of its queue and has credit. Beyond it, in the switch, frames of all hosts go in the order in which they come.
-/// Streams are promised a slowdown where one message of fixed length, to one host, is under way at once, and where frames of other hosts meet
-/// neither it nor other local streams of its host. What those have under way is counted: it may stand before each of its messages.
+/// The wait applies to a frame that is first in its queue and has a credit. Beyond it, in the switch, frames of all
+/// hosts go in order of arrival. A stream is guaranteed a slowdown if it has one message of fixed length to one host in
+/// flight at a time, and if frames of other hosts meet neither it nor other local streams of its host. What those have
+/// in flight is counted: it may precede each of the stream's messages.
 ///
 /// # Errors
-/// A slowdown below 1.
+/// The slowdown is below 1.
 ///
 /// # Examples
 /// ```
@@ -190,15 +195,15 @@ pub fn promise(point: &StreamsExperiment, slowdown: f64) -> Result<Promise, Mode
     let turn = Turn::of(point, &links);
     let policy = &point.policy;
     let credit_wait_s = (policy.credits == CreditRule::Receiver).then(|| {
-        // A round trip, behind a full buffer of the switch and, when the window has just become small, all that was under way, each
-        // frame of which waits for its turn with the receiver; or what makes good a lost frame.
+        // A round trip, behind a full buffer of the switch and, if the window has just become small, everything in
+        // flight, each frame of which waits for its turn at the receiver; or the time that makes up for a lost frame.
         let slowest = turn.frame_s.max(links.host_s_per_frame.get()) / turn.frame_s;
         let under_way = (policy.receive_frames.get() as f64 + 1.0) * (turn.frame_s + turn.wait_s());
         let buffered = links.buffer_frames.get() as f64 * turn.frame_s;
         (2.0 * links.latency_s.get() + (buffered + under_way) * slowest).max(policy.idle_s.get())
     });
-    // With windows, or a queue of one frame, a message comes in parts, each of which may find a frame on the link; hosts that take time are
-    // not in the closed form.
+    // With windows, or a queue of one frame, a message arrives in parts, each of which may find a frame on the link.
+    // The closed form does not cover hosts that take time.
     let whole = links.window_bytes.is_none() && links.buffer_frames.get() > 1;
     let plain = whole && links.processor.is_none() && links.host_s_per_frame.get() == 0.0;
     let lossless = links.transport == Transport::Reliable && point.workload.jobs.is_empty() && plain;
@@ -213,10 +218,11 @@ pub fn promise(point: &StreamsExperiment, slowdown: f64) -> Result<Promise, Mode
         }
         let Some(beside) = beside(point, stream, &links, &turn) else { continue };
         let mut cycle = cycle(stream, &links);
-        // Nothing is timed after the last message, so the last gap is in neither time.
+        // Nothing is timed after the last message, so neither time includes the last gap.
         cycle.rest_s = (cycle.rest_s - stream.mean_gap_s() / stream.messages.get() as f64).max(0.0);
         let own = turn.taken(1.0, bytes.get(), &links);
-        // What a turn keeps is lost with each frame that goes for want of a parallel one, which waited for none; so with every second at most.
+        // The excess of a turn is lost with each frame that goes because there is no parallel one, and such a frame
+        // waited for none. It thus occurs with every second frame at most.
         let kept = ((own.frames + beside.taken.frames) / 2.0).ceil() * turn.kept_s;
         let first_s = turn.frame_s + kept + beside.taken.own_s;
         let turns_s = own.turns_s + beside.taken.turns_s;
@@ -225,7 +231,7 @@ pub fn promise(point: &StreamsExperiment, slowdown: f64) -> Result<Promise, Mode
             name: stream.name.clone(),
             beside: beside.names,
             slowdown: local_slowdown(cycle, first_s, turns_s, turn.threshold)?,
-            // A quotient that is whole but for rounding is whole.
+            // A quotient that is whole up to rounding counts as whole.
             threshold: (most + 1e-9).floor().min(f64::from(u32::MAX)) as u32,
         });
     }

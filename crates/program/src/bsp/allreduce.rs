@@ -1,6 +1,6 @@
-//! Allreduce: the sum of all ranks' vectors, at every rank, for every number of ranks.
+//! Allreduce: the sum of all ranks' vectors, delivered to every rank, for any number of ranks.
 //!
-//! Returns what to send to which rank and what to wait for; it sends nothing itself.
+//! A state machine without I/O: it returns what to send to which rank and what to wait for.
 
 use std::ops::Range;
 
@@ -9,32 +9,33 @@ use crate::op::Body;
 /// How the ranks combine their vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Algorithm {
-    /// The whole vector, to partners at distances 1, 2, 4, ...: `ceil(log2 P)` rounds, two more where P is no power of 2. Of the ranks beyond
-    /// the largest power of 2, each gives its vector to a neighbour first, and gets the sum from it at the end.
+    /// Exchanges the whole vector with partners at distances 1, 2, 4, ...: `ceil(log2 P)` rounds, plus two if P is not
+    /// a power of 2. Each rank beyond the largest power of 2 first gives its vector to a neighbour, and receives the
+    /// sum from it at the end.
     #[default]
     RecursiveDoubling,
-    /// Parts of the vector around a ring: `2 (P - 1)` rounds with a P-th of the vector each.
+    /// Passes parts of the vector around a ring: `2 (P - 1)` rounds with a P-th of the vector each.
     Ring,
 }
 
-/// What a rank does next.
+/// The next action of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Sends this to a rank, in a round that the receiver waits for.
+    /// Sends a part of the vector to a rank. The receiver waits for this round.
     Send {
         to: u32,
         round: u32,
         /// A part of [`Allreduce::words`].
         part: Range<usize>,
     },
-    /// Waits for what is sent to it in a round.
+    /// Waits for the message of a round.
     Wait {
         round: u32,
     },
     Done,
 }
 
-/// A vector; most are of one word, which needs no memory of its own.
+/// A vector. Most have one word, which is stored inline.
 #[derive(Clone, Debug)]
 enum Words {
     One([u64; 1]),
@@ -63,16 +64,16 @@ pub struct Allreduce {
     algorithm: Algorithm,
     ranks: u32,
     me: u32,
-    /// The largest power of 2 that is not above the number of ranks, as its logarithm, and the ranks beyond it.
+    /// `rounds`: log2 of the largest power of 2 not above the number of ranks. `beyond`: ranks beyond that power.
     rounds: u32,
     beyond: u32,
     words: Words,
-    /// Sends and waits done; even: sends next, odd: waits next, where both belong to a round.
+    /// Number of sends and waits completed. If a round has both, even values send next and odd values wait next.
     at: u32,
 }
 
 impl Allreduce {
-    /// A rank with its own vector.
+    /// Creates a rank's state from its own vector.
     #[must_use]
     pub fn new(algorithm: Algorithm, ranks: u32, me: u32, words: impl ExactSizeIterator<Item = u64>) -> Self {
         let mut words = words;
@@ -84,20 +85,20 @@ impl Allreduce {
         Self { algorithm, ranks, me, rounds, beyond: ranks - (1 << rounds), words, at: 0 }
     }
 
-    /// Its vector so far; the sum, once [`Action::Done`].
+    /// Returns the rank's vector so far: the sum, once [`Action::Done`].
     #[must_use]
     pub fn words(&self) -> &[u64] {
         self.words.as_slice()
     }
 
-    /// Where the words of a part of a vector of `words` words are, for ring.
+    /// Returns the range of a part in a vector of `words` words, for ring.
     #[must_use]
     pub fn part(words: usize, ranks: u32, part: u32) -> Range<usize> {
         let bound = |part: u64| (words as u64 * part / u64::from(ranks)) as usize;
         bound(u64::from(part))..bound(u64::from(part) + 1)
     }
 
-    /// What is to be done next; the same until [`Allreduce::sent`] or [`Allreduce::received`].
+    /// Returns the next action, the same one until [`Allreduce::sent`] or [`Allreduce::received`] is called.
     #[must_use]
     #[inline]
     pub fn next(&self) -> Action {
@@ -108,21 +109,22 @@ impl Allreduce {
         }
     }
 
-    /// What was to be sent has been.
+    /// Records that the pending send has been done.
     pub fn sent(&mut self) {
         self.at += 1;
     }
 
-    /// What was waited for is here.
+    /// Takes the words of the message that was waited for.
     pub fn received(&mut self, words: &[u64]) {
         match self.algorithm {
             Algorithm::RecursiveDoubling => {
-                // The last thing that one beyond the largest power of 2 hears is the sum itself.
+                // The last message to a rank beyond the largest power of 2 is the sum itself.
                 let replaces = self.is_folded() && self.at == 1;
                 combine(self.words.as_mut(), words, replaces);
             }
             Algorithm::Ring => {
-                // Once around the ring every part is added up; in the second half of the rounds what comes is a sum.
+                // After one turn around the ring every part is summed. In the second half of the rounds, messages carry
+                // sums.
                 let (round, replaces) = (self.at / 2, self.at / 2 >= self.ranks - 1);
                 let range = Self::part(self.words().len(), self.ranks, self.before(round + 1));
                 combine(&mut self.words.as_mut()[range], words, replaces);
@@ -131,7 +133,7 @@ impl Allreduce {
         self.at += 1;
     }
 
-    /// Whether it gives its vector to a neighbour.
+    /// Whether the rank gives its vector to a neighbour.
     const fn is_folded(&self) -> bool {
         self.me < 2 * self.beyond && self.me % 2 == 0
     }
@@ -148,7 +150,7 @@ impl Allreduce {
             };
         }
         let takes = self.me < 2 * beyond;
-        // One wait more before the first round.
+        // One more wait before the first round.
         let at = if takes {
             match self.at.checked_sub(1) {
                 None => return Action::Wait { round: 0 },
@@ -201,7 +203,7 @@ fn combine(into: &mut [u64], words: &[u64], replaces: bool) {
     }
 }
 
-/// A tag and words as the body of a message.
+/// Packs a tag and words into a message body.
 pub(super) fn pack(tag: u64, words: &[u64]) -> Body {
     match words {
         [word] => Body::Pair([tag, *word]),

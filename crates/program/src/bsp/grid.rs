@@ -2,13 +2,14 @@
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// Ranks along each dimension; 1 where there is none.
+    /// Ranks along each dimension. 1 for unused dimensions.
     pub sides: [u32; 3],
     dimensions: u32,
 }
 
 impl Grid {
-    /// The torus of so many ranks whose sides differ least: each side is the divisor nearest to the root of what is left.
+    /// Creates a torus of `ranks` ranks with similar sides. Each side is the largest divisor of the rest that does not
+    /// exceed the rest's root.
     ///
     /// # Examples
     /// ```
@@ -30,13 +31,15 @@ impl Grid {
         Self { sides, dimensions }
     }
 
-    /// How many neighbours a rank has: two for each dimension. Where a side is short, some are the same, or the rank itself.
+    /// Returns the number of neighbours of a rank, two per dimension. On a short side some are the same rank, or the
+    /// rank itself.
     #[must_use]
     pub const fn neighbours(&self) -> u32 {
         2 * self.dimensions
     }
 
-    /// A rank's neighbour in a direction below [`Grid::neighbours`]: 0 and 1 are back and forth in the first dimension.
+    /// Returns a rank's neighbour in a direction below [`Grid::neighbours`]. 0 and 1 are backward and forward in the
+    /// first dimension.
     #[must_use]
     pub fn neighbour(&self, rank: u32, direction: u32) -> u32 {
         let dimension = (direction / 2) as usize;
@@ -48,7 +51,7 @@ impl Grid {
     }
 }
 
-/// The largest divisor of `n` that is not above its `root`-th root.
+/// Returns the largest divisor of `n` that does not exceed its `root`-th root.
 fn largest_divisor_within_root(n: u32, root: u32) -> u32 {
     if root == 1 {
         return n;

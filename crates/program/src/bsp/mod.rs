@@ -1,13 +1,13 @@
-//! BSP: computing, a halo exchange with the neighbours on a torus, an allreduce; over and over.
+//! BSP: repeated computing, halo exchange with the neighbours on a torus, and allreduce.
 //!
-//! The program that most codes look like from outside. Real data move: each rank has a value; it becomes a mixture of its own, its neighbours'
-//! and the sum over all ranks, in integers, so that one lost, doubled or misplaced message makes all later values wrong.
+//! Its communication resembles that of most codes. Real data move: each rank mixes its value with its neighbours' and
+//! the sum over all ranks, in integers. One lost, doubled or misplaced message therefore makes all later values wrong.
 //!
 //! | question | module |
 //! |---|---|
 //! | which ranks are neighbours? | `grid` |
-//! | how do all ranks come by the sum? | [`allreduce`] |
-//! | what does a rank do when? | `rank` |
+//! | how is the sum over all ranks computed? | [`allreduce`] |
+//! | what does a rank do next? | `rank` |
 
 pub mod allreduce;
 mod grid;
@@ -23,20 +23,20 @@ use crate::rank::Program;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bsp {
-    /// How many ranks, at least 1.
+    /// Number of ranks, at least 1.
     pub ranks: u32,
     /// Dimensions of the torus, 1 to 3.
     pub dimensions: u32,
     pub iterations: u32,
     /// Computing in each iteration, ns.
     pub work_ns: u64,
-    /// Bytes to each neighbour; 0: no halo exchange.
+    /// Bytes to each neighbour. 0 means no halo exchange.
     pub halo_bytes: u32,
-    /// Bytes of the vector that is summed up; 0: no allreduce.
+    /// Bytes of the vector that is summed. 0 means no allreduce.
     pub allreduce_bytes: u32,
-    /// How it is summed up.
+    /// How it is summed.
     pub algorithm: Algorithm,
-    /// A barrier at the end of each iteration.
+    /// Whether each iteration ends with a barrier.
     pub barrier: bool,
 }
 
@@ -56,7 +56,7 @@ impl Default for Bsp {
 }
 
 impl Bsp {
-    /// The program that an experiment describes.
+    /// Builds the program that an experiment describes.
     #[must_use]
     pub fn of(parameters: &BspParameters, ranks: u32) -> Self {
         let dimensions = parameters.dimensions.get() as u32;
@@ -73,18 +73,18 @@ impl Bsp {
         }
     }
 
-    /// Words of the vector that is summed up.
+    /// Returns the number of words of the vector that is summed.
     #[must_use]
     pub const fn words(&self) -> usize {
         self.allreduce_bytes.div_ceil(8) as usize
     }
 
-    /// A rank's value at the start.
+    /// Returns a rank's initial value.
     fn first(rank: u32) -> u64 {
         mixed(u64::from(rank) + 1)
     }
 
-    /// The value after an iteration: from the own one, the neighbours' (in the order of directions), the sum over all ranks.
+    /// Returns the value mixed with the neighbours' values, in the order of directions.
     fn with_halo(value: u64, halo: &[u64]) -> u64 {
         halo.iter().fold(value, |value, &other| Self::with_one(value, other))
     }
@@ -93,17 +93,17 @@ impl Bsp {
         mixed(value ^ other.rotate_left(17))
     }
 
-    /// What a rank gives to the sum.
+    /// Returns a rank's contribution to the sum.
     fn given(&self, value: u64) -> impl ExactSizeIterator<Item = u64> + use<> {
         (0..self.words() as u32).map(move |at| value.wrapping_mul(2 * u64::from(at) + 1))
     }
 
-    /// The value with the sum.
+    /// Returns the value mixed with the sum.
     fn with_sum(value: u64, sum: &[u64]) -> u64 {
         sum.iter().fold(value, |value, &word| mixed(value.wrapping_add(word)))
     }
 
-    /// All ranks' values at the end, computed one after the other.
+    /// Returns all ranks' final values, computed sequentially.
     #[must_use]
     pub fn expected(&self) -> Vec<u64> {
         let grid = Grid::new(self.ranks, self.dimensions);
@@ -133,7 +133,7 @@ impl Bsp {
         values
     }
 
-    /// Messages that each iteration sends over the network, all ranks together.
+    /// Returns the number of messages that all ranks together send over the network per iteration.
     #[must_use]
     pub fn messages_per_iteration(&self) -> u64 {
         let grid = Grid::new(self.ranks, self.dimensions);
@@ -153,7 +153,7 @@ impl Bsp {
     }
 }
 
-/// A mixing of bits without fixed points that matter (the finaliser of splitmix64).
+/// Mixes bits (the finaliser of splitmix64). Its fixed points do not matter here.
 pub(crate) const fn mixed(value: u64) -> u64 {
     let value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);

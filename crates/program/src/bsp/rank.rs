@@ -1,28 +1,28 @@
 //! A rank of the BSP program.
 //!
-//! Everything is sent as stores. A store that belongs to a later round may come first; it is kept, and the rank waits until
-//! the one that it needs is there.
+//! Everything is sent as stores. A store of a later round may arrive first; it is kept, and the rank waits for the one
+//! that it needs.
 
 use super::allreduce::{Action, Allreduce, pack};
 use super::{Bsp, Grid};
 use crate::op::{Body, Kind, Op};
 use crate::rank::{Rank, Reply};
 
-/// So many single words a rank keeps without memory of its own; a rank is seldom further ahead of another.
+/// Single words that a rank keeps without heap memory. A rank is seldom further ahead of another.
 const FEW: usize = 4;
 const DIRECTIONS: usize = 6;
 
-/// Where it is within an iteration.
+/// Position within an iteration.
 enum Phase {
     Work,
     /// Sends to the neighbour in this direction next.
     Halo(u32),
     /// Waits for its neighbours' values.
     Neighbours,
-    /// Takes part in the sum.
+    /// Takes part in the allreduce.
     Sum(Allreduce),
     Barrier,
-    /// At the end of the iteration.
+    /// The iteration is over.
     Over,
 }
 
@@ -37,14 +37,15 @@ pub struct BspRank {
     value: u64,
     /// The neighbours' values of this iteration and the next, by parity: no neighbour is further ahead.
     halo: [[u64; DIRECTIONS]; 2],
-    /// Which of those are here, a bit for each.
+    /// Bit set of the neighbours' values that have arrived, by parity.
     here: [u8; 2],
-    /// What came for the sum, and of which iteration and round: single words (0: none) up to a few, and whatever else.
+    /// Stores that arrived for the sum, tagged with iteration and round: up to a few single words (tag 0: free) in
+    /// `words`, all others in `early`.
     words: [(u64, u64); FEW],
     early: Vec<(u64, Body)>,
 }
 
-/// What a store is about: iteration, round or direction, and whether it belongs to the sum.
+/// Tag of a store: iteration, round or direction, and whether it belongs to the sum.
 const fn tag(iteration: u32, round: u32, sum: bool) -> u64 {
     (iteration as u64) << 32 | (round as u64) << 1 | sum as u64
 }
@@ -72,7 +73,7 @@ impl BspRank {
         }
     }
 
-    /// Bytes of a store of so many words of the vector.
+    /// Returns the bytes of a store of `words` words of the vector.
     fn bytes(&self, words: usize) -> u32 {
         if words == self.bsp.words() { self.bsp.allreduce_bytes } else { (words as u32 * 8).max(1) }
     }
@@ -86,13 +87,13 @@ impl BspRank {
     }
 
     fn send_halo(&self, direction: u32) -> Op {
-        // It comes from the opposite direction.
+        // The receiver sees it arrive from the opposite direction.
         let body = Body::Pair([tag(self.iteration, direction ^ 1, false), self.value]);
         let to = self.neighbours[direction as usize];
         Op::Message { to, kind: Kind::Store, bytes: self.bsp.halo_bytes, body }
     }
 
-    /// The store of a round, if it has come, to the sum; whether it has.
+    /// Adds the store of a round to the sum if it has arrived. Returns whether it has.
     fn take_early(&mut self, round: u32) -> bool {
         let wanted = tag(self.iteration, round, true);
         let Phase::Sum(sum) = &mut self.phase else { return false };
@@ -110,7 +111,7 @@ impl BspRank {
         true
     }
 
-    /// Keeps what came for the sum.
+    /// Keeps a store for the sum.
     fn keep(&mut self, tag: u64, body: Body) {
         if let Body::Pair([_, word]) = body {
             if let Some(free) = self.words.iter_mut().find(|(tag, _)| *tag == 0) {
@@ -123,10 +124,10 @@ impl BspRank {
 }
 
 impl Rank for BspRank {
-    #[inline(always)] // an operation that came through memory would cost as much as all the rest of sending it
+    #[inline(always)] // returning an operation through memory would double the cost of sending it
     fn next(&mut self) -> Op {
         loop {
-            // What comes most often first: a jump by the phase would be guessed wrong.
+            // The most frequent phase first: a jump table over the phase would be mispredicted.
             if let Phase::Sum(sum) = &mut self.phase {
                 match sum.next() {
                     Action::Send { to, round, part } => {

@@ -1,14 +1,15 @@
-//! GOAL: schedules in the format of LogGOPSim (Hoefler, Schneider, Lumsdaine, "LogGOPSim", 2010), as programs.
+//! GOAL: programs from schedules in the format of LogGOPSim (Hoefler, Schneider, Lumsdaine, "LogGOPSim", 2010).
 //!
-//! A file holds for each rank operations (`calc`, `send`, `recv`) and which must be over (`requires`) or begun (`irequires`)
-//! before others. An operation begins as soon as the processor is free (a send: the interface, too, and what computes need not
-//! wait behind it); of several, in the order in which they became free; of those that became free together, sends first, then in
-//! the order of the file. A receive is posted when it becomes free, without the processor, and is over when a send of its source
-//! and tag has been handled; sends are eager, whatever their size. One processor and one interface per rank: others are refused.
+//! A file lists, for each rank, operations (`calc`, `send`, `recv`) and which of them must have ended (`requires`) or
+//! begun (`irequires`) before others begin. An operation begins as soon as the processor is free. A send also needs the
+//! interface, and computing need not wait behind it. Operations begin in the order in which they became free; among
+//! those that became free together, sends come first, then the order of the file decides. A receive is posted when it
+//! becomes free, without the processor, and ends when a send with its source and tag has been handled. Sends are eager
+//! at any size. There is one processor and one interface per rank; files that name others are rejected.
 //!
 //! | question | module |
 //! |---|---|
-//! | what stands in the file? | `parse` |
+//! | how is a file parsed? | `parse` |
 //! | what does a rank do next? | `rank` |
 
 mod parse;
@@ -29,7 +30,7 @@ enum Act {
 }
 
 impl Act {
-    /// Of operations that become free together, the lower is first.
+    /// Order among operations that become free together: lower first.
     const fn turn(self) -> u8 {
         match self {
             Self::Send { .. } => 0,
@@ -42,11 +43,11 @@ impl Act {
 #[derive(Debug, Default, PartialEq)]
 struct Schedule {
     acts: Vec<Act>,
-    /// For each operation, how many others it waits for.
+    /// For each operation, the number of others that it waits for.
     needs: Vec<u32>,
-    /// For each operation, where its followers begin; one more at the end.
+    /// For each operation, the index of its first follower, plus one final entry.
     starts: Vec<u32>,
-    /// Followers, and whether they wait for its beginning only.
+    /// Followers, and whether they wait only for the operation's beginning.
     followers: Vec<(u32, bool)>,
 }
 
@@ -60,7 +61,7 @@ impl Goal {
     /// Parses a GOAL file.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its line: what is no GOAL, ranks and labels that don't exist, operations that wait
+    /// The first error, with its line: text that is not GOAL, ranks and labels that do not exist, operations that wait
     /// for each other, more than one processor or interface per rank, sizes beyond 4 GiB.
     ///
     /// # Examples
@@ -75,7 +76,7 @@ impl Goal {
         parse::parse(text).map(|schedules| Self { schedules: schedules.into_iter().map(Arc::new).collect() })
     }
 
-    /// How many operations, all ranks together.
+    /// Returns the number of operations of all ranks.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.schedules.iter().map(|schedule| schedule.acts.len() as u64).sum()
@@ -93,7 +94,7 @@ impl Program for Goal {
         GoalRank::new(Arc::clone(&self.schedules[rank as usize]))
     }
 
-    /// All operations must have begun, and every message have found its receive.
+    /// All operations must have ended, and every message must have found its receive.
     fn check(&self, results: &[Vec<u64>]) -> Result<(), String> {
         for (rank, result) in results.iter().enumerate() {
             if let [unbegun, unexpected] = result[..] {

@@ -1,4 +1,4 @@
-//! The text of a GOAL file, as LogGOPSim's txt2bin reads it.
+//! Parser of GOAL files, for the text format that LogGOPSim's txt2bin reads.
 //!
 //! ```text
 //! num_ranks 2
@@ -12,20 +12,20 @@
 //! }
 //! ```
 //!
-//! A line holds one operation or one requirement; labels are a rank's own, and stand before what refers to them.
+//! A line holds one operation or one requirement. Labels are local to a rank and must be defined above their uses.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use super::{Act, Schedule};
 
-/// Most ranks, and most operations and requirements of one file: what fits into memory.
+/// Limits on ranks, and on operations and requirements per file, so that they fit into memory.
 const MOST_RANKS: u64 = 1_000_000;
 const MOST_LINES: usize = 500_000_000;
-/// Longest computation: a hundred years.
+/// Longest computation, ns: about a hundred years.
 const LONGEST_NS: u64 = 3_000_000_000_000_000_000;
 
-/// What is wrong with a GOAL file, and in which line.
+/// An error in a GOAL file, with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GoalError {
     /// Line, from 1.
@@ -41,12 +41,12 @@ impl fmt::Display for GoalError {
 
 impl std::error::Error for GoalError {}
 
-/// A rank's block while it is read. Labels are looked up and never walked through, so their order has no effect.
+/// A rank's block while it is parsed. Labels are only looked up, never iterated over, so hash order has no effect.
 #[derive(Default)]
 struct Block<'a> {
     acts: Vec<Act>,
     labels: HashMap<&'a str, u32, std::hash::BuildHasherDefault<std::hash::DefaultHasher>>,
-    /// Edges: an operation, the operation that it requires, and whether that one's beginning is enough.
+    /// Edges: an operation, the operation that it requires, and whether that one need only have begun.
     needs: Vec<(u32, u32, bool)>,
 }
 
@@ -80,7 +80,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Vec<Schedule>, GoalError> {
     Ok(reader.schedules.into_iter().map(Option::unwrap_or_default).collect())
 }
 
-/// The words of a line, comments left out; `:`, `{` and `}` are words.
+/// Splits a line into words without comments. `:`, `{` and `}` are words.
 fn tokens<'a>(raw: &'a str, in_comment: &mut bool, words: &mut Vec<&'a str>) {
     let mut rest = raw;
     loop {
@@ -208,7 +208,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Operations with those that follow them.
+    /// Builds the schedule: operations with their followers.
     fn schedule(self) -> Result<Schedule, String> {
         let count = self.acts.len();
         let mut schedule = Schedule { needs: vec![0; count], starts: vec![0; count + 1], ..Schedule::default() };
@@ -227,7 +227,7 @@ impl<'a> Block<'a> {
             *place += 1;
         }
         schedule.acts = self.acts;
-        // An operation that is not reached by taking away what waits for nothing waits for itself: a cycle.
+        // Repeatedly removes operations that wait for nothing. Those never reached are on or behind a cycle.
         let mut needs = schedule.needs.clone();
         let mut free: Vec<u32> = (0..count as u32).filter(|&at| needs[at as usize] == 0).collect();
         let mut reached = 0;
@@ -287,8 +287,8 @@ fn act_of(words: &[&str], ranks: u32) -> Result<Act, String> {
     }
 }
 
-/// What stands behind an operation; the tag, if there is one, and in it: which, or any.
-#[allow(clippy::option_option)] // not given, any, or one
+/// Parses the options after an operation. Returns the tag, if given; the inner `None` means any tag.
+#[allow(clippy::option_option)] // not given, any tag, or one tag
 fn options(words: &[&str], known: &[&str]) -> Result<Option<Option<u64>>, String> {
     let mut tag = None;
     let mut words = words;

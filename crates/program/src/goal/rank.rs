@@ -1,4 +1,4 @@
-//! A rank of a GOAL schedule: operations in the order in which they become free.
+//! A rank of a GOAL schedule: executes operations in the order in which they become free.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,28 +7,28 @@ use super::{Act, Schedule};
 use crate::op::{Body, Kind, Op};
 use crate::rank::{Rank, Reply};
 
-/// Receives that are named when nothing can happen any more.
+/// Number of receives named in a deadlock's error message.
 const NAMED: usize = 3;
 
-/// Free operations that need the processor, with their place in the order in which they became free.
+/// Free operations that need the processor, each with its position in the order in which they became free.
 type Queue = VecDeque<(u32, u32)>;
 
 pub struct GoalRank {
     schedule: Arc<Schedule>,
-    /// For each operation, how many others it still waits for.
+    /// For each operation, the number of others that it still waits for.
     needs: Vec<u32>,
     sends: Queue,
     calcs: Queue,
-    /// Operations that have become free and need the processor.
+    /// Number of operations that have become free and need the processor.
     freed: u32,
-    /// The send that has been given and has not begun.
+    /// The send that has been issued but has not begun.
     sending: Option<u32>,
-    /// Receives that have been posted, and messages that no receive has asked for, both in their order.
+    /// Receives posted, and messages without a matching receive so far, both in order.
     posted: VecDeque<u32>,
     unexpected: VecDeque<(u32, u64)>,
-    /// Operations that are not over.
+    /// Number of operations that have not ended.
     left: u32,
-    /// Inside `happened`: what has begun or is over, and what becomes free by that.
+    /// Work lists of `happened`: operations that have begun or ended (`true`), and those that become free as a result.
     news: Vec<(u32, bool)>,
     receives: Vec<u32>,
     batch: Vec<u32>,
@@ -58,14 +58,14 @@ impl GoalRank {
         rank
     }
 
-    /// An operation has begun, or is over: what waited for that may be free.
+    /// Records that an operation has begun or ended, and releases operations that waited for this.
     fn happened(&mut self, at: u32, over: bool) {
         self.news.push((at, over));
         self.follow();
         self.release();
     }
 
-    /// Collects what has become free by the news.
+    /// Collects the operations that have become free.
     fn follow(&mut self) {
         for (at, over) in self.news.drain(..) {
             self.left -= u32::from(over);
@@ -82,7 +82,7 @@ impl GoalRank {
         }
     }
 
-    /// Posts receives, which takes no processor, and puts into the queues what has become free together with them: sends before
+    /// Posts receives, which takes no processor, then queues the other operations that have become free: sends before
     /// computing, each in the order of the file.
     fn release(&mut self) {
         while !self.receives.is_empty() {

@@ -1,4 +1,4 @@
-//! A rank of a skeleton: computes, sends, waits for what the superstep sends to it.
+//! A rank of a skeleton: computes, sends, and waits for the messages of the superstep.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use super::steps::Step;
 use crate::op::{Body, Kind, Op};
 use crate::rank::{Rank, Reply};
 
-/// Where it is within a superstep.
+/// Position within a superstep.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Computes,
-    /// Sends to the receiver at this place next.
+    /// Sends to the receiver with this index next.
     Sends(u32),
     Awaits,
 }
@@ -25,7 +25,7 @@ pub struct SkeletonRank {
     step: u32,
     phase: Phase,
     value: u64,
-    /// How many messages came, and their sum, of this superstep and later ones: another rank may be ahead.
+    /// Number and sum of the messages received for this superstep and later ones, since other ranks may be ahead.
     came: VecDeque<(u32, u64)>,
 }
 

@@ -1,35 +1,36 @@
-//! Which exchanges the kernels have: taken apart from the totals that communication-interactions, section 4.3, prints.
+//! The exchanges of the kernels, derived from the totals printed in communication-interactions, section 4.3.
 //!
-//! The paper's MB is 2^20 bytes: both totals of FT are then whole transpositions, 14 x 32 MiB x (1 - 1/N), and its example of a link
-//! (155 Mb/s, 2480 messages/s) says so too (E4-4).
+//! The paper's MB is 2^20 bytes. Both totals of FT are then whole transpositions, 14 x 32 MiB x (1 - 1/N), and the
+//! paper's example of a link (155 Mb/s, 2480 messages/s) agrees (E4-4).
 //!
-//! * FT: (N - 1) (14 N + 6) messages are 186 on 4 hosts and 826 on 8: 7 transforms (one forward, 6 iterations) of two phases, each with
-//!   a transposition of all to all, and 6 checksums of all to one.
-//! * MG on 4 hosts: 816 = 4 cycles x 17 exchanges x 12. The 17 are those of NAS MG with a coarsest grid of side 4: one on the way down to each
-//!   of 5 grids, one on the coarsest, two on the way up on each, one at the end. Planes of side x (side + 1.7) doubles make 24.5 MiB.
-//! * MG on 8 hosts: 1472 = 4 x (14 x 24 + 32). 14 are the exchanges with a coarsest grid of side 8; that each host sends 3 messages there too,
-//!   and not to all 7 others as the text has it, is what both totals say (48.8 MiB). Where the 32 belong is not known; here they are two
-//!   exchanges with two others at the turn of the cycle, of planes of side 4.
-//! * EP: as the text. IS: the text gives no count; all to all twice a ranking is an assumption.
+//! * FT: (N - 1) (14 N + 6) messages are 186 on 4 hosts and 826 on 8: 7 transforms (one forward, 6 iterations) of two
+//!   phases, each with an all-to-all transposition, and 6 all-to-one checksums.
+//! * MG on 4 hosts: 816 = 4 cycles x 17 exchanges x 12. The 17 are those of NAS MG with a coarsest grid of side 4: one
+//!   on the way down to each of 5 grids, one on the coarsest, two on the way up on each, one at the end. Planes of
+//!   side x (side + 1.7) doubles make 24.5 MiB.
+//! * MG on 8 hosts: 1472 = 4 x (14 x 24 + 32). The 14 are the exchanges with a coarsest grid of side 8. Both totals
+//!   (48.8 MiB) imply that each host sends 3 messages here too, although the text says to all 7 others. Where the 32
+//!   belong is unknown; here they are two exchanges with two others at the turn of the cycle, of planes of side 4.
+//! * EP: as in the text. IS: the text gives no count; two all-to-all exchanges per ranking are an assumption.
 
 use crosswind_schema::experiment::parameters::{
     Cost, EpParameters, FtParameters, IsParameters, MgParameters, NasParameters, Partners,
 };
 
-/// Receivers of a host's messages. Of several, a host begins with the one after itself.
+/// Receivers of a host's messages. With several, a host starts with the next host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exchange {
     All,
-    /// Each to the hosts that are 1, 2, and max(3, half the hosts) further on; to fewer where there are fewer.
+    /// Each host sends to the hosts 1, 2, and max(3, half the hosts) further on; to fewer if there are fewer hosts.
     Three,
-    /// Each to the hosts that are 1 and 2 further on.
+    /// Each host sends to the hosts 1 and 2 further on.
     Two,
-    /// All others to host 0.
+    /// All others send to host 0.
     ToOne,
 }
 
 impl Exchange {
-    /// How far on the receiver at a place is.
+    /// Returns the distance to the receiver with this index.
     fn shift(self, place: u32, hosts: u32) -> Option<u32> {
         let shift = match (self, place) {
             (Self::All, _) | (Self::Three | Self::Two, 0 | 1) => place + 1,
@@ -39,7 +40,7 @@ impl Exchange {
         (shift < hosts).then_some(shift)
     }
 
-    /// The host that one sends to at a place in its order; `None` where it sends no more.
+    /// Returns the receiver with index `place` of a host's messages, or `None` after the last.
     pub fn receiver(self, from: u32, place: u32, hosts: u32) -> Option<u32> {
         match self {
             Self::ToOne => (from > 0 && place == 0).then_some(0),
@@ -47,12 +48,12 @@ impl Exchange {
         }
     }
 
-    /// All that one sends to, in its order.
+    /// Returns all receivers of a host's messages, in sending order.
     pub fn receivers(self, from: u32, hosts: u32) -> impl Iterator<Item = u32> {
         (0..hosts).map_while(move |place| self.receiver(from, place, hosts))
     }
 
-    /// How many messages a host gets.
+    /// Returns the number of messages that a host receives.
     pub fn received(self, host: u32, hosts: u32) -> u32 {
         match self {
             Self::All => hosts - 1,
@@ -67,7 +68,7 @@ impl Exchange {
         }
     }
 
-    /// How many messages there are in all.
+    /// Returns the total number of messages.
     pub fn messages(self, hosts: u32) -> u64 {
         match self {
             Self::ToOne => u64::from(hosts) - 1,
@@ -76,7 +77,7 @@ impl Exchange {
     }
 }
 
-/// A superstep: all compute, then exchange messages of one length.
+/// A superstep: all hosts compute, then exchange messages of one length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Step {
     pub compute_s: f64,
@@ -94,17 +95,18 @@ pub(super) fn of(parameters: &NasParameters, hosts: u32) -> Vec<Step> {
     }
 }
 
-/// Seconds that each host computes for its share of so many operations.
+/// Returns the seconds that each host computes for its share of `operations` operations.
 fn share(operations: f64, operation_s: Cost, hosts: u32) -> f64 {
     operations * operation_s.get() / f64::from(hosts)
 }
 
 const WORD_BYTES: f64 = 8.0;
-/// Columns that go along with a plane of points. NAS MG sends none, two or a frame of them, by the axis; 1.7 reproduces both printed totals.
+/// Columns sent along with a plane of points. NAS MG sends none, two or a frame of them, depending on the axis; 1.7
+/// reproduces both printed totals.
 const ALONG: f64 = 1.7;
-/// NAS's own count, for each point of the finest grid and cycle.
+/// Operations per point of the finest grid and cycle, as counted by NAS.
 const MG_OPERATIONS: f64 = 58.0;
-/// Side of the smallest grid, and most hosts among which it is spread.
+/// Side of the smallest grid, which is also the largest number of hosts over which it is distributed.
 const COARSEST: u64 = 4;
 
 fn plane_bytes(side: u64) -> u32 {
@@ -114,7 +116,7 @@ fn plane_bytes(side: u64) -> u32 {
 
 fn multigrid(mg: &MgParameters, hosts: u32) -> Vec<Step> {
     let finest = 1u64 << mg.side_log2.get();
-    // Every host holds a part of every grid that is spread.
+    // Every host holds a part of every distributed grid.
     let coarsest = u64::from(hosts).next_power_of_two().clamp(COARSEST, finest);
     let exchange = if mg.partners == Partners::All { Exchange::All } else { Exchange::Three };
     let sides = |from: u64, to: u64| (from.ilog2()..=to.ilog2()).map(|log2| 1u64 << log2);
@@ -130,7 +132,7 @@ fn multigrid(mg: &MgParameters, hosts: u32) -> Vec<Step> {
         .chain(sides(2 * coarsest, finest).flat_map(|side| [spread(side); 2]))
         .chain([spread(finest)])
         .collect();
-    // The work on a grid goes with its points; that at the turn is nothing beside it.
+    // The work on a grid is proportional to its points. That at the turn of the cycle is negligible.
     let volume = |&(side, exchange): &(u64, Exchange)| {
         if exchange == Exchange::Two { 0.0 } else { (side as f64).powi(3) }
     };
@@ -162,7 +164,7 @@ fn transforms(ft: &FtParameters, hosts: u32) -> Vec<Step> {
     steps
 }
 
-/// NAS's own count of a pair, about.
+/// Operations per pair, approximately, as counted by NAS.
 const EP_OPERATIONS: f64 = 100.0;
 const EP_BYTES: u32 = 44;
 
@@ -198,7 +200,7 @@ mod tests {
         let sides: Vec<u32> = multigrid(&once, 4).iter().map(|step| step.bytes).collect();
         let planes = [64, 32, 16, 8, 4, 4, 8, 8, 16, 16, 32, 32, 64, 64, 128, 128, 128].map(plane_bytes);
         assert_eq!(sides, planes);
-        // A grid no larger than the coarsest: smoothed, and its residual found.
+        // A grid no larger than the coarsest is smoothed, and its residual computed.
         assert_eq!(exchanges(&multigrid(&once, 128)), 2);
     }
 

@@ -1,11 +1,12 @@
-//! CHOLESKY: factorisation of sparse symmetric matrices (scheduling-and-communication, section 2.3), one after the other.
+//! CHOLESKY: factorisation of a sequence of sparse symmetric matrices (scheduling-and-communication, section 2.3).
 //!
-//! The matrices are those of a grid, ordered by nested dissection; the parts go to ranks, the separators to the ranks of their two
-//! sides in panels. The method is *fan-in* (Ashcraft 1993; the paper does not say its own): a rank adds up what its columns subtract
-//! from a column of another rank, then says so with an integer store; the owner fetches the sum with a bulk get, and needs it when
-//! the column's turn comes. So ranks meet in pairs only, often, and those that own much of the upper separators have more to do. Where
-//! nothing of a matrix can go on, the next is begun: several are under way at once, which is the slack that a single matrix of the
-//! paper's size would have.
+//! The matrices are those of a grid, ordered by nested dissection. Parts belong to single ranks; separators belong,
+//! panel by panel, to the ranks of their two sides. The method is *fan-in* (Ashcraft 1993; the paper does not name its
+//! method): a rank sums what its columns subtract from a column of another rank, then announces the sum with an integer
+//! store. The owner fetches it with a bulk get, and needs it when the column's turn comes. Ranks thus synchronize
+//! often, but only in pairs, and those that own much of the upper separators have more work. When a matrix is blocked,
+//! the next one is started. Several are in progress at once, which gives the slack that a single matrix of the paper's
+//! size would have.
 
 mod dissection;
 mod matrix;
@@ -20,7 +21,8 @@ pub use self::rank::CholeskyRank;
 use self::structure::Structure;
 use crate::rank::Program;
 
-/// How far a value may be from the plain computation's, relative to it or to 1: sums are added in the order in which they come.
+/// Allowed difference from the sequential computation, relative to the value or to 1: sums are added in order of
+/// arrival.
 const TOLERANCE: f64 = 1e-10;
 
 #[derive(Clone, Debug)]
@@ -30,7 +32,7 @@ pub struct Cholesky {
 }
 
 impl Cholesky {
-    /// The program on so many ranks, at least 1, with data of a seed.
+    /// Creates the program on `ranks` ranks, at least 1, with data drawn from `seed`.
     #[must_use]
     pub fn new(parameters: &CholeskyParameters, ranks: u32, seed: u64) -> Self {
         Self { structure: Arc::new(Structure::new(parameters, ranks, seed)), parameters: parameters.clone() }
@@ -48,7 +50,7 @@ impl Program for Cholesky {
         CholeskyRank::new(Arc::clone(&self.structure), &self.parameters, rank)
     }
 
-    /// Each rank's columns of the last factor must be those of a plain factorisation, but for rounding.
+    /// Each rank's columns of the last factor must match a sequential factorisation, up to rounding.
     fn check(&self, results: &[Vec<u64>]) -> Result<(), String> {
         let factor = self.structure.plain(self.parameters.matrices.get() - 1);
         if results.len() != self.structure.own.len() {
@@ -61,7 +63,7 @@ impl Program for Cholesky {
             }
             let values = own.iter().flat_map(|column| factor[*column as usize].iter().map(move |v| (column, v)));
             for (found, (column, wanted)) in found.iter().map(|bits| f64::from_bits(*bits)).zip(values) {
-                // Not a number is not right either.
+                // NaN fails this comparison, too.
                 let is_right = (found - wanted).abs() <= TOLERANCE * wanted.abs().max(1.0);
                 if !is_right {
                     return Err(format!("a value of column {column}, of rank {rank}, is {found} instead of {wanted}"));

@@ -1,8 +1,8 @@
 //! COLUMN: column sort (Leighton 1985; CDMS94; scheduling-and-communication, section 2.3).
 //!
-//! The keys are a matrix, a column at each rank: every column is sorted four times, and in between the matrix is transposed,
-//! transposed back, shifted by half a column and shifted back. Transposing is a bulk store between every two ranks, in rounds in which
-//! the ranks go in pairs. Every phase ends with a barrier: sorting, and moving.
+//! The keys form a matrix with one column per rank. Every column is sorted four times; in between, the matrix is
+//! transposed, transposed back, shifted by half a column and shifted back. A transposition is a bulk store between
+//! every two ranks, in rounds of pairs. Every sorting and every moving phase ends with a barrier.
 
 use crosswind_schema::experiment::parameters::ColumnParameters;
 
@@ -23,13 +23,15 @@ pub struct Column {
 }
 
 impl Column {
-    /// The program on so many ranks, at least 1, with data of a seed. Columns that [`ColumnParameters::check`] refuses come out unsorted.
+    /// Creates the program on `ranks` ranks, at least 1, with data drawn from `seed`. Columns that
+    /// [`ColumnParameters::check`] rejects may end up unsorted.
     #[must_use]
     pub fn new(parameters: &ColumnParameters, ranks: u32, seed: u64) -> Self {
         Self { parameters: parameters.clone(), ranks, seed }
     }
 
-    /// Keys at each rank: halves of a column and its parts for the ranks must be whole.
+    /// Returns the number of keys per rank, rounded up so that a column divides evenly into halves and into parts for
+    /// the ranks.
     #[must_use]
     pub fn rows(&self) -> u64 {
         let ranks = u64::from(self.ranks);
@@ -63,7 +65,7 @@ impl Program for Column {
         }
     }
 
-    /// The columns, one after the other, must be all keys in order.
+    /// The concatenated columns must be all keys in order.
     fn check(&self, results: &[Vec<u64>]) -> Result<(), String> {
         sorting::check(results, (0..self.ranks).flat_map(|rank| self.keys(rank)))
     }
@@ -77,7 +79,7 @@ enum Phase {
     },
     Moves {
         time: u32,
-        /// Of a transposition: the round, which gives the partner.
+        /// For a transposition, the round, which determines the partner.
         round: u32,
     },
     Over,
@@ -89,12 +91,12 @@ pub struct ColumnRank {
     parameters: ColumnParameters,
     ranks: u32,
     me: u32,
-    /// The column, sorted after a sort; what is sent stays here until the move is over.
+    /// The column, sorted after a sort. Sent keys stay here until the move is over.
     keys: Vec<u64>,
     arrived: Vec<u64>,
     aside: Vec<u64>,
     phase: Phase,
-    /// Follows the computation that was given out last.
+    /// The operation that follows the computation issued last.
     then: Option<Op>,
 }
 
@@ -108,10 +110,10 @@ impl ColumnRank {
         let ranks = self.ranks as usize;
         let to = to as usize;
         if time == 0 {
-            // Picked up by columns, set down by rows: key i goes to column i mod ranks.
+            // Read by columns, written by rows: key i goes to column i mod ranks.
             return self.keys.iter().skip(to).step_by(ranks).copied().collect();
         }
-        // Picked up by rows, set down by columns: neighbours stay together.
+        // Read by rows, written by columns: neighbours stay together.
         let part = self.keys.len() / ranks;
         self.keys[to * part..(to + 1) * part].into()
     }
@@ -122,7 +124,7 @@ impl ColumnRank {
         self.after(gathered, Op::Message { to, kind: Kind::Store, bytes, body: Body::Words(keys) })
     }
 
-    /// One round of a transposition; the ranks of a pair find each other, whatever their number.
+    /// Performs one round of a transposition. The pairing works for any number of ranks.
     fn transpose(&mut self, time: u32, round: u32) -> Op {
         let with = (round + self.ranks - self.me) % self.ranks;
         let part = self.part(time, with);
@@ -133,13 +135,14 @@ impl ColumnRank {
         self.store(with, part)
     }
 
-    /// The greater half to the next column, or the smaller half back.
+    /// Moves the greater half to the next column, or the smaller half back.
     fn shift(&mut self, time: u32) -> Option<Op> {
         let half = self.keys.len() / 2;
         let forth = time == 2;
         let to = if forth { (self.me + 1 < self.ranks).then_some(self.me + 1) } else { self.me.checked_sub(1) };
         if self.me + 1 == self.ranks {
-            // The greater half of the last column is a column of its own while the others are shifted, and sorted already.
+            // While the others are shifted, the greater half of the last column forms a column of its own, which is
+            // already sorted.
             if forth {
                 self.aside = self.keys.split_off(half);
             } else {
@@ -151,7 +154,7 @@ impl ColumnRank {
         Some(self.store(to, keys.into_boxed_slice()))
     }
 
-    /// What follows a move, once all have stored.
+    /// Completes a move after all ranks have stored.
     fn settle(&mut self, time: u32) {
         let arrived = std::mem::take(&mut self.arrived);
         match time {
@@ -173,7 +176,7 @@ impl Rank for ColumnRank {
                         self.settle(time - 1);
                     }
                     self.phase = Phase::Moves { time, round: 0 };
-                    // Later sorts find sorted runs; the cost stays that of any order, which is what the paper's do.
+                    // Later sorts find sorted runs. The charged cost stays that of any order, as in the paper.
                     if time == 0 {
                         self.keys.sort_unstable()
                     } else {
@@ -196,7 +199,7 @@ impl Rank for ColumnRank {
                     return Op::StoreSync;
                 }
                 Phase::Over => {
-                    // All that came back is greater than what stayed.
+                    // All keys that came back are greater than those that stayed.
                     self.settle(3);
                     return Op::Done;
                 }

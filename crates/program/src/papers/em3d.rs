@@ -1,11 +1,11 @@
 //! EM3D: electromagnetic waves on an irregular bipartite graph (Culler and others 1993, "Parallel Programming in Split-C";
 //! scheduling-and-communication, section 2.3).
 //!
-//! Every node of the electric field takes the weighted sum of nodes of the magnetic field, then the other way round. Values that
-//! other ranks need are pushed to *ghosts* there as soon as they are computed: one store per destination and half-step, between
-//! pieces of computation, to the destinations in a random order. A barrier ends the half-step; then each waits for what was stored to
-//! it (not for what was stored to others, as a store sync would). Before that, ghosts are arranged:
-//! active messages state which rank wants what, integer stores where to, requests bring the first values.
+//! Every node of the electric field takes the weighted sum of nodes of the magnetic field, then the reverse. Values
+//! that other ranks need are pushed to *ghosts* there as soon as they are computed: one store per destination and
+//! half-step, between pieces of computation, in a random order of destinations. A barrier ends the half-step. Each rank
+//! then waits for the stores to itself (not for those to others, as a store sync would). Ghosts are set up first:
+//! active messages request values, integer stores give their addresses, and requests fetch the initial values.
 
 mod graph;
 mod rank;
@@ -23,7 +23,7 @@ pub struct Em3d {
 }
 
 impl Em3d {
-    /// The program on so many ranks, at least 1, with data of a seed.
+    /// Creates the program on `ranks` ranks, at least 1, with data drawn from `seed`.
     #[must_use]
     pub fn new(parameters: &Em3dParameters, ranks: u32, seed: u64) -> Self {
         Self { graph: Graph::new(parameters, ranks, seed), parameters: parameters.clone() }
@@ -41,8 +41,8 @@ impl Program for Em3d {
         Em3dRank::new(&self.graph, rank, self.parameters.steps.get(), self.parameters.operation_s)
     }
 
-    /// Each rank's values, electric then magnetic, must be those of the plain computation to the last bit: every node adds up in the
-    /// order of its edges.
+    /// Each rank's values, electric then magnetic, must equal the sequential computation to the last bit, since every
+    /// node sums in the order of its edges.
     fn check(&self, results: &[Vec<u64>]) -> Result<(), String> {
         let fields = self.graph.plain(self.parameters.steps.get());
         let nodes = self.graph.nodes as usize;

@@ -1,4 +1,4 @@
-//! The programs of the papers, which nothing but the papers' studies needs.
+//! Programs of the papers, used only by the papers' studies.
 
 pub mod cholesky;
 pub mod column;

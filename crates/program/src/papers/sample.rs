@@ -1,8 +1,9 @@
 //! SAMPLE: sample sort (Blelloch, Leiserson, Maggs 1991; CDMS94; scheduling-and-communication, section 2.3).
 //!
-//! Rank 0 chooses borders between the ranks' shares among samples of all; they go down a tree; every rank sends every key, one
-//! packet each, as a one-way active message to the rank whose share it falls into, which is as good as a random one; each sorts what
-//! it got. So a few barriers, long phases, and shares that differ with the luck of sampling.
+//! Rank 0 chooses the borders between the ranks' shares from samples of all ranks, and the borders are passed down a
+//! tree. Every rank then sends every key in a packet of its own, as a one-way active message, to the rank whose share
+//! it falls into, which is practically random. Each rank sorts what it received. The program thus has few barriers and
+//! long phases, and shares vary with the sampling.
 
 use crosswind_schema::experiment::parameters::SampleParameters;
 
@@ -24,7 +25,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The program on so many ranks, at least 1, with data of a seed.
+    /// Creates the program on `ranks` ranks, at least 1, with data drawn from `seed`.
     #[must_use]
     pub fn new(parameters: &SampleParameters, ranks: u32, seed: u64) -> Self {
         Self { parameters: parameters.clone(), ranks, seed }
@@ -53,7 +54,7 @@ impl Program for Sample {
         }
     }
 
-    /// The ranks' shares, one after the other, must be all keys in order.
+    /// The concatenated shares must be all keys in order.
     fn check(&self, results: &[Vec<u64>]) -> Result<(), String> {
         let keys = (0..self.ranks).flat_map(|rank| {
             let stream = Stream::new(self.seed, u64::from(rank), KEYS);
@@ -68,11 +69,11 @@ enum Phase {
     Samples,
     Gathered,
     Borders,
-    /// Hands the borders to child 1 or 2 in the tree.
+    /// Passes the borders to child 1 or 2 in the tree.
     Hands {
         child: u32,
     },
-    /// Sends key number so and so.
+    /// Sends the key with this number.
     Sends {
         key: u64,
     },
@@ -88,12 +89,12 @@ pub struct SampleRank {
     me: u32,
     keys: Stream,
     picks: Stream,
-    /// At rank 0: those of all ranks.
+    /// Samples of all ranks, at rank 0.
     samples: Vec<u64>,
     borders: Box<[u64]>,
     share: Vec<u64>,
     phase: Phase,
-    /// Follows the computation that was given out last.
+    /// The operation that follows the computation issued last.
     then: Option<Op>,
 }
 

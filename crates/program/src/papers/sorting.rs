@@ -1,20 +1,20 @@
-//! What sorting costs, and how sorted results are compared, for the programs that sort.
+//! Costs of sorting, and checks of sorted results, for the programs that sort.
 
-/// Comparisons in a sort of `n` keys: n log2 n, rounded up.
+/// Returns the comparisons of a sort of `n` keys: n log2 n, rounded up.
 pub(crate) fn comparisons(n: u64) -> u64 {
     (n as f64 * (n.max(1) as f64).log2()).ceil() as u64
 }
 
-/// Comparisons in a search among `n` sorted keys.
+/// Returns the comparisons of a search among `n` sorted keys.
 pub(crate) fn search(n: u64) -> u64 {
     u64::from((n + 1).next_power_of_two().trailing_zeros())
 }
 
-/// Whether the results of ranks, one after the other, are `keys` in order.
+/// Checks that the concatenated results of the ranks are `keys` in order.
 ///
-/// In order, as many, and with the same sum of two hashes: that other keys pass is less likely than a fault of the memory, and it takes
-/// a tenth of the time of sorting, which a simulation would pay every time. Only what does not pass is compared with a plain sort, to
-/// say where it differs.
+/// Checks the order, the count and the sums of two hashes. A wrong result is less likely to pass than a memory fault,
+/// and this takes a tenth of the time of sorting, which every simulation would pay. Only a result that fails is
+/// compared with a sequential sort, to report where it differs.
 pub(crate) fn check(results: &[Vec<u64>], keys: impl Iterator<Item = u64> + Clone) -> Result<(), String> {
     let found = || results.iter().flatten().copied();
     if found().is_sorted() && Sum::of(found()) == Sum::of(keys.clone()) {
@@ -35,7 +35,7 @@ pub(crate) fn check(results: &[Vec<u64>], keys: impl Iterator<Item = u64> + Clon
     Ok(())
 }
 
-/// What tells one bag of keys from another, whatever their order.
+/// Order-independent digest of a multiset of keys.
 #[derive(Default, PartialEq)]
 struct Sum {
     keys: u64,
@@ -45,7 +45,8 @@ struct Sum {
 impl Sum {
     fn of(keys: impl Iterator<Item = u64>) -> Self {
         keys.fold(Self::default(), |sum, key| {
-            // Products with odd constants, the high half folded into the low one: a sum of keys alone misses what is moved between two.
+            // Products with odd constants, the high half folded into the low one. A plain sum of keys would miss an
+            // amount moved from one key to another.
             let hash = |factor: u64| {
                 let wide = u128::from(key ^ factor) * u128::from(factor);
                 (wide as u64) ^ (wide >> 64) as u64

@@ -1,6 +1,7 @@
-//! Credits between hosts: one pair of ends for each two hosts that talk, and what travels between them.
+//! Credit flow control: one pair of endpoints for each pair of communicating hosts, and the grants in transit between
+//! them.
 //!
-//! What a receiver grants takes the latency and no part of a link.
+//! A grant takes the latency and no link capacity.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,13 +18,13 @@ pub(super) struct Credits {
     /// The sending host of each connection.
     from: Vec<u32>,
     into: Vec<Vec<u32>>,
-    /// Parallel messages that have not arrived whole, by receiving host.
+    /// By receiving host: parallel messages that have not arrived completely.
     announced: Vec<u32>,
     grants: VecDeque<(Nanos, u32, Grant)>,
 }
 
 impl Credits {
-    /// One connection for each two hosts of which one sends to the other.
+    /// Creates one connection for each pair of hosts of which one sends to the other.
     pub fn new(settings: CreditSettings, routes: &mut [Route], hosts: u32) -> Self {
         let mut connections = BTreeMap::new();
         let (mut from, mut into) = (Vec::new(), vec![Vec::new(); hosts as usize]);
@@ -45,7 +46,7 @@ impl Credits {
         }
     }
 
-    /// A message to a host has been made.
+    /// Counts a message that has been created for a host.
     pub fn announce(&mut self, class: Class, to: u32) {
         if class == Class::Parallel {
             self.announced[to as usize] += 1;
@@ -66,7 +67,7 @@ impl Credits {
 }
 
 impl<O: Observer> Engine<'_, O> {
-    /// A frame has arrived at its receiver's interface.
+    /// Handles a frame that has arrived at its receiver's interface.
     pub fn on_frame_of(&mut self, route: u32, ends_message: bool) {
         let Route { to, class, connection, .. } = self.routes[route as usize];
         let Some(credits) = &mut self.control.credits else { return };
@@ -86,7 +87,7 @@ impl<O: Observer> Engine<'_, O> {
             } else {
                 receiver.on_parallel_elsewhere(self.now, is_last)
             };
-            // A timer that goes off early does no harm, and is set again then.
+            // A timer that fires early is harmless: the handler sets it again.
             let timer = receiver.next_timer();
             if let (Some(timer), false) = (timer, self.agenda.slots.is_set(idle)) {
                 self.agenda.slots.set(idle, timer);
@@ -96,7 +97,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A frame has been taken from its receiver's queue.
+    /// Handles a frame that has been taken from its receiver's queue.
     pub fn on_dequeue_of(&mut self, route: u32, class: Class) {
         let connection = self.routes[route as usize].connection;
         let Some(credits) = &mut self.control.credits else { return };
@@ -104,7 +105,7 @@ impl<O: Observer> Engine<'_, O> {
         self.post(connection, grant);
     }
 
-    /// No parallel frame has come to a host for a while, perhaps.
+    /// Handles a host's idle timer: perhaps no parallel frame has arrived for a while.
     pub fn on_idle(&mut self, host: u32) {
         let slot = self.agenda.layout.idle(host);
         self.agenda.slots.clear(slot);

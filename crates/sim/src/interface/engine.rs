@@ -1,4 +1,4 @@
-//! One measurement: which streams and jobs are present, and what happens next.
+//! Event loop of one measurement: the streams and jobs present, and the next event.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -25,16 +25,16 @@ use crate::time::{NEVER, Nanos, nanos};
 pub(super) const NONE: u32 = u32::MAX;
 /// Events between two calls of the caller's callback.
 const EVENTS_PER_CALL: u64 = 1 << 20;
-/// Messages under way at once that are an overload rather than a wish: about a gigabyte.
+/// Messages in flight beyond which the run is treated as overloaded: about a gigabyte of memory.
 const MOST_MESSAGES: usize = 1 << 24;
 
 /// The streams and jobs that are present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Present {
     All,
-    /// Only the stream at a place.
+    /// Only the stream with this index.
     Stream(usize),
-    /// Only the job at a place.
+    /// Only the job with this index.
     Job(usize),
 }
 
@@ -44,16 +44,16 @@ pub(super) enum Owner {
     Job(u32),
 }
 
-/// Senders and receivers of the messages of a stream or a job.
+/// Path of the messages of a stream or a job from one host to another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Route {
     pub from: u32,
     pub to: u32,
     pub class: Class,
     pub owner: Owner,
-    /// The route of the answers.
+    /// The route of the answers, or [`NONE`].
     pub back: u32,
-    /// The process of the job that receives.
+    /// The receiving process of the job, or [`NONE`].
     pub process: u32,
     pub connection: u32,
 }
@@ -63,14 +63,14 @@ pub(super) struct Message {
     pub route: u32,
     pub to: u32,
     pub class: Class,
-    /// Of a stream: the operation; of a job: the superstep.
+    /// For a stream, the operation. For a job, the superstep.
     pub operation: u32,
-    /// Frames that are not yet with the receiving program, and those that have not arrived at its interface.
+    /// Frames not yet delivered to the receiving program (`left`), and frames not yet at its interface (`coming`).
     pub left: u32,
     pub coming: u32,
-    /// Bytes that are in no frame yet.
+    /// Bytes not yet put into frames.
     pub unsent: u32,
-    /// Length of the answer; 0: none.
+    /// Length of the answer, bytes. 0 means no answer.
     pub answer: u32,
 }
 
@@ -79,19 +79,19 @@ pub(super) struct Settings {
     pub latency: Nanos,
     pub host_ns: Nanos,
     pub buffer: u32,
-    /// What finds no room is lost; otherwise it waits.
+    /// A frame that finds a full buffer is lost. Otherwise it waits.
     pub lossy: bool,
-    /// Frames of a flow wait for its window.
+    /// Flows are limited by a window.
     pub flows: bool,
-    /// What a host's processor takes for its messages, where it does.
+    /// Processor time per message. `None` means that messages need no processor.
     pub processor: Option<Costs>,
     pub one_queue: bool,
-    /// Frames that arrive are immediately with the receiving program; no event is needed for each.
+    /// Arriving frames reach the receiving program at once, so they need no event each.
     pub plain: bool,
 }
 
-/// What can happen: to each host's output, port, input, receiving program, credits and processor, then to things of which there is one,
-/// to streams, to processes.
+/// Numbering of the timer slots: each host's output, port, input, receiving program, credits and processor; then the
+/// slots that exist once; then streams; then processes.
 pub(super) struct Layout {
     shift: u32,
 }
@@ -129,27 +129,27 @@ impl Layout {
     }
 }
 
-/// What happens when: the next moment of each slot, and which slot is whose.
+/// The timers, and the numbering of their slots.
 pub(super) struct Agenda {
     pub slots: Slots,
     pub layout: Layout,
 }
 
-/// The two sides of each host's interface, and its port of the switch.
+/// Both sides of each host's interface, and its port of the switch.
 pub(super) struct Hosts {
     pub outputs: Vec<Output>,
     pub ports: Vec<Port>,
     pub inputs: Vec<Input>,
-    /// None where processors have nothing to do with messages.
+    /// Empty if messages need no processor.
     pub processors: Vec<Processor>,
     pub full_ports: u32,
 }
 
-/// What holds senders back: credits, windows and what was lost.
+/// What limits senders: credits, windows and losses.
 #[derive(Default)]
 pub(super) struct Control {
     pub credits: Option<Credits>,
-    /// Of each route, where frames are lost.
+    /// One per route. Empty if flows have no window.
     pub flows: Vec<Flow>,
     pub acknowledgements: VecDeque<(Nanos, u32)>,
     pub losses: VecDeque<(Nanos, super::flow::Loss)>,
@@ -157,7 +157,7 @@ pub(super) struct Control {
 
 #[derive(Default)]
 pub(super) struct Counts {
-    /// Streams and jobs without what is timed of them.
+    /// Streams and jobs whose timed part is not complete.
     pub unfinished: u32,
     pub frames: u64,
     pub dropped: u64,
@@ -176,12 +176,12 @@ pub(super) struct Engine<'a, O> {
     pub streams: Vec<StreamState>,
     jobs: &'a [Job],
     progress: Vec<Progress>,
-    /// Which process of which job, by its place behind the streams.
+    /// Job and process of each slot behind the streams.
     processes: Vec<(u32, u32)>,
     first_process: Vec<u32>,
     job_routes: Vec<BTreeMap<(u32, u32), u32>>,
     pub counts: Counts,
-    /// It is given up when nothing that is timed happens for so long.
+    /// Time without timed progress after which the measurement is abandoned.
     patience: Nanos,
     deadline: Nanos,
     overrun: bool,
@@ -342,7 +342,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// Runs until all that is timed has been done, or is given up; whether it is done.
+    /// Runs until everything timed has completed or the measurement is abandoned. Returns whether it completed.
     pub fn run(&mut self, frames_before: u64, watch: &mut dyn FnMut(u64) -> bool) -> Result<bool, SimError> {
         let (shift, mask) = (self.agenda.layout.shift, (1 << self.agenda.layout.shift) - 1);
         let mut events = 0;
@@ -398,7 +398,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// Gives a message to its sender's interface.
+    /// Hands a message to its sender's interface.
     #[inline]
     pub fn send(&mut self, route: u32, bytes: u32, operation: u32, answer: u32) {
         let Route { from, to, class, .. } = self.routes[route as usize];
@@ -422,7 +422,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// A message is with the receiving program, whole.
+    /// Handles a message that has reached the receiving program completely.
     #[inline]
     pub fn complete(&mut self, message: u32) {
         let Message { route, operation, answer, .. } = self.messages[message];
@@ -439,7 +439,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// Something that is timed has been done.
+    /// Extends the deadline: something timed has completed.
     #[inline]
     pub fn has_progressed(&mut self) {
         if !self.overrun {
@@ -452,7 +452,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.agenda.layout.stream(self.streams.len() as u32 + place)
     }
 
-    /// A process computes: for so long, or as long as its host's processor takes.
+    /// Starts a computation of `ns`, or submits it to the host's processor if processors are simulated.
     fn compute(&mut self, job: u32, process: u32, ns: Nanos) {
         if self.settings.processor.is_some() {
             let host = self.jobs[job as usize].hosts[process as usize];
@@ -474,7 +474,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.go_on(job, process);
     }
 
-    /// A process begins its next superstep if it has all of this one.
+    /// Starts a process's next superstep if it has received all messages of the current one.
     fn go_on(&mut self, job: u32, process: u32) {
         let progress = &mut self.progress[job as usize];
         if !progress.may_go_on(process) {
@@ -495,7 +495,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.has_progressed();
     }
 
-    /// What came of it.
+    /// Returns the result of the measurement.
     pub fn measured(self, is_complete: bool) -> Measured {
         Measured {
             ended: self.now,
@@ -507,7 +507,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// A frame, for an observer.
+    /// Describes a frame to an observer.
     pub fn seen(&self, message: u32, bytes: u32) -> Observed {
         let Route { from, to, class, .. } = self.routes[self.messages[message].route as usize];
         Observed { message, class, from, to, bytes }

@@ -1,16 +1,19 @@
-//! How many frames a flow may have under way, its window: where frames are lost, and where windows are fixed.
+//! Flow control by windows: how many frames a flow may have in flight, where frames are lost or windows are fixed.
 //!
-//! Slow start: one frame, and one more for each that is acknowledged, so the window doubles with every round trip, until a frame
-//! finds a buffer full. Then the flow waits until everything that is under way has arrived or is known to be lost, and begins with
-//! one frame again: what the paper assumes of TCP (communication-interactions, section 2; E4-1 and E4-2 of `docs/papers/`).
+//! Slow start: the window begins at one frame and grows by one for each frame acknowledged, so it doubles every round
+//! trip, until a frame finds a buffer full. The flow then waits until everything in flight has arrived or is known to
+//! be lost, and restarts with one frame. The paper assumes this of TCP (communication-interactions, section 2; E4-1 and
+//! E4-2 of `docs/papers/`).
 //!
-//! Congestion avoidance, which the paper leaves out: at a loss the window becomes half of what is under way, and then grows by
-//! one frame with each window that is acknowledged (TCP Reno, RFC 5681). Further losses among what was under way then are the same one.
+//! Congestion avoidance, which the paper omits: a loss halves the window to half of what is in flight, and the window
+//! then grows by one frame per window acknowledged (TCP Reno, RFC 5681). Further losses among the frames in flight at
+//! that time count as the same loss.
 //!
-//! A fixed window (`network.window_bytes`) is the most that a connection holds unacknowledged, as a socket's buffer; where nothing
-//! is lost it is the window itself.
+//! A fixed window (`network.window_bytes`) limits the unacknowledged bytes of a connection, like a socket's buffer.
+//! Where nothing is lost, it is the window itself.
 //!
-//! Every loss is known a round trip later, so nothing times out. Acknowledgements take the latency and no part of a link.
+//! Every loss is known after one round trip, so there are no timeouts. Acknowledgements take the latency and no link
+//! capacity.
 
 use std::collections::VecDeque;
 
@@ -22,19 +25,20 @@ use super::processor::Task;
 
 #[derive(Debug)]
 pub(super) struct Flow {
-    /// Messages with frames that were never sent.
+    /// Messages with frames not yet sent.
     pub waiting: VecDeque<u32>,
-    /// Message and length of frames to send again.
+    /// Message and length of each frame to retransmit.
     again: Vec<(u32, u32)>,
     window: u32,
-    /// Where the window is fixed, or bounded.
+    /// Upper bound of the window, frames.
     most: u32,
-    /// It neither grows nor shrinks.
+    /// Whether the window neither grows nor shrinks.
     is_fixed: bool,
     under_way: u32,
-    /// Of what was under way at a loss, frames that have neither arrived nor are known to be lost.
+    /// Frames in flight at the last loss that have neither arrived nor are known to be lost.
     recovering: u32,
-    /// Whether congestion is avoided, and since when: what was acknowledged since the window has grown last.
+    /// `avoids`: whether the flow uses congestion avoidance. `acknowledged`: frames acknowledged since the window last
+    /// grew; `None` before the first loss.
     avoids: bool,
     acknowledged: Option<u32>,
 }
@@ -88,7 +92,7 @@ impl Flow {
         self.settled();
     }
 
-    /// A frame is no longer under way.
+    /// Removes a frame from those in flight.
     fn settled(&mut self) {
         self.under_way -= 1;
         self.recovering = self.recovering.saturating_sub(1);
@@ -101,12 +105,12 @@ pub(super) struct Loss {
     pub route: u32,
     pub message: u32,
     pub bytes: u32,
-    /// It had left its sender's queue.
+    /// Whether it had left its sender's queue.
     pub was_sent: bool,
 }
 
 impl<O: Observer> Engine<'_, O> {
-    /// Frames of a flow go into its sender's queue, as far as its window goes.
+    /// Moves frames of a flow into its sender's queue, as far as its window allows.
     pub fn pump(&mut self, route: u32) {
         let from = self.routes[route as usize].from;
         loop {
@@ -139,7 +143,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A host's processor is done with a frame: it comes to the interface.
+    /// Hands a frame to the interface after the host's processor has handled it.
     pub fn enqueue(&mut self, route: u32, message: u32, bytes: u32) {
         let from = self.routes[route as usize].from;
         self.push(route, message, bytes);
@@ -148,7 +152,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Puts a frame into its sender's queue. Where nothing is lost the windows bound it.
+    /// Puts a frame into its sender's queue. Where nothing is lost, windows bound the queue.
     fn push(&mut self, route: u32, message: u32, bytes: u32) {
         let Route { from, class, .. } = self.routes[route as usize];
         let output = &mut self.hosts.outputs[from as usize];
@@ -159,7 +163,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A frame finds no room. Its sender hears of it a round trip later.
+    /// Drops a frame that finds no room. Its sender learns of it one round trip later.
     pub fn lose(&mut self, loss: Loss) {
         self.counts.dropped += 1;
         if O::LISTENS {
@@ -189,7 +193,7 @@ impl<O: Observer> Engine<'_, O> {
         self.pump(loss.route);
     }
 
-    /// The sender will know that a frame has arrived.
+    /// Schedules the acknowledgement of a frame, one latency from now.
     pub fn acknowledge(&mut self, route: u32) {
         let at = self.now + self.settings.latency;
         self.control.acknowledgements.push_back((at, route));
@@ -212,7 +216,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A sender knows that a frame has arrived.
+    /// Handles an acknowledgement at the sender.
     pub fn is_acknowledged(&mut self, route: u32) {
         self.control.flows[route as usize].on_arrived();
         self.pump(route);

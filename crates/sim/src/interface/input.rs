@@ -1,4 +1,5 @@
-//! The input of a host: what is coming, the queues before the receiving program, and the program's time for each frame.
+//! Input side of a host: frames in transit from the switch, the receive queues, and the receiving program's time per
+//! frame.
 
 use std::collections::VecDeque;
 
@@ -12,12 +13,12 @@ use super::processor::Task;
 use crate::time::Nanos;
 
 pub(super) struct Input {
-    /// When it arrives, the message, the frame's length; where frames need no look, the last frame of each message.
+    /// Arrival time, message and frame length. In plain mode, only the last frame of each message.
     coming: VecDeque<(Nanos, u32, u32)>,
     queue: DoubleQueue<u32>,
-    /// Frames in the queue, or on their way to it from the switch.
+    /// Frames in the queue or on their way to it from the switch.
     held: u32,
-    /// The frame that the receiving program works on.
+    /// Message and length of the frame that the receiving program is processing.
     working: Option<(u32, u32)>,
 }
 
@@ -34,7 +35,7 @@ impl<O: Observer> Engine<'_, O> {
         self.settings.plain || self.settings.lossy || self.hosts.inputs[host as usize].held < self.settings.buffer
     }
 
-    /// A frame leaves the switch for a host.
+    /// Starts a frame's transfer from the switch to a host.
     #[inline]
     pub fn approach(&mut self, host: u32, message: u32, bytes: u32) {
         let at = self.now + self.settings.latency;
@@ -61,7 +62,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A frame, or a message whose frames need no look, arrives.
+    /// Handles the arrival of a frame, or of a whole message in plain mode.
     #[inline]
     pub fn on_arrival(&mut self, host: u32) {
         let slot = self.agenda.layout.arrival(host);
@@ -101,7 +102,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// The receiving program takes the next frame.
+    /// Lets the receiving program take the next frame.
     fn work(&mut self, host: u32) {
         let slot = self.agenda.layout.service(host);
         loop {
@@ -126,7 +127,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A frame has been taken from its queue: there is room for another.
+    /// Frees the queue slot of a frame that has been taken, and restarts a stalled port.
     pub fn taken(&mut self, host: u32, message: u32) {
         let Message { route, class, .. } = self.messages[message];
         self.hosts.inputs[host as usize].held -= 1;
@@ -136,7 +137,7 @@ impl<O: Observer> Engine<'_, O> {
         self.on_dequeue_of(route, class);
     }
 
-    /// The receiving program is done with a frame.
+    /// Handles the receiving program's completion of a frame.
     pub fn on_service(&mut self, host: u32) {
         let working = self.hosts.inputs[host as usize].working.take();
         if let Some((message, bytes)) = working {

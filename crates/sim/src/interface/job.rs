@@ -1,13 +1,15 @@
-//! A parallel program as its messages: supersteps of computing, sending, and waiting for what the others send.
+//! A parallel program reduced to its messages: supersteps of computing, sending, and waiting for messages from the
+//! others.
 
 use crate::error::SimError;
 use crate::time::{Nanos, nanos};
 
-/// Longer messages than this are a slip.
+/// Longer messages are rejected as mistakes.
 const MOST_BYTES: u64 = 1_000_000_000;
 
-/// The messages of a parallel program on some hosts. A process computes, sends what the superstep has it send, and begins the
-/// next superstep when it has received what this one sends to it; others may be ahead of it meanwhile.
+/// The messages of a parallel program placed on hosts. A process computes, sends its messages of the superstep, and
+/// starts the next superstep once it has received all messages that the current one sends to it. Other processes may be
+/// ahead of it.
 ///
 /// # Examples
 ///
@@ -22,17 +24,17 @@ const MOST_BYTES: u64 = 1_000_000_000;
 pub struct Job {
     pub(super) hosts: Vec<u32>,
     pub(super) compute_ns: Vec<Nanos>,
-    /// To which process, how long; by superstep, then by sender.
+    /// Destination process and length in bytes, by superstep, then by sender.
     pub(super) messages: Vec<(u32, u32)>,
-    /// Where the messages of a sender in a superstep begin.
+    /// Index of the first message of each sender in each superstep.
     begin: Vec<u32>,
-    /// Messages that come to a process in a superstep.
+    /// Number of messages that each process receives in each superstep.
     pub(super) expected: Vec<u32>,
 }
 
 impl Job {
-    /// From the host of each process, and of each superstep how long all compute, s, and the messages: from which process, to
-    /// which, bytes.
+    /// Creates a job. `hosts` gives the host of each process. `supersteps` gives, for each superstep, the computing
+    /// time of all processes in seconds and the messages: sending process, receiving process, bytes.
     ///
     /// # Errors
     /// A message names a process that does not exist, goes to its sender, or is longer than 10^9 bytes.
@@ -72,34 +74,34 @@ impl Job {
         Ok(job)
     }
 
-    /// Messages of all processes.
+    /// Returns the number of messages of all processes.
     #[must_use]
     pub fn messages(&self) -> u64 {
         self.messages.len() as u64
     }
 
-    /// Bytes of all messages.
+    /// Returns the bytes of all messages.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.messages.iter().map(|&(_, bytes)| u64::from(bytes)).sum()
     }
 
-    /// Where the messages of a process in a superstep are.
+    /// Returns the range of `messages` that a process sends in a superstep.
     pub(super) fn sent(&self, superstep: u32, process: u32) -> std::ops::Range<usize> {
         let at = superstep as usize * self.hosts.len() + process as usize;
         self.begin[at] as usize..self.begin[at + 1] as usize
     }
 }
 
-/// How far each process is.
+/// Progress of each process.
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
     pub step: Vec<u32>,
-    /// It has sent, and waits for what the others send.
+    /// Whether it has sent and is waiting for messages.
     pub waits: Vec<bool>,
-    /// Of `expected`: not yet come.
+    /// Messages of `expected` that have not arrived.
     pub left: Vec<u32>,
-    /// Processes that are not at their end.
+    /// Processes that have not finished.
     pub running: u32,
     pub ended: Option<Nanos>,
 }
@@ -116,7 +118,7 @@ impl Progress {
         }
     }
 
-    /// Whether a process that waits may go on.
+    /// Whether a waiting process has received everything that it needs to continue.
     pub fn may_go_on(&self, process: u32) -> bool {
         let at = process as usize;
         self.waits[at] && self.left[self.step[at] as usize * self.step.len() + at] == 0

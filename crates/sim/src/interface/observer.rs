@@ -1,33 +1,34 @@
-//! Observation of frames.
+//! Hooks for observing frames.
 
 use crosswind_schema::Class;
 
 use crate::time::Nanos;
 
-/// A frame, or a message where it is made.
+/// A frame, or in [`Observer::made`] a whole message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observed {
-    /// The message; numbers of messages that have arrived are used again.
+    /// Message number. Numbers of delivered messages are reused.
     pub message: u32,
     pub class: Class,
-    /// The host that sends it.
+    /// Sending host.
     pub from: u32,
-    /// The host that it goes to.
+    /// Receiving host.
     pub to: u32,
-    /// Bytes of the message in it.
+    /// Payload bytes.
     pub bytes: u32,
 }
 
-/// Called with each event of a frame, in nanoseconds of virtual time. The default, `()`, observes nothing and costs nothing.
+/// Receives each event of a frame, at a virtual time in nanoseconds. The default, `()`, observes nothing and costs
+/// nothing.
 pub trait Observer {
     const LISTENS: bool = true;
-    /// A message is given to its sender's interface, whole.
+    /// A message is handed to its sender's interface.
     fn made(&mut self, at: Nanos, message: Observed);
     /// A frame leaves the sender's queue; its time on the link begins.
     fn leaves(&mut self, at: Nanos, frame: Observed);
-    /// A frame is with the receiving program.
+    /// A frame reaches the receiving program.
     fn arrives(&mut self, at: Nanos, frame: Observed);
-    /// A frame finds no room and is lost.
+    /// A frame finds a full buffer and is lost.
     fn lost(&mut self, at: Nanos, frame: Observed);
 }
 

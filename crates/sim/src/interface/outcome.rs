@@ -1,4 +1,4 @@
-//! Three measurements, and what they say together.
+//! Runs the three measurements of an experiment and combines their results.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,18 @@ use super::traffic::{Measured, MeasuredStream};
 use crate::error::SimError;
 use crate::time::{NEVER, Nanos, seconds};
 
-/// Beside others, nothing that is timed may be later than so many times what the longest takes alone.
+/// Patience of a run with everything present, as a multiple of the longest time alone.
 const PATIENCE: Nanos = 100;
 
-/// Measures once: the streams and jobs that are present, through the queues of the policy or through one queue.
+/// Runs one measurement of the streams and jobs present, through the queues of the policy or through one queue.
 ///
-/// `patience_ns`: it is given up when nothing that is timed has happened for so long; none: it goes on. `watch` is called now and
-/// then with the frames that have arrived; when it says `false` the measurement ends.
+/// `patience_ns`: the measurement is abandoned after this long without timed progress; `None` means never. `watch` is
+/// called periodically with the number of frames that have arrived. Returning `false` ends the measurement.
 ///
 /// # Errors
-/// [`SimError::Overrun`] when messages are made faster than links carry them, without end; [`SimError::Jobs`] when the jobs are
-/// not those of the experiment; [`SimError::Interrupted`].
+/// [`SimError::Overrun`] when messages are generated faster than links carry them, without end; [`SimError::Jobs`] when
+/// the jobs are not those of the experiment; [`SimError::NoSuchHost`] when a job runs on a host that does not exist;
+/// [`SimError::Interrupted`].
 pub fn measure<O: Observer>(
     experiment: &StreamsExperiment,
     jobs: &[Job],
@@ -48,15 +49,15 @@ pub fn measure<O: Observer>(
     Ok(engine.measured(is_complete))
 }
 
-/// Simulates one point of an experiment of kind streams: each stream and each job alone, all through one queue, all through the
-/// queues of the policy. `jobs` are the messages of the experiment's jobs, in their order.
+/// Simulates one point of an experiment of kind streams: each stream and each job alone, then all through one queue,
+/// then all through the queues of the policy. `jobs` holds the messages of the experiment's jobs, in their order.
 ///
-/// What a discipline starves is given up after a hundred times what the longest takes alone: its times are then lower bounds,
-/// and a warning says so. `watch` is called now and then, and at the end, with the frames that have arrived in all
-/// measurements; when it says `false` the run ends.
+/// A measurement that a discipline starves is abandoned after a hundred times the longest time alone. Its times are
+/// then lower bounds, and a warning reports this. `watch` is called periodically, and at the end of each measurement,
+/// with the number of frames that have arrived in all measurements. Returning `false` ends the run.
 ///
 /// # Errors
-/// As [`measure`].
+/// Those of [`measure`], and [`SimError::Endless`] when a stream or job does not end alone.
 pub fn simulate_streams(
     experiment: &StreamsExperiment,
     jobs: &[Job],

@@ -1,7 +1,7 @@
-//! The output of a host: its queues, and the link to the switch.
+//! Output side of a host: its send queues and the link to the switch.
 //!
-//! A message that finds its queue full waits before it, as a program that writes does; so a queue is never longer than the
-//! experiment says, and no frame of a message overtakes one of another of its class.
+//! A message that finds its queue full waits in front of it, like a program blocked in a write. A queue therefore never
+//! exceeds the configured length, and frames of a message never overtake those of another message of the same class.
 
 use std::collections::VecDeque;
 
@@ -14,9 +14,9 @@ use crate::time::Nanos;
 
 pub(super) struct Output {
     pub queue: DoubleQueue<u32>,
-    /// Messages with frames that have not yet found room in the queue; with one queue all are in the first.
+    /// Messages with frames that do not fit into the queue yet. With one queue, all are in the first element.
     before: [VecDeque<u32>; 2],
-    /// The message and the length of the frame on the link; [`NONE`]: it is free.
+    /// Message and length of the frame on the link. [`NONE`] means that the link is free.
     on_link: (u32, u32),
     carry: u64,
 }
@@ -40,7 +40,7 @@ impl Output {
 }
 
 impl<O: Observer> Engine<'_, O> {
-    /// A message comes to a host's interface.
+    /// Accepts a message at a host's interface.
     #[inline]
     pub fn give(&mut self, host: u32, message: u32) {
         let lane = self.lane(self.messages[message].class);
@@ -56,7 +56,7 @@ impl<O: Observer> Engine<'_, O> {
         if self.settings.one_queue { 0 } else { class as usize }
     }
 
-    /// Frames for the room in a queue.
+    /// Fills a queue with frames of the messages waiting in front of it.
     #[inline]
     fn refill(&mut self, host: u32, lane: usize) {
         let output = &mut self.hosts.outputs[host as usize];
@@ -74,7 +74,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// The frame on the link has left it.
+    /// Handles the end of a frame's transmission on the link.
     #[inline]
     pub fn on_output(&mut self, host: u32) {
         let (message, bytes) = self.hosts.outputs[host as usize].on_link;
@@ -82,7 +82,7 @@ impl<O: Observer> Engine<'_, O> {
         self.send_next(host);
     }
 
-    /// The next frame goes onto the link, if there is one that may.
+    /// Puts the next eligible frame, if any, onto the link.
     #[inline]
     pub fn send_next(&mut self, host: u32) {
         let may_send = if self.hosts.full_ports == 0 && self.control.credits.is_none() {
@@ -116,8 +116,8 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Which class may send: its first frame has a credit, and room at the port it goes to. A sender without room is told when
-    /// there is room. With one queue, a frame without room keeps all others waiting.
+    /// Returns which classes may send: those whose first frame has a credit and room at its destination port. A sender
+    /// without room is woken when there is room. With one queue, a frame without room blocks all others.
     fn classes_that_may_send(&mut self, host: u32) -> [bool; 2] {
         let queue = &self.hosts.outputs[host as usize].queue;
         let first = Class::BOTH.map(|class| queue.front(class).map(|(_, &message)| message));
@@ -133,7 +133,7 @@ impl<O: Observer> Engine<'_, O> {
         let next = if self.settings.one_queue && may_send == [true; 2] { queue.longest_waiting() } else { None };
         for class in Class::BOTH {
             let (true, Some(message)) = (may_send[class as usize], first[class as usize]) else { continue };
-            // A frame behind the first of one queue waits for that frame, and not for a port of its own.
+            // With one queue, a frame that is not first waits for the first frame, not for a port of its own.
             if next.is_some_and(|next| next != class) {
                 continue;
             }
@@ -152,7 +152,7 @@ impl<O: Observer> Engine<'_, O> {
         may_send
     }
 
-    /// There is room at a port: those that have waited for it may go on, the first one first.
+    /// Lets senders that wait for room at a port continue, in the order in which they began to wait.
     #[inline]
     pub fn wake(&mut self, to: u32) {
         while self.hosts.ports[to as usize].held < self.settings.buffer {
@@ -163,7 +163,8 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// When a frame that goes onto a free link now has left it, if no host takes time: the round trip of an empty network.
+    /// Returns the round trip of an empty network, ns: the transmission of a full frame, with the sender's time per
+    /// frame, and the latency both ways, rounded up. The receiver's time is not included.
     pub fn round_trip(&self) -> Nanos {
         2 * self.settings.latency + self.settings.host_ns + self.pace.alone(self.settings.frame_bytes) + 1
     }

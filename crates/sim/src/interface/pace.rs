@@ -1,15 +1,16 @@
-//! How long a frame takes on a link.
+//! Transmission time of a frame on a link.
 
 use crosswind_schema::experiment::streams::Links;
 use crosswind_schema::units::Quantity;
 
-/// Parts of a nanosecond, as a power of 2, in which links count: on a fast link rounding would change its rate.
+/// Fraction bits of a nanosecond in which transmission times are counted. On a fast link, rounding to whole nanoseconds
+/// would change its rate.
 const PARTS: u32 = 16;
 
-/// The rate of all links. What is left of a nanosecond is carried over to the link's next frame.
+/// The rate of all links. The fraction of a nanosecond left over is carried to the link's next frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// Of every frame, where all take the same time; otherwise 0.
+    /// Time of every frame if frames are padded to one length, otherwise 0.
     padded: u64,
     per_byte: f64,
 }
@@ -21,13 +22,13 @@ impl Pace {
         Self { padded, per_byte }
     }
 
-    /// So many parts of a nanosecond does a frame take.
+    /// Returns the transmission time of a frame in units of 2^-[`PARTS`] ns.
     #[inline]
     pub fn parts(self, bytes: u32) -> u64 {
         if self.padded > 0 { self.padded } else { (f64::from(bytes) * self.per_byte).round() as u64 }
     }
 
-    /// The whole nanoseconds of a frame that follows others on a link, and what is carried over from it.
+    /// Returns the whole nanoseconds of a frame that follows others on a link, and updates the fraction carried over.
     #[inline]
     pub fn next(self, bytes: u32, carry: &mut u64) -> u64 {
         let parts = self.parts(bytes) + *carry;
@@ -35,7 +36,7 @@ impl Pace {
         parts >> PARTS
     }
 
-    /// The whole nanoseconds of a frame by itself.
+    /// Returns the whole nanoseconds of a frame on its own.
     #[inline]
     pub fn alone(self, bytes: u32) -> u64 {
         self.parts(bytes) >> PARTS

@@ -1,8 +1,8 @@
-//! The switch: an output port and a link for each host, first come, first served, whatever the class.
+//! The switch: one output port and one link per host, served first come, first served, regardless of class.
 //!
-//! A frame goes through a free port as it comes in (as the cells of an ATM switch do), so it takes its time on the links once;
-//! behind others it waits. The port's buffer is filled when a frame begins to come, so that it never overflows where senders
-//! wait; where they do not, what finds it full is lost.
+//! A frame passes a free port while it is arriving (as the cells of an ATM switch do), so its transmission time counts
+//! once. Behind other frames it waits. Where senders wait for room, a buffer slot is taken when a frame's transmission
+//! begins, so the buffer never overflows. Where they do not, a frame that finds the buffer full is lost.
 
 use std::collections::VecDeque;
 
@@ -15,18 +15,18 @@ use crate::time::Nanos;
 pub(super) struct Port {
     /// Message and length of each frame; the first is on the link.
     queue: VecDeque<(u32, u32)>,
-    /// Frames in the buffer, or on their way to it.
+    /// Frames in the buffer or on their way to it.
     pub held: u32,
     free_at: Nanos,
     carry: u64,
-    /// The first frame waits for room at the host.
+    /// Whether the first frame waits for room at the host.
     pub stalled: bool,
-    /// Hosts that wait for room.
+    /// Hosts that wait for room in the buffer.
     pub waiters: VecDeque<u32>,
 }
 
 impl<O: Observer> Engine<'_, O> {
-    /// A frame has come in, whole.
+    /// Handles a frame that has arrived completely at the switch.
     #[inline]
     pub fn reach_port(&mut self, message: u32, bytes: u32) {
         let to = self.messages[message].to;
@@ -52,7 +52,7 @@ impl<O: Observer> Engine<'_, O> {
         self.hosts.ports[to as usize].queue.push_back((message, bytes));
     }
 
-    /// The first frame of a port has left it.
+    /// Handles the end of transmission of a port's first frame.
     pub fn on_port(&mut self, to: u32) {
         let slot = self.agenda.layout.port(to);
         let has_room = self.has_room(to);
@@ -74,7 +74,7 @@ impl<O: Observer> Engine<'_, O> {
         self.depart(to, message, bytes);
     }
 
-    /// A frame goes to its host.
+    /// Sends a frame from the port to its host.
     #[inline]
     fn depart(&mut self, to: u32, message: u32, bytes: u32) {
         let port = &mut self.hosts.ports[to as usize];

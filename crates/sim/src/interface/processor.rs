@@ -1,9 +1,9 @@
-//! A host's processor: it deals with what has arrived, then with what is to be sent, then it computes.
+//! A host's processor: it handles arrived frames first, then frames to send, then computes.
 //!
-//! What messages take of it is missing to the job that computes on the same host: the interference of communication on computation,
-//! in the terms of a platform (s for each MB that is sent or received). First come, first served among tasks of one kind, or, with
-//! `order = "queues"`, as the experiment's queues say, in which what is sent and what has arrived wait together; a task gives
-//! way to one that goes first, and goes on where it was.
+//! Time spent on messages is lost to the job that computes on the same host: the interference of communication with
+//! computation, in a platform's terms (s per MB sent or received). Tasks of one kind are served first come, first
+//! served. With `order = "queues"`, frames to send and frames that arrived share the experiment's queues. A running
+//! task is preempted by one that goes before it, and later resumes where it stopped.
 
 use std::collections::VecDeque;
 
@@ -17,13 +17,13 @@ use crate::time::{Nanos, nanos};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Task {
-    /// A frame for the receiving program.
+    /// Handle an arrived frame for the receiving program.
     Receive { message: u32, bytes: u32 },
-    /// Word that a frame of a route has arrived.
+    /// Handle an acknowledgement on a route.
     Acknowledgement { route: u32 },
-    /// A frame for the interface.
+    /// Prepare a frame for the interface.
     Send { route: u32, message: u32, bytes: u32 },
-    /// A superstep of a job's process.
+    /// Compute a superstep of a job's process.
     Compute { job: u32, process: u32, ns: Nanos },
 }
 
@@ -68,14 +68,14 @@ impl Costs {
     }
 }
 
-/// Tasks with the time that is left of each.
+/// Tasks with their remaining time, ns.
 pub(super) struct Processor {
     waiting: [VecDeque<(Task, Nanos)>; 3],
-    /// Frames, where queues say which goes first.
+    /// Frames, with `order = "queues"`.
     queue: Option<DoubleQueue<Task>>,
     running: Option<(Task, Nanos)>,
     since: Nanos,
-    /// A task has just been done, and what follows of it is being put into the queues.
+    /// Whether a task has just completed and its consequences are being queued.
     decides: bool,
 }
 
@@ -87,7 +87,7 @@ impl Processor {
 }
 
 impl<O: Observer> Engine<'_, O> {
-    /// A task comes to a host's processor.
+    /// Submits a task to a host's processor.
     pub fn submit(&mut self, host: u32, task: Task) {
         let Some(costs) = self.settings.processor else { return };
         let (now, order) = (self.now, costs.order);
@@ -112,7 +112,7 @@ impl<O: Observer> Engine<'_, O> {
         self.go_on_with(host);
     }
 
-    /// The first task begins, or goes on.
+    /// Starts or resumes the first task.
     fn go_on_with(&mut self, host: u32) {
         let Some(costs) = self.settings.processor else { return };
         let slot = self.agenda.layout.processor(host);
@@ -134,7 +134,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A host's processor is done with a task.
+    /// Handles the completion of a processor's task.
     pub fn on_processor(&mut self, host: u32) {
         let own = &mut self.hosts.processors[host as usize];
         let Some((task, _)) = own.running.take() else { return };

@@ -1,4 +1,4 @@
-//! Things that come and go, by number; numbers are used again.
+//! Slab of values indexed by number. Numbers of removed values are reused.
 
 pub(super) struct Slab<T> {
     things: Vec<T>,
@@ -10,7 +10,7 @@ impl<T> Slab<T> {
         Self { things: Vec::new(), free: Vec::new() }
     }
 
-    /// A thing comes; its number.
+    /// Adds a value and returns its number.
     #[inline]
     pub fn add(&mut self, thing: T) -> u32 {
         if let Some(number) = self.free.pop() {
@@ -21,7 +21,7 @@ impl<T> Slab<T> {
         (self.things.len() - 1) as u32
     }
 
-    /// It is gone; it can still be read until another comes.
+    /// Releases a number. Its value remains readable until the number is reused.
     #[inline]
     pub fn free(&mut self, number: u32) {
         self.free.push(number);

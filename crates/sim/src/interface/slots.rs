@@ -1,13 +1,13 @@
-//! What happens next: one time for each thing that can happen, and the least of them, by a tournament.
+//! Timers: at most one time per slot, and the earliest of all, found by a tournament.
 //!
-//! There are few things, all known from the start, and every one of them has at most one time. To set one costs a match per
-//! round; nothing is ever pushed or popped. Ties: the lower number.
+//! The slots are few and all known from the start. Setting a timer costs one match per level; nothing is pushed or
+//! popped. Ties go to the lower slot.
 
 use crate::time::{NEVER, Nanos};
 
 pub(super) struct Slots {
     times: Vec<Nanos>,
-    /// Winner of each match; the last is at 1, and the players of match i are the winners of 2i and 2i + 1.
+    /// Winner of each match. The final is at index 1, and match i is played by the winners at 2i and 2i + 1.
     winners: Vec<u32>,
 }
 
@@ -21,7 +21,7 @@ impl Slots {
         Self { times: vec![NEVER; width], winners }
     }
 
-    /// It happens then, and not when it was to happen before.
+    /// Sets a slot's time, replacing the previous one.
     #[inline]
     pub fn set(&mut self, slot: usize, time: Nanos) {
         self.times[slot] = time;
@@ -44,7 +44,7 @@ impl Slots {
         self.times[slot] < NEVER
     }
 
-    /// When what happens next happens, and what it is; [`NEVER`]: nothing does.
+    /// Returns the earliest time and its slot. [`NEVER`] means that no timer is set.
     #[inline]
     pub fn first(&self) -> (Nanos, usize) {
         let slot = self.winners[1] as usize;

@@ -1,4 +1,4 @@
-//! Streams: when the next operation begins, and what is timed of those that are done.
+//! Streams: when the next operation begins, and what is measured of completed operations.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,14 +9,14 @@ use super::engine::Engine;
 use super::observer::Observer;
 use crate::time::{NEVER, Nanos};
 
-/// An operation of a stream under way.
+/// An operation of a stream in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
-    /// Which, from 0, in the order in which they began.
+    /// Sequence number in order of start, from 0.
     number: u64,
     began: Nanos,
     gap: Nanos,
-    /// Receivers that have not got theirs, or have not answered.
+    /// Receivers that have not received their message, or not answered.
     left: u32,
 }
 
@@ -33,27 +33,28 @@ pub(super) struct StreamState {
     later: BinaryHeap<Reverse<Nanos>>,
 }
 
-/// What was timed of a stream.
+/// Measurements of a stream.
 #[derive(Clone, Debug)]
 pub struct MeasuredStream {
-    /// From the beginning of each timed operation until it was done, in the order of the ends, ns.
+    /// Latency of each timed operation, from its start to its completion, in order of completion, ns.
     pub latencies: Vec<Nanos>,
-    /// Bytes of the timed operations that have begun.
+    /// Bytes of the timed operations that have started.
     pub bytes: u64,
-    /// When the last timed operation was done; none: it was given up.
+    /// Time at which the last timed operation completed, ns. `None` if the measurement was abandoned first.
     pub ended: Option<Nanos>,
 }
 
-/// What one measurement came to.
+/// Results of one measurement.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// When the last of all that is timed was done, or it was given up, ns.
+    /// Time at which everything timed had completed, or the measurement was abandoned, ns.
     pub ended: Nanos,
-    /// Whether nothing was given up.
+    /// Whether everything timed completed.
     pub is_complete: bool,
     /// In the order of the experiment.
     pub streams: Vec<MeasuredStream>,
-    /// When the last process of each job was at its end, ns; none: it was given up, or was not there.
+    /// Time at which the last process of each job ended, ns. `None` if the measurement was abandoned first or the job
+    /// was absent.
     pub jobs: Vec<Option<Nanos>>,
     pub frames: u64,
     pub dropped: u64,
@@ -81,7 +82,7 @@ impl StreamState {
 }
 
 impl<O: Observer> Engine<'_, O> {
-    /// A stream's next operation begins.
+    /// Starts a stream's next operation.
     #[inline]
     pub fn begin(&mut self, stream: u32) {
         let state = &mut self.streams[stream as usize];
@@ -105,7 +106,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// One receiver of an operation has its message, or has answered.
+    /// Records that one receiver of an operation has its message or has answered.
     #[inline]
     pub fn part_done(&mut self, stream: u32, operation: u32) {
         let of = &mut self.operations[operation];
@@ -137,7 +138,7 @@ impl<O: Observer> Engine<'_, O> {
         self.next_of(stream);
     }
 
-    /// It is time for a stream's next operation.
+    /// Handles a stream's timer: its next operation is due.
     pub fn on_stream(&mut self, stream: u32) {
         let state = &mut self.streams[stream as usize];
         if state.arrivals != Arrivals::Open {

@@ -1,4 +1,4 @@
-//! One run: nodes with burners and the ends of a ping, the network between them, and what comes next.
+//! One run: nodes with burners and the ends of a ping, the network between them, and the event queue.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,11 +18,11 @@ const WATCHED_EVERY: u64 = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Happens {
-    /// A process starts, or has slept.
+    /// A process starts, or its sleep ends.
     Wakes { node: usize, process: usize },
-    /// A message is at its end of the ping.
+    /// A message arrives at an end of the ping.
     Arrives { end: usize },
-    /// A slice of buffered coscheduling ends, and another begins.
+    /// A slice of buffered coscheduling ends and the next begins.
     Slice,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Who {
     Both,
 }
 
-/// What came of a run, ns.
+/// Times of a run, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Times {
     pub ping: Nanos,
@@ -46,12 +46,12 @@ pub(super) struct Machine<'a> {
     asked: &'a SimulatedOverlap,
     cell: &'a AskedCell,
     nodes: Vec<Node>,
-    /// Node and process of the ping's ends: the one that sends first, then the other.
+    /// Node and process of the ping's ends. The end that sends first comes first.
     ends: Vec<(usize, usize)>,
     agenda: BinaryHeap<Reverse<(Nanos, u64, Happens)>>,
     counter: u64,
     slices: Option<BufferedCoscheduling>,
-    /// Ends whose message waits for its time slices, by the number of the message.
+    /// Message number and sending end of each message that waits for its time slices.
     posted: Vec<(u64, usize)>,
     flight: Nanos,
     running: usize,
@@ -84,7 +84,7 @@ impl<'a> Machine<'a> {
 
     fn populate(&mut self, who: Who, turn: u32) {
         let burners = (self.asked.burners * self.asked.nodes) as usize;
-        // The ping's start is drawn first, so that it does not depend on the other processes.
+        // The ping's start is drawn first, so it does not depend on the number of burners.
         let starts = self.asked.starts(turn, burners + 1);
         let waiting = Waiting::of(self.asked, self.cell.wait);
         if who != Who::Ping {
@@ -120,7 +120,8 @@ impl<'a> Machine<'a> {
         self.agenda.push(Reverse((time, self.counter, what)));
     }
 
-    /// Runs it to its end. `watch` is told the events so far now and then; `false` ends the run.
+    /// Runs to the end. `watch` is called periodically with the number of events so far. Returning `false` stops the
+    /// run.
     pub fn run(mut self, watch: &mut dyn FnMut(u64) -> bool) -> Result<Times, SimError> {
         let mut events = 0u64;
         while self.running > 0 {

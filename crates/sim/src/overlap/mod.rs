@@ -1,19 +1,19 @@
-//! Whether communication and computation overlap: burners and a ping on processors that a scheduler shares among them.
+//! Simulation of how far communication and computation overlap: burners and a ping on processors shared by a scheduler.
 //!
-//! Burners keep the processors busy; the two ends of a ping, on two nodes or on one, send a message back and forth. What it
-//! costs either hangs on how the ping waits (an event wakes it, or it polls), on the nice levels and on the scheduler
-//! (quadrics-overlap; F3-1 to F3-5). Transfers need no processor: the network card does them.
+//! Burners keep the processors busy. The two ends of a ping, on two nodes or on one, send a message back and forth.
+//! What this costs each side depends on how the ping waits (woken by an event, or polling), on the nice levels and on
+//! the scheduler (quadrics-overlap; F3-1 to F3-5). Transfers need no processor: the network card does them.
 //!
 //! | question | file |
 //! |---|---|
-//! | what is asked, what comes of it? | `crosswind_schema::simulated_overlap` |
+//! | what are the request and the response? | `crosswind_schema::simulated_overlap` |
 //! | what does a burner do, what an end of the ping? | `process` |
 //! | which process runs next? | `scheduler` (`decay`, `fair`) |
 //! | which process has which processor, and until when? | `node` |
-//! | what happens next, what is under way? | `machine` |
+//! | which event is next, and what is in transit? | `machine` |
 //! | when do buffered messages move? | `crosswind_policy::coscheduling` |
 //!
-//! Not modelled: caches, memory that both want, interrupts of others, a queue for each processor.
+//! Not modelled: caches, contention for memory, interrupts from other sources, per-processor run queues.
 
 mod machine;
 mod node;
@@ -30,11 +30,11 @@ use machine::{Machine, Times, Who};
 
 /// Simulates each cell: the ping and the burners alone and together.
 ///
-/// Together, each is the mean of `repetitions` runs, whose processes start at other times; alone it is one run. `watch` is told
-/// the events of a run so far now and then; `false` ends it.
+/// Times together are the mean of `repetitions` runs with different start times. Times alone come from one run. `watch`
+/// is called periodically with the number of events of the current run. Returning `false` stops the run.
 ///
 /// # Errors
-/// [`SimError::Interrupted`], and [`SimError::Endless`] for rates too low for the messages' sizes.
+/// [`SimError::Interrupted`], and [`SimError::Endless`] if rates are too low for the messages' sizes.
 ///
 /// # Examples
 ///
@@ -89,7 +89,7 @@ pub fn simulate(asked: &SimulatedOverlap, watch: &mut dyn FnMut(u64) -> bool) ->
     })
 }
 
-/// What each takes alone: known once for all cells that share it.
+/// Times alone, computed once and shared by all cells with the same settings.
 #[derive(Default)]
 struct Alone {
     pings: BTreeMap<(String, u64, u64), Times>,

@@ -1,12 +1,13 @@
-//! A node: processors, the processes on it, and which of them run.
+//! A node: its processors, its processes, and which of them run.
 //!
-//! No processor is idle while a process wants one. Time passes between calls; each says when the next is due.
+//! No processor is idle while a process is ready. Time advances only between calls; [`Node::due`] gives the time of the
+//! next call.
 
 use super::process::{Program, Step, Waiting, Want};
 use super::scheduler::Scheduler;
 use crate::time::{NEVER, Nanos};
 
-/// What a process did that concerns others.
+/// Effect of a process on the rest of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     Sent { process: usize },
@@ -17,7 +18,7 @@ pub(super) enum Effect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Asleep,
-    /// It waits for a message, without a processor.
+    /// Blocked on a message, without a processor.
     Waits,
     Ready,
     Runs,
@@ -31,7 +32,7 @@ pub(super) struct Process {
     nice: i8,
     state: State,
     want: Want,
-    /// Messages that have come and were not taken.
+    /// Messages that have arrived but were not received.
     inbox: u64,
     home: Option<usize>,
     pub used: Nanos,
@@ -42,7 +43,8 @@ pub(super) struct Process {
 #[derive(Clone, Copy, Debug, Default)]
 struct Cpu {
     running: Option<usize>,
-    /// From when on the running process has it: later than now while it is switched to, or the processor is taken away.
+    /// Start of the running process's next charge. Later than now during a context switch or while the processor is
+    /// taken away.
     since: Nanos,
     last: Option<usize>,
     taken_until: Nanos,
@@ -55,7 +57,7 @@ pub(super) struct Node {
     scheduler: Scheduler,
     switch: Nanos,
     wake: Nanos,
-    /// What happened, for the caller to take.
+    /// Effects for the caller to drain.
     pub effects: Vec<Effect>,
 }
 
@@ -65,7 +67,7 @@ impl Node {
         Self { cpus, processes: Vec::new(), ready: Vec::new(), scheduler, switch, wake, effects: Vec::new() }
     }
 
-    /// Another process, which starts when it is woken.
+    /// Adds a process, which starts when it is woken. Returns its index.
     pub fn add(&mut self, program: Program, waiting: Waiting, nice: i8) -> usize {
         self.scheduler.add(nice);
         self.processes.push(Process {
@@ -83,7 +85,7 @@ impl Node {
         self.processes.len() - 1
     }
 
-    /// When [`Node::advance`] must be called, if nothing happens before.
+    /// Returns the time by which [`Node::advance`] must be called if nothing happens before.
     pub fn due(&self) -> Nanos {
         let due = |cpu: &Cpu| {
             let Some(process) = cpu.running else { return NEVER };
@@ -97,7 +99,7 @@ impl Node {
         self.cpus.iter().map(due).min().unwrap_or(NEVER)
     }
 
-    /// Whether nothing will happen here until a message comes: every process has ended, sleeps, or waits for one.
+    /// Whether nothing will happen here until a message arrives: every process has ended, sleeps or waits for one.
     pub fn only_waits(&self) -> bool {
         self.processes.iter().all(|process| match process.state {
             State::Asleep | State::Waits | State::Ended => true,
@@ -107,7 +109,7 @@ impl Node {
         })
     }
 
-    /// Brings everything to `now`; whatever is due happens.
+    /// Advances the node to `now` and performs the steps that are due.
     pub fn advance(&mut self, now: Nanos) {
         self.settle(now);
         for cpu in 0..self.cpus.len() {
@@ -131,7 +133,7 @@ impl Node {
         }
     }
 
-    /// A process starts, or has slept.
+    /// Handles the start of a process or the end of its sleep.
     pub fn wake(&mut self, process: usize, now: Nanos) {
         self.settle(now);
         if self.processes[process].home.is_none() {
@@ -141,7 +143,7 @@ impl Node {
         self.runnable(process, now);
     }
 
-    /// A message for a process has come.
+    /// Delivers a message to a process.
     pub fn deliver(&mut self, process: usize, now: Nanos) {
         self.settle(now);
         if self.processes[process].state == State::Waits {
@@ -152,7 +154,7 @@ impl Node {
         }
     }
 
-    /// Something that goes before all processes takes a processor for so long: an idle one, or else the first.
+    /// Takes a processor for `time` ns ahead of all processes: an idle one if any, otherwise the first.
     pub fn take_processor(&mut self, now: Nanos, time: Nanos) {
         self.settle(now);
         let at = self.cpus.iter().position(|cpu| cpu.running.is_none()).unwrap_or(0);
@@ -177,7 +179,7 @@ impl Node {
         self.scheduler.settled();
     }
 
-    /// A running process takes its next steps, until it needs time or gives its processor away.
+    /// Executes a running process's next steps until it needs time or gives up its processor.
     fn go_on(&mut self, process: usize, cpu: usize, now: Nanos) {
         loop {
             match self.processes[process].program.next() {

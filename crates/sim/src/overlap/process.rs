@@ -1,28 +1,28 @@
-//! What a process does, step by step: a burner, and the two ends of a ping.
+//! Step sequences of processes: a burner, and the two ends of a ping.
 
 use crosswind_schema::simulated_overlap::{AskedCell, SimulatedOverlap, Wait};
 use crosswind_schema::units::Quantity;
 
 use crate::time::{Nanos, nanos};
 
-/// The next thing that a process does.
+/// The next step of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It needs a processor for so long.
+    /// Needs a processor for this long, ns.
     Compute(Nanos),
-    /// It wants no processor for so long.
+    /// Needs no processor for this long, ns.
     Sleep(Nanos),
     Send,
-    /// It waits for a message.
+    /// Waits for a message.
     Receive,
     End,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Program {
-    /// It computes for so long.
+    /// Computes for `work` ns, then ends.
     Burn { work: Nanos, done: bool },
-    /// It sends messages back and forth.
+    /// Sends messages back and forth.
     Ping(Ping),
 }
 
@@ -39,16 +39,16 @@ impl Program {
     }
 }
 
-/// One end of a ping: it starts, prepares its buffer, and makes its round trips.
+/// One end of a ping: start-up, preparation of its buffer, then its round trips.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ping {
     first: bool,
-    /// Steps of start and buffer still to do: how many, processor time and waiting of each.
+    /// Remaining steps of start-up and of buffer preparation: how many, and the processor time and wait of each.
     preparations: [Repeated; 2],
-    /// Processor time for a message.
+    /// Processor time per message, ns.
     message: Nanos,
     rounds: u64,
-    /// Place in a round trip.
+    /// Position in a round trip.
     at: usize,
     waits: bool,
 }
@@ -71,7 +71,7 @@ const FIRST: [Step; 4] = [Step::Compute(0), Step::Send, Step::Receive, Step::Com
 const SECOND: [Step; 4] = [Step::Receive, Step::Compute(0), Step::Compute(0), Step::Send];
 
 impl Ping {
-    /// The end that sends first, or the other.
+    /// Creates the end that sends first, or the other.
     pub fn new(asked: &SimulatedOverlap, cell: &AskedCell, first: bool) -> Self {
         let (costs, network) = (&asked.costs, &asked.network);
         let mb = cell.message_bytes as f64 / 1e6;
@@ -111,12 +111,12 @@ impl Ping {
     }
 }
 
-/// What a process on a processor does there.
+/// What a process does while it holds a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
-    /// It computes for so much longer.
+    /// Computes for this much longer, ns.
     Burst(Nanos),
-    /// It asks for a message, for so much longer.
+    /// Polls for a message for this much longer, ns.
     Poll(Nanos),
 }
 
@@ -124,9 +124,9 @@ pub(super) enum Want {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub wait: Wait,
-    /// How long it polls first, if only worse processes want the processor.
+    /// Time it polls first if only processes of a worse nice level want the processor, ns.
     pub linger: Nanos,
-    /// How long it polls first, even if other processes want the processor.
+    /// Time it polls first even if other processes want the processor, ns.
     pub spin: Nanos,
 }
 
@@ -135,7 +135,8 @@ impl Waiting {
         Self { wait, linger: nanos(asked.costs.linger_s.get()), spin: nanos(asked.costs.spin_s()) }
     }
 
-    /// How long it keeps its processor; `unwanted`: no process of its own nice level or a better one waits for it.
+    /// Returns how long it polls before it blocks, ns. `unwanted`: no process of its own nice level or a better one
+    /// waits for the processor.
     pub fn polls_for(&self, unwanted: bool) -> Nanos {
         match self.wait {
             Wait::Event if unwanted => self.linger,

@@ -1,20 +1,20 @@
-//! When which rank is looked at next: a calendar of windows of time, each a list of ranks.
+//! Calendar of the ranks to visit: one list of ranks per window of time.
 //!
-//! The order within a window does not matter (see [`super`]), so a list is enough, and no heap is on the way of a message. Windows
-//! far ahead wait in a heap; empty ones are skipped 64 at a time.
+//! The order within a window does not matter (see [`super`]), so lists suffice and messages need no heap operation.
+//! Windows far ahead wait in a heap. Empty windows are skipped 64 at a time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Windows ahead for which there are lists. A power of 2, at least 64.
+/// Number of windows ahead that have lists. A power of 2, at least 64.
 const AHEAD: u64 = 1024;
 
 /// Ranks by window.
 pub struct Calendar {
-    /// The window that is being worked on.
+    /// The current window.
     now: u64,
     lists: Vec<Vec<u32>>,
-    /// Lists that are over, the last one on top: its memory is in a near cache.
+    /// Used lists for reuse, the most recent on top because its memory is still in a near cache.
     spare: Vec<Vec<u32>>,
     taken: Vec<u64>,
     /// Windows beyond those of `lists`.
@@ -32,7 +32,7 @@ impl Calendar {
         }
     }
 
-    /// A rank is to be looked at in a window, which is not over.
+    /// Schedules a visit to a rank in a window that is not over.
     #[inline]
     pub fn add(&mut self, window: u64, rank: u32) {
         debug_assert!(window >= self.now, "window {window} is over");
@@ -49,7 +49,8 @@ impl Calendar {
         }
     }
 
-    /// The next window in which anything is to be done, and its ranks, which replace what `ranks` held.
+    /// Returns the next window with visits and puts its ranks into `ranks`, replacing what it held. `None` if no visits
+    /// are left.
     pub fn next(&mut self, ranks: &mut Vec<u32>) -> Option<u64> {
         ranks.clear();
         let near = self.nearest();
@@ -74,7 +75,7 @@ impl Calendar {
         Some(window)
     }
 
-    /// The first window with a list that holds anything.
+    /// Returns the first window whose list is not empty.
     fn nearest(&self) -> Option<u64> {
         let start = self.now % AHEAD;
         let words = self.taken.len();
@@ -95,7 +96,7 @@ impl Calendar {
     }
 }
 
-/// Puts many ranks into their order: a bit for each, for sorting them would take longer.
+/// Sorts many ranks with one bit per rank, which is faster than a comparison sort.
 pub struct Order(Vec<u64>);
 
 impl Order {
@@ -103,7 +104,7 @@ impl Order {
         Self(vec![0; (ranks as usize).div_ceil(64)])
     }
 
-    /// Puts them into their order; each once.
+    /// Sorts the ranks and removes duplicates.
     pub fn sort(&mut self, ranks: &mut Vec<u32>) {
         for &rank in ranks.iter() {
             self.0[rank as usize / 64] |= 1 << (rank % 64);

@@ -1,14 +1,14 @@
-//! What is on its way to a rank: in the network, then at its interface, until the rank polls.
+//! Packets for a rank: first in the network, then at its interface, until the rank polls.
 
 use crosswind_program::{Body, Kind};
 
 use super::memory::{prefetch_end, prefetch_tail};
 use super::network::Gap;
 
-/// No window: a rank that is in no list of the calendar.
+/// No window: the rank is in no list of the calendar.
 pub const NEVER_VISITED: u64 = u64::MAX;
 
-/// What a packet belongs to.
+/// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Message(Kind),
@@ -19,33 +19,34 @@ pub enum What {
 
 #[derive(Clone, Debug)]
 pub struct Packet {
-    /// When its last byte is here; once taken in: when the interface is done with it.
+    /// Arrival of its last byte, ns. Once taken in, the time at which the interface has processed it.
     pub at: u64,
     pub from: u32,
-    /// How many packets the sender had sent before, to any rank: with `at` and `from`, the order of all.
+    /// Sequence number among all packets of the sender, to any rank. `at`, `from` and `number` define the order of all
+    /// packets.
     pub number: u32,
     /// Bytes in the packet.
     pub bytes: u32,
-    /// Of a send: its tag. Of an acknowledgement: its credits. Else: bytes of the whole message.
+    /// For a send, its tag. For an acknowledgement, its credits. Otherwise the length of the whole message, bytes.
     pub word: u32,
     pub what: What,
-    /// Whether it is the last of its message, and carries the body.
+    /// Whether it is the last packet of its message and carries the body.
     pub last: bool,
-    /// Of an answer: whether it brings a credit back.
+    /// For an answer, whether it returns a credit.
     pub credit: bool,
-    /// Whether a daemon has taken it off the network.
+    /// Whether a daemon has extracted it from the network.
     pub extracted: bool,
-    /// Thrown away by `from`: to be sent there again.
+    /// Whether `from` has discarded it, so that it must be sent there again.
     pub thrown_away: bool,
-    /// What is to be known of a packet that has been thrown away before.
+    /// Present if the packet has been discarded before.
     pub again: Option<Box<Again>>,
     pub body: Body,
 }
 
-/// Of a packet that has been thrown away.
+/// Data of a packet that has been discarded.
 #[derive(Clone, Debug)]
 pub struct Again {
-    /// Its `number` when it was sent first.
+    /// Its `number` at the first attempt.
     pub serial: u32,
 }
 
@@ -66,18 +67,18 @@ impl Packet {
         body: Body::Empty,
     };
 
-    /// Its number when it was sent first.
+    /// Returns its number at the first attempt.
     pub fn serial(&self) -> u32 {
         self.again.as_ref().map_or(self.number, |again| again.serial)
     }
 
-    /// Whether it is the last of a one-sided message, and here for the first time: what most are.
+    /// Whether it is the last packet of a one-sided message, at its first attempt. Most packets are.
     #[inline]
     pub const fn is_whole(&self) -> bool {
         self.last && !self.thrown_away && matches!(self.what, What::Message(_))
     }
 
-    /// Whether it takes no interface: an acknowledgement, or word that a packet must be sent again.
+    /// Whether it bypasses the interface: an acknowledgement, or a notice that a packet must be sent again.
     #[inline]
     pub fn is_control(&self) -> bool {
         self.thrown_away || self.what == What::Acknowledgement
@@ -85,17 +86,18 @@ impl Packet {
 }
 
 pub struct Inbox {
-    /// `[..handled]` are gone, `[handled..taken]` are through the interface, in order; the rest is in the network, in no order.
+    /// `[..handled]` are done, `[handled..taken]` have passed the interface, in order. The rest are in the network,
+    /// unordered.
     packets: Vec<Packet>,
     handled: usize,
     taken: usize,
-    /// When the first of those in the network arrives.
+    /// Arrival of the first packet in the network, ns.
     coming: u64,
-    /// When the interface was done with the last packet, and how long it takes at least to the next.
+    /// Time at which the interface finished the last packet, ns. `None` before the first.
     interface: Option<u64>,
-    /// The window in which the rank is looked at next, or [`NEVER_VISITED`].
+    /// Window of the rank's next visit, or [`NEVER_VISITED`].
     pub visit: u64,
-    /// Whether the rank must be looked at when a packet arrives.
+    /// Whether an arriving packet must trigger a visit.
     pub listens: bool,
 }
 
@@ -118,26 +120,28 @@ impl Inbox {
         }
     }
 
-    /// Asks for the memory of its last packets.
+    /// Prefetches its last packets.
     #[inline]
     pub fn prefetch(&self) {
         prefetch_tail(&self.packets, 4);
     }
 
-    /// Asks for the memory of the next packet.
+    /// Prefetches the memory of the next packet.
     #[inline]
     pub fn prefetch_end(&self) {
         prefetch_end(&self.packets);
     }
 
-    /// A packet is on its way, and taken from its place.
+    /// Moves a packet into the network.
     #[inline]
     pub fn push(&mut self, packet: &mut Packet) {
         self.coming = self.coming.min(packet.at);
         self.packets.push(std::mem::replace(packet, Packet::ACKNOWLEDGEMENT));
     }
 
-    /// Takes what arrives before `horizon` through the interface, in order of arrival and `gap` and their length apart (as LogGOPSim does), and shows each to `look` with the time; what `look` refuses is not kept.
+    /// Passes the packets that arrive before `horizon` through the interface, in order of arrival, spaced by `gap` and
+    /// their length (as in LogGOPSim). Each is shown to `look` with its time; packets for which `look` returns `false`
+    /// are dropped.
     #[inline]
     pub fn take_in(&mut self, horizon: u64, gap: u64, per_byte: Gap, look: impl FnMut(&mut Packet) -> bool) {
         if self.coming < horizon {
@@ -150,7 +154,7 @@ impl Inbox {
         if self.packets.len() - self.taken > 1 {
             sort(&mut self.packets[self.taken..]);
         }
-        // Acknowledgements are past the interface, but not past the packets before them.
+        // Acknowledgements bypass the interface but do not overtake earlier packets.
         let mut before = if self.taken > self.handled { self.packets[self.taken - 1].at } else { 0 };
         while let Some(packet) = self.packets.get_mut(self.taken) {
             if packet.at >= horizon {
@@ -175,19 +179,19 @@ impl Inbox {
         self.coming = self.packets.get(self.taken).map_or(u64::MAX, |packet| packet.at);
     }
 
-    /// When the first packet is through the interface; the end of time: none is.
+    /// Returns when the first packet has passed the interface, or `u64::MAX` if none has.
     #[inline]
     pub fn front(&self) -> u64 {
         if self.handled < self.taken { self.packets[self.handled].at } else { u64::MAX }
     }
 
-    /// When the first packet arrives that is still in the network; the end of time: none is.
+    /// Returns the arrival of the first packet still in the network, or `u64::MAX` if there is none.
     #[inline]
     pub const fn coming(&self) -> u64 {
         self.coming
     }
 
-    /// The first packet that is through the interface, if it is at `now`.
+    /// Returns the first packet if it has passed the interface by `now`.
     #[inline]
     pub fn first(&mut self, now: u64) -> Option<&mut Packet> {
         if self.handled == self.taken {
@@ -196,7 +200,7 @@ impl Inbox {
         self.packets.get_mut(self.handled).filter(|packet| packet.at <= now)
     }
 
-    /// The first packet has been handled, and its body taken.
+    /// Removes the first packet, which has been handled and whose body has been taken.
     #[inline]
     pub fn first_is_handled(&mut self) {
         self.handled += 1;
@@ -210,13 +214,13 @@ impl Inbox {
         }
     }
 
-    /// Packets that are through the interface and not handled.
+    /// Returns the packets that have passed the interface but have not been handled.
     pub fn waiting_mut(&mut self) -> &mut [Packet] {
         &mut self.packets[self.handled..self.taken]
     }
 }
 
-/// Few packets at a time, most of them in order: by insertion. Many are left to the library.
+/// Sorts by insertion if there are few packets, since most are in order already. Otherwise uses the library sort.
 fn sort(packets: &mut [Packet]) {
     if packets.len() > 24 {
         packets.sort_unstable_by_key(order);

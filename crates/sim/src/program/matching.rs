@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// Up to so many different ones are searched one by one.
+/// Up to this many different keys are searched linearly.
 const FEW: usize = 32;
 
-/// How many sends of each source and tag wait for a receive. They carry nothing, so a count is all there is to know.
+/// Number of sends of each source and tag that wait for a receive. Sends carry no data, so a count suffices.
 #[derive(Default)]
 pub struct Matching {
     few: Vec<(u64, u32)>,
@@ -17,7 +17,7 @@ const fn key(from: u32, tag: u32) -> u64 {
 }
 
 impl Matching {
-    /// A send has been handled.
+    /// Records a send that has been handled.
     pub fn add(&mut self, from: u32, tag: u32) {
         let key = key(from, tag);
         if let Some((_, count)) = self.few.iter_mut().find(|(known, _)| *known == key) {
@@ -29,13 +29,13 @@ impl Matching {
         }
     }
 
-    /// Whether there is one to take.
+    /// Whether a send waits for this receive.
     pub fn has(&self, from: u32, tag: u32) -> bool {
         let key = key(from, tag);
         self.few.iter().any(|&(known, _)| known == key) || self.many.contains_key(&key)
     }
 
-    /// A receive takes one. `false`: there is none.
+    /// Matches a receive with a send. Returns `false` if none waits.
     pub fn take(&mut self, from: u32, tag: u32) -> bool {
         let key = key(from, tag);
         if let Some(at) = self.few.iter().position(|&(known, _)| known == key) {

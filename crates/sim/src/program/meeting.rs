@@ -1,9 +1,9 @@
-//! Barriers and store-syncs: where all ranks meet.
+//! Barriers and store-syncs: synchronization of all ranks.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Barrier,
-    /// All are here, and all one-way messages have been handled.
+    /// All ranks have arrived, and all one-way messages have been handled.
     StoreSync,
 }
 
@@ -12,7 +12,7 @@ pub enum Purpose {
 pub struct Meeting {
     at_barrier: u32,
     at_store_sync: u32,
-    /// When the last thing happened that ranks wait for.
+    /// Arrival of the last rank so far, ns.
     last: u64,
     /// When the last one-way message was handled.
     last_handled: u64,
@@ -27,12 +27,12 @@ impl Meeting {
         self.last = self.last.max(now);
     }
 
-    /// A one-way message has been handled.
+    /// Records that a one-way message has been handled.
     pub fn handled(&mut self, now: u64) {
         self.last_handled = self.last_handled.max(now);
     }
 
-    /// Whether all may go on, and since when; the next meeting begins then.
+    /// If the meeting is complete, returns when it completed and starts the next one. Otherwise returns `None`.
     #[inline]
     pub fn over(&mut self, ranks: u32, one_way: u64) -> Option<u64> {
         let since = if self.at_barrier == ranks {

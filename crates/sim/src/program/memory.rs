@@ -1,23 +1,23 @@
-//! Memory of many thousands of ranks: their state is in no near cache, and in more small pages than the TLB holds.
-//! So it is prefetched (the calendar knows which rank is next), and lies in large pages.
+//! Memory hints for many thousands of ranks. Their state fits into no near cache and spans more small pages than the
+//! TLB holds, so it is prefetched (the calendar knows which rank is next) and placed in large pages.
 
-/// Bytes that come together.
+/// Cache line, bytes.
 const LINE: usize = 64;
 
-/// Asks for a value's memory. Changes nothing; does nothing where the processor cannot be asked.
+/// Prefetches a value. Does nothing except on x86-64.
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {
     prefetch_bytes(std::ptr::from_ref(value).cast(), size_of::<T>());
 }
 
-/// Asks for the memory of a slice's last values, up to `most` of them.
+/// Prefetches a slice's last values, at most `most` of them.
 #[inline(always)]
 pub fn prefetch_tail<T>(values: &[T], most: usize) {
     let tail = &values[values.len().saturating_sub(most)..];
     prefetch_bytes(tail.as_ptr().cast(), size_of_val(tail));
 }
 
-/// Asks for the memory behind the last value, where the next one goes; it need not belong to the slice.
+/// Prefetches the memory after the last value, where the next one goes. It need not belong to the slice.
 #[inline(always)]
 pub fn prefetch_end<T>(values: &[T]) {
     prefetch_bytes(values.as_ptr().wrapping_add(values.len()).cast(), size_of::<T>());
@@ -39,12 +39,12 @@ fn prefetch_bytes(start: *const i8, bytes: usize) {
     let _ = (start, bytes, LINE);
 }
 
-/// Asks the system for large pages for what a vector has room for and does not hold yet. Changes nothing but the time that it
-/// takes.
+/// Asks the system for large pages for a vector's whole allocation, before it is filled. Affects only speed. Does
+/// nothing except on Linux.
 pub fn in_large_pages<T>(vector: &Vec<T>) {
     #[cfg(target_os = "linux")]
     {
-        /// The system is asked for whole small pages.
+        /// The advice applies to whole small pages.
         const PAGE: usize = 4096;
         let start = (vector.as_ptr() as usize).next_multiple_of(PAGE);
         let end = (vector.as_ptr() as usize + vector.capacity() * size_of::<T>()) / PAGE * PAGE;

@@ -1,24 +1,25 @@
-//! Parallel programs in virtual time: ranks on disturbed processors, a network, windows of flow control.
+//! Simulation of parallel programs: ranks on disturbed processors, a network, and flow control by windows.
 //!
-//! A rank's processor does one thing at a time, and all that it does takes as long as its
-//! [`Timeline`](crosswind_schema::disturbance::Timeline) says. What arrives waits until the rank polls: before each
-//! operation but computing, and while it waits. It decides nothing about credits (`crosswind_policy::window` does), draws
-//! nothing (the schema crate does) and knows no program (`crosswind-program` does).
+//! A rank's processor does one thing at a time, at the speed given by its
+//! [`Timeline`](crosswind_schema::disturbance::Timeline). Arriving packets wait until the rank polls: before each
+//! operation except computing, and while it waits. Decisions about credits come from `crosswind_policy::window`, random
+//! draws from the schema crate, and programs from `crosswind-program`.
 //!
 //! # How
 //!
-//! What a rank does at `t` reaches no other before `t` + latency + overhead. So time is cut into windows of that length: within one, every rank can be advanced by itself, in any order, for all that arrives in the
-//! window was sent before it began. Packets are handled in the order of arrival, source and number, so the order in which
-//! ranks were advanced leaves no trace. A rank that computes beyond the window's end, or waits, is put into the calendar
-//! for the window in which it can go on; windows in which no rank can are skipped.
+//! An action of a rank at `t` affects no other rank before `t` + latency + overhead. Time is therefore cut into windows
+//! of that length. Within a window, ranks can be advanced one by one in any order, because everything that arrives in
+//! the window was sent before it began. Packets are handled in the order of arrival, source and number, so the order in
+//! which ranks were advanced does not show in the results. A rank that computes beyond the window's end, or waits, is
+//! entered in the calendar for the window in which it can continue. Windows in which no rank can continue are skipped.
 //!
 //! | question | file |
 //! |---|---|
 //! | what does a message cost? | `network` |
 //! | what does a rank do next? | `node` |
-//! | what is on its way to it, and when is that here? | `inbox` |
+//! | which packets are in transit to it, and when do they arrive? | `inbox` |
 //! | what has just been sent? | `outbox` |
-//! | which rank is looked at next? | `calendar` |
+//! | which rank is visited next? | `calendar` |
 //! | what if packets arrive while it is away? | `watch` |
 //! | are all at the barrier? | `meeting` |
 //! | which send belongs to which receive? | `matching` |
@@ -55,17 +56,17 @@ pub use self::network::Network;
 pub use self::outcome::{Outcome, RankTimes};
 pub use self::wires::Totals;
 
-/// Ranks looked at between two calls of the caller's callback.
+/// Visits between two calls of the caller's callback.
 const LOOKS_PER_CALL: u64 = 1 << 20;
-/// From so many ranks in a window on they are looked at in their order, and asked for before.
+/// With more visits than this in a window, ranks are visited in memory order and prefetched.
 const MANY: usize = 512;
 
 /// Simulates a parallel program.
 ///
-/// `watch` is called now and then with the operations begun so far; when it says `false` the run ends.
+/// `watch` is called periodically with the number of operations begun so far. Returning `false` ends the run.
 ///
 /// # Errors
-/// [`SimError::Deadlock`] when nothing can happen any more and ranks are not at their end; [`SimError::Network`] and others
+/// [`SimError::Deadlock`] when no event is pending and some ranks have not finished; [`SimError::Network`] and others
 /// when the description cannot be simulated; [`SimError::Interrupted`].
 pub fn simulate<P: Program>(
     program: &P,
@@ -81,7 +82,7 @@ pub fn simulate<P: Program>(
 }
 
 /// # Errors
-/// When a network, or a disturbance of so many ranks, cannot be simulated.
+/// The network cannot be simulated, there are no ranks, or the disturbance is for another number of ranks.
 fn check(ranks: u32, network: &Network, timelines: &Timelines) -> Result<(), SimError> {
     network.check()?;
     if ranks == 0 {
@@ -156,7 +157,7 @@ impl<R: crosswind_program::Rank> Engine<R> {
             if self.wires.windows.horizon >= NEVER {
                 return Err(SimError::Endless);
             }
-            // Many ranks lie in memory in their order, and in no near cache.
+            // Ranks lie in memory in rank order, and many do not fit into a near cache.
             let many = ranks.len() > MANY;
             if many {
                 order.sort(&mut ranks);
@@ -166,7 +167,7 @@ impl<R: crosswind_program::Rank> Engine<R> {
                     self.ask_for(ranks.get(at + 2), ranks.get(at + 4));
                 }
                 let inbox = &mut self.inboxes[rank as usize];
-                // It was looked at earlier, and needs no look now.
+                // It was visited earlier and needs no visit now.
                 if inbox.visit != window {
                     continue;
                 }
@@ -196,7 +197,7 @@ impl<R: crosswind_program::Rank> Engine<R> {
         self.outcome()
     }
 
-    /// Puts what has been sent into inboxes.
+    /// Moves sent packets into inboxes.
     #[inline]
     fn deliver(&mut self) {
         let mut outbox = std::mem::take(&mut self.wires.outbox);
@@ -214,7 +215,7 @@ impl<R: crosswind_program::Rank> Engine<R> {
         self.wires.outbox = outbox;
     }
 
-    /// Asks for the memory of the ranks that are looked at next, and soon.
+    /// Prefetches the rank visited next, and the inbox of one visited soon.
     #[inline]
     fn ask_for(&self, next: Option<&u32>, soon: Option<&u32>) {
         if let Some(&soon) = soon {
@@ -226,7 +227,7 @@ impl<R: crosswind_program::Rank> Engine<R> {
         }
     }
 
-    /// All ranks may leave the barrier.
+    /// Releases all ranks from the barrier.
     fn release(&mut self, at: u64) {
         for (rank, (node, inbox)) in (0..).zip(self.nodes.iter_mut().zip(&mut self.inboxes)) {
             node.state = State::Released(at);

@@ -14,12 +14,12 @@ use crate::error::SimError;
 /// Bits of a nanosecond's fraction in a [`Gap`].
 const FRACTION: u32 = 20;
 
-/// G in integers: every packet needs it three times.
+/// G in fixed point, since every packet needs it three times.
 #[derive(Clone, Copy)]
 pub(super) struct Gap(u64);
 
 impl Gap {
-    /// From the first byte of a packet to its last, ns; a half rounds up.
+    /// Returns the time from the first byte of a packet to its last, ns, rounded half up.
     #[inline]
     pub fn train(self, bytes: u32) -> u64 {
         let exact = u64::from(bytes.saturating_sub(1)).saturating_mul(self.0);
@@ -32,25 +32,25 @@ impl Gap {
 pub struct Network {
     /// L: from the sender's interface to the receiver's.
     pub latency_ns: u64,
-    /// o: of the processor, for each packet, at both ends.
+    /// o: processor time per packet, at both ends.
     pub overhead_ns: u64,
     /// g: between two packets at an interface.
     pub gap_ns: u64,
     /// G: between two bytes of a packet.
     pub gap_per_byte_ns: f64,
-    /// Most bytes in a packet.
+    /// Maximum bytes per packet.
     pub packet_bytes: u32,
-    /// Of the processor, for each acknowledgement, at both ends. They take the latency, and no interface.
+    /// Processor time per acknowledgement, at both ends. Acknowledgements take the latency and bypass the interfaces.
     pub acknowledgement_ns: u64,
-    /// Of a barrier: from the arrival of the last rank until all may go on.
+    /// Barrier: from the arrival of the last rank until all may continue.
     pub control_ns: u64,
-    /// The switches between the interfaces, where they can fill.
+    /// The switches between the interfaces, if they have finite buffers.
     pub fat_tree: Option<FatTree>,
 }
 
 impl Network {
-    /// The network that an experiment describes. An acknowledgement costs the overhead and a barrier the latency, where the
-    /// description doesn't say.
+    /// Returns the network that an experiment describes. By default an acknowledgement costs the overhead and a barrier
+    /// the latency.
     #[must_use]
     pub fn of(description: &Description) -> Self {
         let ns = |seconds: f64| (seconds * 1e9).round() as u64;
@@ -68,26 +68,27 @@ impl Network {
         }
     }
 
-    /// The same, with the ways through its switches drawn from a seed.
+    /// Returns the same network with the paths through its switches drawn from `seed`.
     #[must_use]
     pub fn seeded(mut self, seed: u64) -> Self {
         self.fat_tree = self.fat_tree.map(|tree| FatTree { seed, ..tree });
         self
     }
 
-    /// How many packets a message of so many bytes is; at least 1.
+    /// Returns the number of packets of a message of `bytes` bytes; at least 1.
     #[must_use]
     pub fn packets(&self, bytes: u64) -> u64 {
         bytes.max(1).div_ceil(u64::from(self.packet_bytes))
     }
 
-    /// G, as a [`Gap`].
+    /// Returns G as a [`Gap`].
     pub(super) fn gap_per_byte(&self) -> Gap {
-        // Saturates.
+        // The cast saturates.
         Gap((self.gap_per_byte_ns * f64::from(1 << FRACTION) + 0.5) as u64)
     }
 
-    /// Nothing that a rank does reaches another in less: the length of time in which ranks can be advanced one by one.
+    /// Returns the shortest time in which an action of one rank can affect another, ns. Within it, ranks can be
+    /// advanced one by one.
     pub(super) fn lookahead(&self, limited: bool) -> u64 {
         let packet = self.latency_ns.saturating_add(self.overhead_ns);
         let acknowledgement = self.latency_ns.saturating_add(self.acknowledgement_ns);
@@ -112,7 +113,7 @@ impl Network {
             ("acknowledgement_ns", self.acknowledgement_ns),
             ("control_ns", self.control_ns),
         ];
-        // A day: far beyond every network, and far below what overflows.
+        // One day: far above any real network, far below overflow.
         const DAY: u64 = 86_400_000_000_000;
         for (field, value) in times {
             if value > DAY {

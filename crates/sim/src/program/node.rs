@@ -1,4 +1,4 @@
-//! A rank and its processor: what it does next, and when.
+//! A rank and its processor: the rank's next step and its time.
 
 use crosswind_policy::window::{Credits, Moment, ReturnedBy};
 use crosswind_program::{Body, Kind, Op, Rank, Reply};
@@ -11,19 +11,20 @@ use super::watch::Watch;
 use super::wires::{Envelope, Wires};
 use crate::error::SimError;
 
-/// Where a rank is in its program: small, for it is set for every operation, and the operation itself stays where it is.
+/// Position of a rank in its program. Small, because it is set for every operation; the operation itself stays in the
+/// node.
 #[derive(Clone, Copy, PartialEq)]
 pub enum State {
     Over,
-    /// Before an operation: what has arrived is handled first.
+    /// Before an operation: arrived packets are handled first.
     Before,
-    /// Sending what is left of a message.
+    /// Sending the rest of a message.
     Sending {
         left: u64,
     },
     Sync,
     Stored(u64),
-    /// Waiting for anything to be handled.
+    /// Waiting until anything is handled.
     Wait,
     Receive {
         from: u32,
@@ -31,13 +32,13 @@ pub enum State {
     },
     /// Waiting for all other ranks.
     Meeting(Purpose),
-    /// Told that it may go on at a time.
+    /// Released from a meeting; may continue at this time, ns.
     Released(u64),
     Done,
 }
 
 impl State {
-    /// What a rank waits for, for a person.
+    /// Describes what a rank waits for, for error messages. `None` if it is done.
     pub fn waits_for<R: Rank>(self, op: &Op, unanswered: u32, stored: u64, rank: &R) -> Option<String> {
         match self {
             Self::Done => None,
@@ -55,40 +56,40 @@ impl State {
 
 /// A rank on its processor.
 pub struct Node<R> {
-    /// When the processor is done with all it has begun.
+    /// Time at which the processor has completed all that it has begun, ns.
     pub now: u64,
     pub state: State,
-    /// The last operation that was given, but computing.
+    /// The current operation, other than computing.
     op: Op,
     pub timeline: Timeline,
-    /// When the interface takes the next packet.
+    /// Time at which the interface accepts the next packet, ns.
     interface: u64,
     number: u32,
-    /// Own gets, puts and requests that are not answered.
+    /// Own gets, puts and requests without an answer so far.
     unanswered: u32,
-    /// Whether anything has been handled since the last operation was given.
+    /// Whether anything has been handled since the last operation was issued.
     heard: bool,
-    /// Bytes of stores handled and not waited for.
+    /// Bytes of stores handled but not yet waited for.
     stored: u64,
     matching: Matching,
     credits: Option<Credits>,
     stalled_since: Option<u64>,
-    /// Waited for credits, ns.
+    /// Time spent waiting for credits, ns.
     pub stalled: u64,
-    /// Worked, ns of an undisturbed processor.
+    /// Work done, ns of an undisturbed processor.
     pub busy: u64,
-    /// When the last operation was over or the last message handled.
+    /// Time at which the last operation ended or the last message was handled, ns.
     pub end: u64,
-    /// What watches the interface, where that matters.
+    /// Watches the interface, where the window's settings need it.
     watch: Option<Box<Watch>>,
     pub rank: R,
 }
 
-/// What keeps a rank from going on.
+/// What a rank waits for before it continues.
 enum Until {
-    /// Time has passed: what has arrived meanwhile is to be handled.
+    /// Time has passed, so packets that arrived meanwhile must be handled.
     Polled,
-    /// A time, or a packet before that.
+    /// This time, ns, or an earlier packet.
     Time(u64),
 }
 
@@ -119,10 +120,10 @@ impl<R: Rank> Node<R> {
         }
     }
 
-    /// Does what can be done before the horizon, and says when to look again.
+    /// Advances the rank to the horizon and schedules its next visit.
     pub fn advance(&mut self, me: u32, inbox: &mut Inbox, wires: &mut Wires) -> Result<(), SimError> {
         let (horizon, gap) = (wires.windows.horizon, wires.gap());
-        // A rank that waits has waited until now.
+        // A waiting rank has waited until the start of this window.
         self.now = self.now.max(horizon - wires.windows.length);
         if let Some(watch) = &mut self.watch {
             watch.take_in(me, inbox, self.now, wires);
@@ -158,7 +159,8 @@ impl<R: Rank> Node<R> {
         }
     }
 
-    /// The processor is ahead of the others; only a rank that watches its interface looks before it is here.
+    /// Schedules the next visit of a processor that is ahead of the window. Only a rank that watches its interface is
+    /// visited before its own time.
     fn look_later(&self, me: u32, inbox: &mut Inbox, wires: &mut Wires) -> Result<(), SimError> {
         if self.now >= NEVER {
             return Err(SimError::Endless);
@@ -169,12 +171,12 @@ impl<R: Rank> Node<R> {
         Ok(())
     }
 
-    /// Goes on as far as no time passes; all that had arrived by `now` has been handled.
+    /// Executes operations until time passes. All packets that arrived by `now` have been handled.
     #[inline(always)]
     fn go_on(&mut self, me: u32, wires: &mut Wires) -> Result<Until, SimError> {
         let polled = self.now;
         loop {
-            // The two that come most often first: a jump by the state would be guessed wrong.
+            // The two most frequent states come first: a jump table over the state would be mispredicted.
             if self.state == State::Wait {
                 if !self.heard {
                     return Ok(Until::PACKET);
@@ -220,7 +222,7 @@ impl<R: Rank> Node<R> {
         }
     }
 
-    /// A message to another rank begins.
+    /// Counts a message that begins.
     #[inline(always)]
     fn count(&mut self, kind: Kind, wires: &mut Wires) {
         wires.totals.messages += 1;
@@ -228,7 +230,7 @@ impl<R: Rank> Node<R> {
         self.unanswered += u32::from(kind.is_answered());
     }
 
-    /// Whether a message is one packet that nothing keeps back.
+    /// Whether a message is one packet that can be sent at once.
     #[inline(always)]
     fn goes_at_once(&self, me: u32, to: u32, bytes: u32, wires: &Wires) -> bool {
         self.credits.is_none()
@@ -238,7 +240,7 @@ impl<R: Rank> Node<R> {
             && to < wires.ranks
     }
 
-    /// One step in any state but between operations. Nothing: it goes on at the same time.
+    /// Performs one step in any state except between operations. Returns `None` if the rank continues at the same time.
     fn elsewhere(&mut self, me: u32, polled: u64, wires: &mut Wires) -> Result<Option<Until>, SimError> {
         match self.state {
             State::Before => {
@@ -263,7 +265,7 @@ impl<R: Rank> Node<R> {
         Ok(None)
     }
 
-    /// Begins an operation that is not computing.
+    /// Starts an operation other than computing.
     fn begin(&mut self, me: u32, wires: &mut Wires) -> Result<(), SimError> {
         let ranks = wires.ranks;
         let known = |to: u32| {
@@ -322,7 +324,7 @@ impl<R: Rank> Node<R> {
         State::Meeting(purpose)
     }
 
-    /// Sends one packet of the operation's, if the interface is free and there is a credit.
+    /// Sends one packet of the operation's message, if the interface is free and a credit is available.
     #[inline]
     fn send(&mut self, me: u32, left: u64, wires: &mut Wires) -> Until {
         if self.interface > self.now {
@@ -359,7 +361,8 @@ impl<R: Rank> Node<R> {
         Until::Polled
     }
 
-    /// The next packet cannot leave yet; before the first one, what the rank can do meanwhile is done.
+    /// Handles a packet that cannot leave yet. Before the first packet of a message, the rank does what it can do
+    /// meanwhile.
     fn kept_back(&mut self, left: u64, until: u64, wires: &mut Wires) -> Until {
         let whole = match self.op {
             Op::Message { bytes, .. } => u64::from(bytes.max(1)),
@@ -374,7 +377,7 @@ impl<R: Rank> Node<R> {
         Until::Polled
     }
 
-    /// One packet onto the network, whose interface is free.
+    /// Sends one packet. Requires a free interface.
     #[inline(always)]
     fn transmit(&mut self, envelope: Envelope, bytes: u32, last: bool, body: Body, wires: &mut Wires) {
         let overhead = wires.network.overhead_ns;
@@ -407,7 +410,7 @@ impl<R: Rank> Node<R> {
         } else if !packet.last || !matches!(packet.what, What::Message(_)) {
             self.work(overhead);
         } else {
-            // Together with the handler's time, below.
+            // The overhead is charged together with the handler's time, below.
             return self.handle_message(me, packet, overhead, wires);
         }
         if !packet.last {
@@ -438,7 +441,7 @@ impl<R: Rank> Node<R> {
         Ok(())
     }
 
-    /// The last packet of a one-sided message: its handler runs.
+    /// Runs the handler of a one-sided message on its last packet.
     #[inline(always)]
     fn handle_message(&mut self, me: u32, packet: &mut Packet, ns: u64, wires: &mut Wires) -> Result<(), SimError> {
         let What::Message(kind) = packet.what else { return Ok(()) };
@@ -460,7 +463,7 @@ impl<R: Rank> Node<R> {
         Ok(())
     }
 
-    /// The credit of a handled packet, unless it goes back otherwise.
+    /// Returns the credit of a handled packet, unless it goes back another way.
     #[inline]
     fn handled(&mut self, me: u32, packet: &Packet, wires: &mut Wires) {
         if wires.window.limits() && wires.returned(Moment::Handled, packet) == ReturnedBy::Acknowledgement {
@@ -474,7 +477,7 @@ impl<R: Rank> Node<R> {
         wires.acknowledge(me, to, self.number, self.now);
     }
 
-    /// Answers need no credit, and are sent without a look at the network.
+    /// Sends an answer. Answers need no credit and do not poll the network.
     fn answer(&mut self, me: u32, packet: &Packet, reply: Reply, wires: &mut Wires) {
         let Reply { bytes, body, .. } = reply;
         let credit = wires.returned(Moment::Handled, packet) == ReturnedBy::Answer;
@@ -491,7 +494,7 @@ impl<R: Rank> Node<R> {
         }
     }
 
-    /// A packet that its receiver has thrown away.
+    /// Sends a packet again that its receiver has discarded.
     fn send_again(&mut self, me: u32, packet: &mut Packet, wires: &mut Wires) {
         self.now = self.now.max(self.interface);
         let to = packet.from;
@@ -517,12 +520,12 @@ impl<R: Rank> Node<R> {
         self.now = self.timeline.work(self.now, ns);
     }
 
-    /// Whether all credits are at home and nothing is owed.
+    /// Whether all credits have returned and no answer is outstanding.
     pub fn is_settled(&self) -> bool {
         self.unanswered == 0 && self.credits.as_ref().is_none_or(Credits::is_complete)
     }
 
-    /// What it waits for, for a person.
+    /// Describes what the rank waits for, for error messages. `None` if it is done.
     pub fn waits_for(&self) -> Option<String> {
         self.state.waits_for(&self.op, self.unanswered, self.stored, &self.rank)
     }

@@ -1,14 +1,15 @@
-//! What has been sent and is in no inbox yet.
+//! Packets sent but not yet in an inbox.
 //!
-//! Nothing of it arrives before the window is over, so it can wait until the memory of some inboxes has come.
+//! None of them arrives before the window is over, so delivery can wait until the memory of several inboxes has been
+//! prefetched.
 
 use super::inbox::{Inbox, Packet};
 use super::memory::prefetch;
 
-/// So many packets are put into inboxes together.
+/// Packets delivered together.
 const BATCH: usize = 32;
 
-/// Packets and their destinations. Their places are reused.
+/// Packets and their destinations. The entries are reused.
 #[derive(Default)]
 pub struct Outbox {
     places: Vec<(u32, Packet)>,
@@ -16,7 +17,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// The place of one more packet, which holds what was there before.
+    /// Returns the entry for one more packet, which still holds old contents.
     #[inline(always)]
     pub fn add(&mut self, to: u32) -> &mut Packet {
         if self.used == self.places.len() {
@@ -39,7 +40,7 @@ impl Outbox {
         self.used >= BATCH
     }
 
-    /// Asks for the memory of the inboxes.
+    /// Prefetches the destination inboxes.
     #[inline]
     pub fn prefetch(&self, inboxes: &[Inbox]) {
         let places = &self.places[..self.used];
@@ -51,7 +52,7 @@ impl Outbox {
         }
     }
 
-    /// All packets, to be taken from their places; it is empty then.
+    /// Empties the outbox and returns its packets, to be moved out of their entries.
     #[inline]
     pub fn drain(&mut self) -> &mut [(u32, Packet)] {
         let used = std::mem::take(&mut self.used);

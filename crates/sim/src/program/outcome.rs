@@ -1,37 +1,37 @@
-//! What came of a parallel program's run.
+//! Outcome of a parallel program's run.
 
 use crosswind_program::Rank;
 
 use super::wires::Totals;
 use crate::error::SimError;
 
-/// Ranks named in the message about a deadlock.
+/// Number of ranks named in a deadlock's error message.
 const NAMED: usize = 5;
 
 #[derive(Debug)]
 pub struct Outcome<R> {
-    /// When the last rank was at its end, or had handled its last message, ns.
+    /// Time at which the last rank ended or had handled its last message, ns.
     pub makespan_ns: u64,
-    /// Messages, packets and so on.
+    /// Counts of messages, packets and the like.
     pub totals: Totals,
-    /// Each rank's times.
+    /// Times of each rank.
     pub times: Vec<RankTimes>,
-    /// The ranks as they are at their end.
+    /// Final state of each rank.
     pub ranks: Vec<R>,
 }
 
 /// One rank's times, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankTimes {
-    /// When its last operation was over, or its last message handled.
+    /// Time at which its last operation ended or its last message was handled.
     pub end_ns: u64,
-    /// What its processor did for the program, of an undisturbed processor: computing, overheads, handlers.
+    /// Work of its processor for the program, in ns of an undisturbed processor: computing, overheads, handlers.
     pub busy_ns: u64,
     pub stalled_ns: u64,
 }
 
 impl<R: Rank> Outcome<R> {
-    /// What the ranks hold at their end, for [`crosswind_program::Program::check`].
+    /// Returns the ranks' results, for [`crosswind_program::Program::check`].
     #[must_use]
     pub fn results(&self) -> Vec<Vec<u64>> {
         self.ranks.iter().map(Rank::result).collect()
@@ -39,17 +39,18 @@ impl<R: Rank> Outcome<R> {
 }
 
 impl<R> Outcome<R> {
-    /// Waited for credits, all ranks together, ns.
+    /// Returns the time spent waiting for credits, summed over all ranks, ns.
     #[must_use]
     pub fn stalled_ns(&self) -> u64 {
         self.times.iter().map(|times| times.stalled_ns).sum()
     }
 }
 
-/// Nothing can happen any more.
+/// Checks that every rank has finished when no event is pending.
 ///
 /// # Errors
-/// [`SimError::Deadlock`] when any rank still waits. `waiting`: which do, and for what; `last`: when the last thing happened, ns.
+/// [`SimError::Deadlock`] when any rank still waits. `waiting`: those ranks and what each waits for; `last`: time of
+/// the last event, ns.
 pub(super) fn all_are_done(ranks: usize, waiting: &[(u32, String)], last: u64) -> Result<(), SimError> {
     if waiting.is_empty() {
         return Ok(());

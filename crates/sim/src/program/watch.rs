@@ -1,8 +1,8 @@
-//! What happens at a rank's interface while its processor computes or is away: packets that others take off the network for
-//! it, packets that are thrown away.
+//! Events at a rank's interface while its processor computes or is away: packets that other processes extract for it,
+//! and packets that are discarded.
 //!
-//! Only where the window's settings make it matter (credits back when extracted, or packets discarded); otherwise packets
-//! just wait, and no watch is kept.
+//! Kept only where the window's settings need it (credits returned on extraction, or packets discarded). Otherwise
+//! packets just wait.
 
 use std::collections::VecDeque;
 
@@ -12,30 +12,30 @@ use crosswind_schema::disturbance::Timeline;
 use super::inbox::{Inbox, Packet};
 use super::wires::Wires;
 
-/// A rank's interface.
+/// Watch on a rank's interface.
 pub struct Watch {
-    /// The rank's timeline once more: packets arrive at other times than its processor has got to.
+    /// A second copy of the rank's timeline: packets arrive at times other than the processor's current time.
     timeline: Timeline,
     asked: u64,
     discards: bool,
-    /// Acknowledgements sent by others than the rank.
+    /// Number of acknowledgements sent on the rank's behalf.
     number: u32,
-    /// By source: packets thrown away, in the order of sending. Until they have come again nothing else of that source is
-    /// kept, so messages never overtake one another.
+    /// Discarded packets, by source, in order of sending. Until they have arrived again, nothing else from that source
+    /// is kept, so messages never overtake one another.
     missing: Vec<Missing>,
 }
 
-/// What a source has sent and must send again.
+/// Packets that a source must send again.
 struct Missing {
     from: u32,
-    /// How often the first of them has been thrown away.
+    /// How often the first of them has been discarded.
     attempts: u32,
-    /// Their numbers, in the order of sending.
+    /// Their serial numbers, in order of sending.
     serials: VecDeque<u32>,
 }
 
 impl Watch {
-    /// Whether anything is to be watched.
+    /// Whether these settings need a watch.
     pub fn needed(settings: &WindowSettings) -> bool {
         settings.away != Away::Buffer || (settings.limits() && settings.credit == CreditReturn::Extracted)
     }
@@ -44,7 +44,7 @@ impl Watch {
         Self { timeline, asked: 0, discards: settings.away != Away::Buffer, number: 0, missing: Vec::new() }
     }
 
-    /// Takes in what arrives before the horizon; the processor itself looks again at `processor`.
+    /// Takes in packets that arrive before the horizon. `processor`: when the processor itself polls next, ns.
     pub fn take_in(&mut self, me: u32, inbox: &mut Inbox, processor: u64, wires: &mut Wires) {
         let mut thrown: Vec<(Packet, u32)> = Vec::new();
         let mut extracted: Vec<(u32, u64)> = Vec::new();
@@ -69,7 +69,7 @@ impl Watch {
             }
             true
         });
-        // A process that polls may come while packets wait for a processor that is still busy.
+        // A polling process may start to run while packets wait for a processor that is still busy.
         while let Some(start) = if early { self.next_interval(horizon.min(processor)) } else { None } {
             if self.timeline.is_polled(start).is_some() {
                 for packet in inbox.waiting_mut().iter_mut().filter(|packet| packet.at <= start) {
@@ -86,7 +86,8 @@ impl Watch {
         }
     }
 
-    /// The start of the next interval, if it is before `until` and none has asked beyond it.
+    /// Returns the start of the next interval that was not examined yet, if it is before `until`, and marks it as
+    /// examined.
     fn next_interval(&mut self, until: u64) -> Option<u64> {
         let interval = self.timeline.clone().interval()?;
         let start = if interval.start > self.asked { interval.start } else { self.beyond(interval.end)? };
@@ -96,14 +97,14 @@ impl Watch {
         })
     }
 
-    /// The start of the first interval after one that ends at `end`.
+    /// Returns the start of the first interval after one that ends at `end`.
     fn beyond(&self, end: u64) -> Option<u64> {
         let mut timeline = self.timeline.clone();
         timeline.interval()?;
         timeline.interval().map(|interval| interval.start.max(end))
     }
 
-    /// When to look at the interface again, at the latest.
+    /// Returns the latest time of the next look at the interface, ns.
     pub fn next(&self, inbox: &mut Inbox, wires: &Wires) -> u64 {
         let coming = inbox.coming();
         let waiting = inbox.waiting_mut().iter().any(|packet| !packet.extracted && !packet.is_control());
@@ -119,8 +120,9 @@ impl Watch {
         next.map_or(coming, |interval| coming.min(interval.start))
     }
 
-    /// Whether a packet is thrown away, and how often the first of its source then has been: the rank is away and nothing polls for
-    /// it, or something of its source is missing before it.
+    /// Decides whether a packet is discarded: the rank is away and nothing polls for it, or an earlier packet of its
+    /// source is missing. Returns how often the first missing packet of that source has been discarded, or `None` if
+    /// the packet is kept.
     fn thrown_away(&mut self, packet: &Packet, polled: bool) -> Option<u32> {
         let there = polled || self.timeline.is_on(self.asked);
         let serial = packet.serial();
@@ -151,7 +153,8 @@ impl Watch {
     }
 }
 
-/// Takes a packet off the network for its rank; returns the rank that gets the credit, and when the packet was taken.
+/// Extracts a packet on its rank's behalf. Returns the rank that gets the credit and the time of extraction, or `None`
+/// if no credit is due.
 fn extract(packet: &mut Packet, settings: &WindowSettings, at: u64) -> Option<(u32, u64)> {
     if packet.extracted || packet.is_control() || packet.what == super::inbox::What::Answer {
         return None;

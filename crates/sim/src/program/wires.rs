@@ -1,4 +1,4 @@
-//! What ranks share: the network between them, and the calendar of the ranks to look at next.
+//! State shared by all ranks: the network between them, and the calendar of visits.
 
 use crosswind_policy::window::{Away, Moment, ReturnedBy, WindowSettings};
 use crosswind_program::{Body, Kind};
@@ -10,17 +10,17 @@ use super::meeting::Meeting;
 use super::network::{Gap, Network};
 use super::outbox::Outbox;
 
-/// A packet that has been thrown away so often will always be.
+/// After this many discards of a packet, its source and destination are assumed never to run at the same time.
 const MOST_ATTEMPTS: u32 = 1000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Messages sent: one-sided ones, answers, sends.
+    /// Messages sent: one-sided messages, answers and sends.
     pub messages: u64,
-    /// Packets of those; sent again, counted again.
+    /// Packets of those messages. A packet sent again counts again.
     pub packets: u64,
     pub acknowledgements: u64,
-    /// Packets thrown away because their rank was away.
+    /// Packets discarded because their rank was away.
     pub discarded: u64,
     pub operations: u64,
     /// Messages handled, or answers taken.
@@ -29,7 +29,7 @@ pub struct Totals {
     pub meetings: u64,
 }
 
-/// Division by a number that stays the same: a multiplication and a correction.
+/// Division by a constant, as a multiplication and a correction.
 #[derive(Clone, Copy)]
 pub struct Divisor {
     by: u64,
@@ -37,31 +37,32 @@ pub struct Divisor {
 }
 
 impl Divisor {
-    /// By a number from 1 on.
+    /// Creates a divisor; `by` must be at least 1.
     pub const fn new(by: u64) -> Self {
         Self { by, reciprocal: u64::MAX / by }
     }
 
-    /// How often the divisor is in a time below 2^63.
+    /// Returns `time` divided by the divisor, rounded down. `time` must be below 2^63.
     #[inline]
     pub const fn of(self, time: u64) -> u64 {
-        // The reciprocal is too small by less than 1, the quotient by less than 2^-1 and the part that is cut off.
+        // The reciprocal is too small by less than 1, so the quotient is too small by less than 2^-1 plus the part cut
+        // off.
         let quotient = ((time as u128 * self.reciprocal as u128) >> 64) as u64;
         quotient + (time - quotient * self.by >= self.by) as u64
     }
 }
 
-/// Time in windows, within which no rank can tell another anything.
+/// Windows of time, within which no rank can affect another.
 pub struct Windows {
-    /// They are so many nanoseconds long.
+    /// Length of a window, ns.
     pub length: u64,
-    /// The same, made for dividing by it.
+    /// The same, prepared for division.
     pub lengths: Divisor,
-    /// The end of the one that is being worked on.
+    /// End of the current window, ns.
     pub horizon: u64,
 }
 
-/// The network, and the calendar of ranks.
+/// The network, the calendar of visits, and other state shared by all ranks.
 pub struct Wires {
     pub network: Network,
     pub window: WindowSettings,
@@ -71,18 +72,19 @@ pub struct Wires {
     pub totals: Totals,
     pub gap_per_byte: Gap,
     pub windows: Windows,
-    /// Where senders follow whether destinations run: each rank's timeline, asked at the start of windows.
+    /// Timeline of each rank, queried at the start of windows. Empty unless senders follow whether destinations run.
     pub running: Vec<Timeline>,
-    /// What has been sent and is in no inbox yet. Nothing of it arrives before the window is over, so it can wait until the
-    /// memory of some inboxes has come.
+    /// Packets sent but not yet in an inbox. None arrives before the window is over, so delivery can wait until the
+    /// memory of several inboxes has been prefetched.
     pub outbox: Outbox,
-    /// A source and a destination that never run at the same time, so that what is thrown away never comes again in time.
+    /// A source and a destination that never run at the same time, so that a discarded packet is discarded at every
+    /// attempt.
     pub starved: Option<(u32, u32)>,
-    /// One-way messages sent and not handled.
+    /// One-way messages sent but not handled.
     pub one_way: u64,
 }
 
-/// What all packets of a message have in common.
+/// Fields common to all packets of a message.
 #[derive(Clone, Copy)]
 pub struct Envelope {
     pub from: u32,
@@ -94,13 +96,13 @@ pub struct Envelope {
 }
 
 impl Wires {
-    /// How far apart a receiver takes packets, beside their length: as the slower of interface and processor needs.
+    /// Returns the spacing of packets at a receiver, beside their length, ns: the slower of interface and processor.
     #[inline]
     pub fn gap(&self) -> u64 {
         self.network.gap_ns.max(self.network.overhead_ns)
     }
 
-    /// Looks at a rank at `time`, if not before.
+    /// Schedules a visit to a rank at `time`, unless an earlier one is scheduled.
     #[inline]
     pub fn look_at(&mut self, rank: u32, inbox: &mut Inbox, time: u64) {
         let window = self.windows.lengths.of(time);
@@ -110,13 +112,13 @@ impl Wires {
         }
     }
 
-    /// A packet of `bytes` leaves a processor at `sent`.
+    /// Sends a packet of `bytes` that leaves a processor at `sent`.
     #[inline(always)]
     pub fn send(&mut self, envelope: Envelope, number: u32, sent: u64, bytes: u32, last: bool, body: Body) {
         self.totals.packets += 1;
         let at = sent + self.network.latency_ns + self.gap_per_byte.train(bytes);
         let Envelope { from, to, what, word, credit } = envelope;
-        // Field by field, to where it stays: made elsewhere and copied, the copy would wait for the fields.
+        // Written field by field in place: if it were built elsewhere, the copy would wait for the fields.
         let packet = self.outbox.add(to);
         packet.at = at;
         packet.from = from;
@@ -132,22 +134,23 @@ impl Wires {
         packet.body = body;
     }
 
-    /// An acknowledgement leaves `from` at `sent`.
+    /// Sends an acknowledgement that leaves `from` at `sent`.
     pub fn acknowledge(&mut self, from: u32, to: u32, number: u32, sent: u64) {
         self.totals.acknowledgements += 1;
         let at = sent + self.network.latency_ns;
         *self.outbox.add(to) = Packet { at, from, number, ..Packet::ACKNOWLEDGEMENT };
     }
 
-    /// A packet that was thrown away leaves a processor again.
+    /// Sends a discarded packet again.
     pub fn send_again(&mut self, to: u32, packet: Packet, sent: u64) {
         self.totals.packets += 1;
         let at = sent + self.network.latency_ns + self.gap_per_byte.train(packet.bytes);
         *self.outbox.add(to) = Packet { at, thrown_away: false, ..packet };
     }
 
-    /// A packet is thrown away by `me`: its sender is to send it again. `attempts`: how often the first packet that its sender must
-    /// send again has been thrown away, so that all come again in their order.
+    /// Discards a packet at `me`, and notifies its sender to send it again. `attempts`: how often the first packet that
+    /// this sender must resend has been discarded. It sets the delay of all of them, so that they arrive again in
+    /// order.
     pub fn throw_away(&mut self, me: u32, packet: Packet, attempts: u32) {
         let Away::Discard { resend_ns } = self.window.away else { return };
         self.totals.discarded += 1;
@@ -155,7 +158,7 @@ impl Wires {
             self.starved = Some((packet.from, me));
         }
         let serial = packet.serial();
-        // Not at a fixed distance, which could fall into the same part of a rank's quantum for ever.
+        // The delay varies, since a fixed one could fall into the same part of a rank's quantum for ever.
         let part = u64::from(attempts).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44;
         let spread = resend_ns.saturating_mul(part) >> 20;
         let under_way = self.network.latency_ns + self.gap_per_byte.train(packet.bytes);
@@ -166,7 +169,7 @@ impl Wires {
         *self.outbox.add(sender) = Packet { at, from: me, again, thrown_away: true, ..packet };
     }
 
-    /// How the credit of a packet goes back at this moment.
+    /// Returns how the credit of a packet goes back at this moment.
     #[inline]
     pub fn returned(&self, moment: Moment, packet: &Packet) -> ReturnedBy {
         let answer = packet.last && matches!(packet.what, What::Message(kind) if Kind::is_answered(kind));
@@ -176,13 +179,14 @@ impl Wires {
         self.window.returned(moment, answer, packet.extracted)
     }
 
-    /// Whether a destination runs, as far as senders know: what was so at the start of the window of time.
+    /// Whether a destination runs, as far as senders know: its state at the start of the window.
     pub fn runs(&mut self, rank: u32) -> bool {
         let start = self.windows.horizon - self.windows.length;
         self.running.get_mut(rank as usize).is_none_or(|timeline| timeline.is_on(start))
     }
 
-    /// When senders know that a destination went away, or came back; the end of time if changes are not followed.
+    /// Returns when senders learn of a destination's next change between running and away, or `u64::MAX` if changes are
+    /// not followed.
     pub fn knows_a_change(&mut self, rank: u32) -> u64 {
         let start = self.windows.horizon - self.windows.length;
         let change = self.running.get_mut(rank as usize).map_or(NEVER, |timeline| timeline.changes(start));

@@ -1,4 +1,4 @@
-//! What the tests share: platforms from columns, runs, plans.
+//! Helpers for the farm tests: platforms from columns, runs, plans.
 
 #![allow(dead_code)] // each test uses its part
 
@@ -120,8 +120,8 @@ pub fn bound(platform: &Platform, tasks: &Tasks, ports: Ports) -> f64 {
 
 pub const PORTS: [Ports; 2] = [Ports::Single, Ports::Multi];
 
-/// Nodes that leave, with all below them, or join again: which, and at which part of `span_s`. A node below one that is gone
-/// does neither.
+/// Returns changes in which nodes leave with their subtrees or rejoin; each pick gives a node and a fraction of
+/// `span_s`. A node below one that is gone does neither.
 pub fn comings_and_goings(tree: &[Spot], picks: &[(prop::sample::Index, f64)], span_s: f64) -> Vec<PlacedChange> {
     let mut times: Vec<f64> = picks.iter().map(|pick| pick.1 * span_s).collect();
     times.sort_by(f64::total_cmp);

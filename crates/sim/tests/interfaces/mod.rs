@@ -1,4 +1,4 @@
-//! What the tests of interfaces share: experiments, and an observer that remembers.
+//! Helpers for the interface tests: experiments, and an observer that records.
 #![allow(dead_code)] // not every test uses all of it
 
 use crosswind_schema::{Class, StreamsExperiment};
@@ -8,24 +8,24 @@ use crosswind_sim::interface::{Job, Measured, Observed, Observer, Present, measu
 pub const FRAME_S: f64 = 1024.0 / 19.375e6;
 pub const LATENCY_S: f64 = 10e-6;
 
-/// An experiment from what stands in its tables.
+/// Builds an experiment from the text of its tables.
 pub fn experiment(rest: &str) -> StreamsExperiment {
     let text = format!("schema_version = 1\nname = \"test\"\n{rest}");
     StreamsExperiment::from_toml(text.as_bytes(), "experiment.toml").unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// A stream of an experiment.
+/// Returns the text of one stream of an experiment.
 pub fn stream(name: &str, class: Class, from: u32, to: u32, rest: &str) -> String {
     let class = class.name();
     format!("[[workload.stream]]\nname = \"{name}\"\nclass = \"{class}\"\nfrom = {from}\nto = {to}\n{rest}\n")
 }
 
-/// All together, to the end.
+/// Runs all streams and jobs together to the end.
 pub fn together<O: Observer>(experiment: &StreamsExperiment, jobs: &[Job], queued: bool, observer: &mut O) -> Measured {
     measure(experiment, jobs, Present::All, queued, None, observer, &mut |_| true).unwrap()
 }
 
-/// What happened, in the order in which it was told.
+/// Events in the order in which they were reported.
 #[derive(Debug, Default)]
 pub struct Log {
     pub made: Vec<(u64, Observed)>,
@@ -49,7 +49,7 @@ impl Observer for Log {
     }
 }
 
-/// Whether two amounts differ by at most a part of the second.
+/// Whether two amounts differ by at most a fraction of the second.
 pub fn within(found: f64, expected: f64, part: f64) -> bool {
     (found - expected).abs() <= part * expected.abs()
 }

@@ -9,14 +9,14 @@ use crosswind_schema::experiment::KnownNetwork;
 use crosswind_sim::SimError;
 use crosswind_sim::program::{Network, Outcome, simulate};
 
-/// What happened to a rank, in order.
+/// Events at a rank, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Event {
     Handled { from: u32, kind: &'static str, word: u64 },
     Answered { from: u32, word: u64 },
 }
 
-/// A rank that does what its list says, and keeps a log.
+/// A rank that executes a list of operations and keeps a log.
 #[derive(Clone, Debug)]
 pub struct Script {
     pub ops: Vec<Op>,
@@ -84,7 +84,7 @@ impl Scripts {
         Self { ops, handler_ns: 0, reply_bytes: 1 }
     }
 
-    /// The same list for all.
+    /// Gives every rank the same list.
     pub fn alike(ranks: u32, ops: &[Op]) -> Self {
         Self::new((0..ranks).map(|_| ops.to_vec()).collect())
     }
@@ -93,7 +93,7 @@ impl Scripts {
         simulate(self, network, window, timelines, &mut |_| true).unwrap()
     }
 
-    /// On an undisturbed CM-5 without windows.
+    /// Runs on an undisturbed CM-5 without windows.
     pub fn dedicated(&self) -> Outcome<Script> {
         self.run(&cm5(), WindowSettings::default(), &Timelines::undisturbed(self.ranks()))
     }
@@ -116,7 +116,7 @@ pub fn message(to: u32, kind: Kind, bytes: u32, word: u64) -> Op {
     Op::Message { to, kind, bytes, body: Body::Pair([word, 0]) }
 }
 
-/// Sources of a disturbance, as TOML.
+/// Parses the sources of a disturbance from TOML.
 pub fn disturbed(sources: &str, ranks: u32, seed: u64) -> Timelines {
     let text = format!("schema_version = 1\nname = \"test\"\n{sources}");
     Timelines::new(&Disturbance::from_toml(text.as_bytes(), "disturbance.toml").unwrap(), ranks, seed).unwrap()

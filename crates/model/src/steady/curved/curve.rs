@@ -1,11 +1,11 @@
-//! A continuous piecewise-linear function of a rate, from 0 at 0 to the end of its domain.
+//! A continuous piecewise-linear function of a rate, 0 at 0, up to the end of its domain.
 
 use crosswind_schema::platform::Loss;
 use crosswind_schema::units::Quantity;
 
 type Point = (f64, f64);
 
-/// Losses above this are that: all above 1 forbid a rate, and products must stay far from overflow.
+/// Losses are capped at this: everything above 1 forbids a rate anyway, and products must not overflow.
 const MOST: f64 = 1e50;
 
 /// Points with strictly ascending rates, the first at 0.
@@ -13,12 +13,13 @@ const MOST: f64 = 1e50;
 pub(super) struct Curve(Vec<Point>);
 
 impl Curve {
-    /// `slope * x` up to `end`.
+    /// Creates `slope * x` up to `end`.
     pub fn line(slope: f64, end: f64) -> Self {
         Self(vec![(0.0, 0.0), (end, slope * end)]).cut(end)
     }
 
-    /// The part of the compute rate lost by tasks of `size_mb` MB, per tasks/s: as [`Loss::chord_s_per_mb`] reads the measured losses.
+    /// Creates the fraction of the compute rate lost by tasks of `size_mb` MB, as a function of tasks/s. Reads the
+    /// measured losses like [`Loss::chord_s_per_mb`].
     pub fn measured(losses: &[Loss], size_mb: f64, end: f64) -> Self {
         let mut points = vec![(0.0, 0.0)];
         points.extend(losses.iter().map(|loss| (loss.0.get() / size_mb, loss.1.get().min(MOST))));
@@ -29,7 +30,7 @@ impl Curve {
         Self(points).cut(end)
     }
 
-    /// The same function up to `end`, which lies within the domain.
+    /// Returns the same function up to `end`, which lies within the domain.
     pub fn cut(&self, end: f64) -> Self {
         let inside = self.0.iter().skip(1).copied().filter(|(x, _)| *x < end);
         let mut points: Vec<Point> = [(0.0, 0.0)].into_iter().chain(inside).collect();
@@ -47,34 +48,34 @@ impl Curve {
         &self.0
     }
 
-    /// `slope x + factor f(x)`.
+    /// Returns `slope x + factor f(x)`.
     pub fn combined(&self, slope: f64, factor: f64) -> Self {
         Self(self.0.iter().map(|&(x, y)| (x, slope * x + factor * y)).collect())
     }
 
-    /// The value at a rate; beyond the domain on its last line.
+    /// Returns the value at a rate. Beyond the domain, extends the last line.
     pub fn at(&self, x: f64) -> f64 {
         let Some(below) = self.segment(x, |point, x| point < x) else { return 0.0 };
         on_line(self.0[below], self.0[below + 1], x)
     }
 
-    /// The slope for more than `x`; at the end and beyond, that of the last line.
+    /// Returns the slope just above `x`; at the end and beyond, that of the last line.
     pub fn slope_after(&self, x: f64) -> f64 {
         self.segment(x, |point, x| point <= x).map_or(0.0, |at| slope(self.0[at], self.0[at + 1]))
     }
 
-    /// The slope for less than `x`.
+    /// Returns the slope just below `x`.
     pub fn slope_before(&self, x: f64) -> f64 {
         self.segment(x, |point, x| point < x).map_or(0.0, |at| slope(self.0[at], self.0[at + 1]))
     }
 
-    /// The line that holds `x`, where `is_below` says which points lie before it.
+    /// Returns the index of the line that contains `x`. `is_below(point, x)` decides which points lie before it.
     fn segment(&self, x: f64, is_below: impl Fn(f64, f64) -> bool) -> Option<usize> {
         let lines = self.0.len().checked_sub(2)?;
         Some(self.0.partition_point(|point| is_below(point.0, x)).saturating_sub(1).min(lines))
     }
 
-    /// The largest `x` in `low..=high` at which the value is at most `level`.
+    /// Returns the largest `x` in `low..=high` at which the value is at most `level`.
     pub fn last_at_most(&self, level: f64, low: f64, high: f64) -> Option<f64> {
         let mut above = (high, self.at(high));
         if above.1 <= level {
@@ -90,7 +91,7 @@ impl Curve {
         None
     }
 
-    /// The greatest value at any rate up to each: the least function above this one that never falls.
+    /// Returns the greatest value at any rate up to each: the smallest non-decreasing function above this one.
     pub fn rising(&self) -> Self {
         let mut points: Vec<Point> = Vec::with_capacity(self.0.len());
         let mut most = 0.0f64;
@@ -114,13 +115,13 @@ impl Curve {
         self.0.windows(2).all(|pair| pair[0].1 <= pair[1].1)
     }
 
-    /// The greatest convex function below this one.
+    /// Returns the greatest convex function below this one.
     pub fn convex_hull(&self) -> Self {
         let mirrored: Vec<Point> = self.0.iter().map(|&(x, y)| (x, -y)).collect();
         Self(hull(mirrored).into_iter().map(|(x, y)| (x, -y)).collect())
     }
 
-    /// The least concave function above this one within `low..=high`, as points.
+    /// Returns the points of the least concave function above this one within `low..=high`.
     pub fn concave_hull(&self, low: f64, high: f64) -> Vec<Point> {
         let mut points = vec![(low, self.at(low))];
         points.extend(self.0.iter().copied().filter(|point| low < point.0 && point.0 < high));
@@ -130,7 +131,7 @@ impl Curve {
         hull(points)
     }
 
-    /// The point strictly between two rates that is nearest to `x`.
+    /// Returns the point strictly between two rates that is nearest to `x`.
     pub fn nearest_point(&self, x: f64, (low, high): (f64, f64)) -> Option<f64> {
         let between = self.0.iter().map(|point| point.0).filter(|&at| low < at && at < high);
         between.min_by(|a, b| (a - x).abs().total_cmp(&(b - x).abs()))
@@ -145,12 +146,12 @@ fn on_line(a: Point, b: Point, x: f64) -> f64 {
     if x == b.0 { b.1 } else { a.1 + (x - a.0) * slope(a, b) }
 }
 
-/// Where the line between two points reaches a level between theirs.
+/// Returns where the line between two points reaches a level between theirs.
 fn crossing(a: Point, b: Point, level: f64) -> f64 {
     (a.0 + (b.0 - a.0) * ((level - a.1) / (b.1 - a.1))).clamp(a.0, b.0)
 }
 
-/// The upper hull of points that ascend.
+/// Returns the upper hull of points with ascending rates.
 fn hull(points: Vec<Point>) -> Vec<Point> {
     let mut kept: Vec<Point> = Vec::with_capacity(points.len());
     for point in points {

@@ -1,4 +1,4 @@
-//! The way down: what each node gets and computes when the root does its best, and what limits it.
+//! Top-down pass: what each node gets and computes when the root does its best, and what limits it.
 
 use crosswind_schema::plan::LimitedBy;
 
@@ -6,19 +6,19 @@ use super::{Curved, Losses, Reach};
 use crate::steady::Rates;
 use crate::steady::station::ROUNDING;
 
-/// Two rates this close are the same, as parts of each other.
+/// Rates whose relative difference is at most this are equal.
 const ALIKE: f64 = 1e-9;
-/// Halvings of the part of the best flows that a node sends which gets less.
+/// Maximum number of bisection steps for the fraction of its best flows that a node with less input sends.
 const HALVINGS: usize = 60;
 
 pub(in crate::steady) struct CurvedRates {
     pub rates: Rates,
-    /// No constant rates compute more.
+    /// Upper bound for constant rates.
     pub constant_bound: f64,
 }
 
 impl Curved<'_> {
-    /// The plan, in the order of the input.
+    /// Returns the plan, in the order of the input.
     pub fn rates(&self) -> CurvedRates {
         let count = self.walk.stations.len();
         let mut reach = self.reach();
@@ -63,8 +63,9 @@ impl Curved<'_> {
         CurvedRates { rates, constant_bound: reach.constant[0] }
     }
 
-    /// Less for the children of a node that gets less than its best: nothing where it computes all itself, else the least part of
-    /// the best flows. Losses never fall here, so all of them are possible where no more is sent than is received.
+    /// Reduces the flows to the children of a node that gets less than its best: to nothing if it can compute
+    /// everything itself, otherwise to the smallest fraction of the best flows. Losses never fall here, so every
+    /// fraction is feasible if no more is sent than received.
     fn lessen(&self, place: usize, reach: &mut Reach) {
         let (children, received) = (self.walk.children(place), reach.flow[place]);
         let local = self.local(place, &reach.planned, Losses::Rising);
@@ -118,7 +119,7 @@ impl Curved<'_> {
         }
     }
 
-    /// The children that get something, those first that cost least per task; then those that might.
+    /// Ranks the children that get something by cost per task, lowest first, then those that might get something.
     fn rank_children(&self, place: usize, reach: &Reach, rates: &mut Rates) {
         let cost = |child: usize| {
             let flow = reach.flow[child];

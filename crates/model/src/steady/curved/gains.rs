@@ -1,8 +1,8 @@
-//! The derivatives of the tree's rate for more of each limit, at the planned rates.
+//! Derivatives of the tree's rate for more of each limit, at the planned rates.
 //!
-//! A node that does its best meets (1) of [`super::local`] and up to two limits. Small changes keep every flow on its line of
-//! the curve, or move it to the next one, so the change of the best rate follows from the slopes there. Chained from the root down
-//! as without curves.
+//! A node at its best meets (1) of [`super::local`] and up to two limits. Small changes keep every flow on its line of
+//! the curve, or move it to the next one, so the change of the best rate follows from the slopes there. The derivatives
+//! are chained from the root down, as without curves.
 
 use super::{Curved, Losses, Reach};
 use crate::steady::Rates;
@@ -10,7 +10,7 @@ use crate::steady::station::Station;
 
 const ALIKE: f64 = 1e-9;
 
-/// A small change of what a node has.
+/// A small change of a node's resources.
 #[derive(Clone, Copy, Default)]
 struct Change {
     won: f64,
@@ -21,21 +21,21 @@ struct Change {
 /// A node at its best: its limits and the slopes there.
 struct Point<'a> {
     station: &'a Station,
-    /// What one more task/s received takes of the compute rate, its own computation included.
+    /// Compute rate taken by one more task/s received, including its own computation.
     demand: f64,
-    /// What one more task/s sent brings, by the child that brings most.
+    /// Gain of one more task/s sent, to the child that brings most.
     more: f64,
-    /// What one task/s less costs, by the child that brings least.
+    /// Cost of one task/s less, to the child that brings least.
     less: f64,
     meets_receive: bool,
     meets_send: bool,
     meets_local: bool,
-    /// It could compute more than its link brings.
+    /// Whether it could compute more than its link brings.
     has_surplus: bool,
 }
 
 impl Point<'_> {
-    /// How much the node's rate grows.
+    /// Returns how much the node's rate grows.
     fn grows(&self, change: Change) -> f64 {
         let Change { won, send, receive } = change;
         if self.meets_receive && (self.has_surplus || self.station.drop == 0.0 && self.more > 0.0) {
@@ -59,8 +59,8 @@ impl Point<'_> {
         if least.is_finite() { least } else { over(won, self.demand) }
     }
 
-    /// How much it grows for one more task/s to a child that brings so much; where no more can be sent in all, the child for which
-    /// a task `costs` least gets less.
+    /// Returns how much the rate grows for one more task/s to a child that brings `brings`. If no more can be sent in
+    /// total, another child gets less, at a cost of `costs` per task.
     fn grows_by_child(&self, brings: f64, costs: f64) -> f64 {
         if self.meets_receive && (self.has_surplus || self.station.drop == 0.0) {
             return 0.0;
@@ -81,7 +81,7 @@ impl Point<'_> {
 }
 
 impl Curved<'_> {
-    /// Writes the gains of a node that does its best, and what more of each child's subtree is worth.
+    /// Writes the gains of a node at its best, and the worth of each child's subtree for more.
     pub(super) fn gains(&self, place: usize, reach: &Reach, worth: &mut [f64], rates: &mut Rates) {
         let (size, work) = (self.walk.task.size_mb(), self.walk.task.work_units());
         let (station, n) = (&self.walk.stations[place], self.walk.order[place] as usize);
@@ -113,7 +113,7 @@ impl Curved<'_> {
         rates.gain_per_receive_mb_per_s[n] = own * point.grows(Change { receive: 1.0, ..Change::default() }) / size;
         rates.gain_per_send_mb_per_s[n] = own * point.grows(Change { send: 1.0, ..Change::default() }) / size;
         rates.gain_per_work_per_s[n] = if station.compute == 0.0 && left < -ALIKE {
-            f64::NEG_INFINITY // it relays more than its processor could bear if it computed anything
+            f64::NEG_INFINITY // it relays more than its processor could handle if it computed anything
         } else {
             own * point.grows(Change { won: left.max(0.0), ..Change::default() }) / work
         };

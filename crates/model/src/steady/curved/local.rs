@@ -1,18 +1,18 @@
-//! One node whose losses bend: what must hold, and the best rate where every loss is replaced by its convex hull.
+//! One node with nonlinear losses: its constraints, and its best rate if every loss is replaced by its convex hull.
 //!
-//! The terms of [`super::super::station`]. A node that takes T tasks/s and sends x_i to child i must hold
+//! In the terms of [`super::super::station`], a node that takes T tasks/s and sends x_i to child i must satisfy
 //!
 //! 1. `demand(T) <= C + sum gain_i(x_i)`, `demand(T) = T + C L_r(T)` and `gain_i(x) = x - C L_i(x)`;
 //! 2. `sum x <= min(send, T, (receive - T) / drop)`, and `T <= receive`;
 //! 3. `0 <= x_i <= limit_i`.
 //!
-//! Only the sum of the gains and the sum of the flows count, so at a given sum concave gains are served by their slopes. The
-//! best rate is the largest T that holds (1): a search along one line, exact whatever the shape of the demand.
+//! Only the sum of the gains and the sum of the flows matter, so at a given sum concave gains are served by slope. The
+//! best rate is the largest T that satisfies (1): a search along one line, exact for any shape of the demand.
 
 use super::curve::{Curve, slope};
 use crate::steady::station::ROUNDING;
 
-/// A node and what its children can take, tasks/s.
+/// A node and what its children can take, in tasks/s.
 #[derive(Clone, Debug)]
 pub(super) struct Local {
     pub compute: f64,
@@ -21,11 +21,11 @@ pub(super) struct Local {
     pub drop: f64,
     pub send: f64,
     pub demand: Curve,
-    /// Up to what each child can take.
+    /// Gain by child, up to what it can take.
     pub gains: Vec<Curve>,
 }
 
-/// A line of a concave gain.
+/// A linear piece of a concave gain.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub slope: f64,
@@ -34,7 +34,7 @@ pub(super) struct Step {
     pub length: f64,
 }
 
-/// Concave gains, ready to be served: lines that bring something, the steepest first, and what is sent in any case.
+/// Concave gains, ready to be served: pieces that bring something, steepest first, and what is sent in any case.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Steps {
     pub sent: f64,
@@ -43,7 +43,7 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// The steepest first; those of one child keep their order.
+    /// Sorts the steepest first. Pieces of one child keep their order.
     pub fn put_in_order(&mut self) {
         self.steps.sort_by(|a, b| b.slope.total_cmp(&a.slope));
     }
@@ -53,20 +53,20 @@ impl Steps {
 #[derive(Clone, Debug)]
 pub(super) struct Relaxed {
     pub rate: f64,
-    /// Flows above those that are sent in any case.
+    /// Flows in addition to those sent in any case.
     pub flows: Vec<f64>,
-    /// The line that is served in part, where one is, and how much of it.
+    /// The piece that is served in part, if any, and how much of it.
     pub partial: Option<(Step, f64)>,
 }
 
 impl Local {
-    /// The most that (2) lets the node send at a rate.
+    /// Returns the maximum that (2) lets the node send at a rate.
     fn room(&self, rate: f64) -> f64 {
         let link = if self.drop > 0.0 { (self.receive - rate) / self.drop } else { f64::INFINITY };
         self.send.min(rate).min(link)
     }
 
-    /// The best rate with these flows; none where they are not possible.
+    /// Returns the best rate with these flows, or `None` if they are not feasible.
     pub fn rate_with(&self, won: f64, sent: f64) -> Option<f64> {
         let most = if self.drop > 0.0 { self.receive - self.drop * sent } else { self.receive };
         let most = most.min(self.compute + won); // the demand is at least the rate
@@ -75,17 +75,17 @@ impl Local {
             return None;
         }
         let (level, low) = (self.compute + won, sent.min(most));
-        let is_met = || self.demand.at(low) <= level + ROUNDING * (self.compute + sent); // where all is sent on
+        let is_met = || self.demand.at(low) <= level + ROUNDING * (self.compute + sent); // if everything is forwarded
         self.demand.last_at_most(level, low, most).or_else(|| is_met().then_some(low))
     }
 
-    /// What flows send and win in all.
+    /// Returns the totals that flows send and gain.
     pub fn sums(&self, flows: &[f64]) -> (f64, f64) {
         let won = |(gain, &flow): (&Curve, &f64)| gain.at(flow);
         (flows.iter().sum(), self.gains.iter().zip(flows).map(won).sum())
     }
 
-    /// The concave hulls of all gains.
+    /// Returns the concave hulls of all gains.
     pub fn whole_steps(&self) -> Steps {
         let mut steps = Steps::default();
         for (child, gain) in self.gains.iter().enumerate() {
@@ -109,7 +109,7 @@ impl Local {
         }
     }
 
-    /// The best rate where the gains are those of the steps, which stand in order.
+    /// Returns the best rate if the gains are those of the steps, which must be sorted.
     pub fn relaxed(&self, steps: &Steps) -> Option<Relaxed> {
         let mut served = vec![(steps.sent, steps.won)];
         let (mut sent, mut won) = served[0];
@@ -128,7 +128,7 @@ impl Local {
             let more = steps.steps.get(at).map_or(0.0, |step| step.slope * (room - served[at].0).max(0.0));
             served[at].1 + more + self.compute - self.demand.at(rate)
         };
-        // Between these rates the surplus is a line.
+        // The surplus is linear between these rates.
         let mut kinks: Vec<f64> = self.demand.points().iter().map(|point| point.0).collect();
         kinks.extend(served.iter().map(|one| one.0));
         kinks.push(self.send);
@@ -158,7 +158,7 @@ impl Local {
         Some(Relaxed { rate, flows, partial })
     }
 
-    /// Serves in the order of the steps until the flows win what is wanted.
+    /// Serves in the order of the steps until the flows gain `wanted`.
     fn fill(&self, steps: &Steps, wanted: f64, room: f64) -> (Vec<f64>, Option<(Step, f64)>) {
         let mut flows = vec![0.0; self.gains.len()];
         let (mut sent, mut won) = (steps.sent, steps.won);

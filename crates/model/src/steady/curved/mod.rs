@@ -1,7 +1,8 @@
-//! The steady state of a tree whose losses bend: several ports, one rate per link.
+//! The steady state of a tree with nonlinear losses: several ports, one rate per link.
 //!
-//! A loss that is no line makes (1) of [`super::station`] a constraint in curves. As without them the tree is solved from
-//! the leaves up, since all that a subtree asks of the rest is a rate between 0 and its best. Three rates per subtree:
+//! A nonlinear loss turns (1) of [`super::station`] into a constraint on curves. As in the linear case, the tree is
+//! solved from the leaves up, since all that matters of a subtree is a rate between 0 and its best. There are three
+//! rates per subtree:
 //!
 //! | rate | losses | limits of the children | found by |
 //! |---|---|---|---|
@@ -9,13 +10,14 @@
 //! | most at constant rates | as measured | most at constant rates | [`search`] |
 //! | most | their convex hulls up to the link's limit | most | [`local`], exact |
 //!
-//! The last is the bound of all schedules: one that sends in bursts, or alternates between rates, loses no less on average than the
-//! convex hull at its mean rate (Jensen). Convex losses are their own hulls, so there all three agree.
+//! The last is a bound for all schedules: one that sends in bursts, or alternates between rates, loses no less on
+//! average than the convex hull at its mean rate (Jensen). Convex losses are their own hulls, so for them all three
+//! agree.
 //!
 //! | file | question |
 //! |---|---|
 //! | `curve` | what is lost at a rate? |
-//! | `local` | what can one node do, its losses replaced by hulls? |
+//! | `local` | what can one node do if its losses are replaced by hulls? |
 //! | `search` | what can it do with its losses as measured? |
 //! | `down` | what does each node do when the root does its best? |
 //! | `gains` | what is the derivative for more of a limit? |
@@ -36,22 +38,22 @@ use search::Found;
 
 pub(super) use down::CurvedRates;
 
-/// Lines that a plan's searches look at in all: a second or two.
+/// Total number of lines that a plan's searches evaluate: a second or two.
 const WORK: usize = 3_000_000;
 
 /// A tree with curves, breadth first like its walk.
 pub(super) struct Curved<'a> {
     walk: &'a Walk,
-    /// Part of the own compute rate that is lost by receiving, per tasks/s, up to the link's limit.
+    /// Fraction of the node's compute rate lost by receiving, as a function of tasks/s, up to the link's limit.
     receives: Vec<Curve>,
-    /// Part of the parent's compute rate that it loses by sending here.
+    /// Fraction of the parent's compute rate lost by sending to this node.
     sends: Vec<Curve>,
 }
 
-/// What each subtree can do.
+/// Rates of each subtree.
 struct Reach {
     planned: Vec<f64>,
-    /// What the children get when their parent does its best.
+    /// Flow to each node when its parent does its best.
     flow: Vec<f64>,
     constant: Vec<f64>,
     any: Vec<f64>,
@@ -65,7 +67,7 @@ enum Losses {
 }
 
 impl<'a> Curved<'a> {
-    /// `nodes` as the walk's platform numbers them.
+    /// Creates the curves. `nodes` are numbered as in the walk's platform.
     pub fn new(walk: &'a Walk, nodes: &[Node]) -> Self {
         let size = walk.task.size_mb();
         let curve = |losses: &[Loss], line: f64, limit: f64| match losses {
@@ -82,7 +84,7 @@ impl<'a> Curved<'a> {
         Self { walk, receives, sends }
     }
 
-    /// The node at a place, where its children can take `limits`, by place.
+    /// Returns the node at a place if its children can take `limits`, indexed by place.
     fn local(&self, place: usize, limits: &[f64], losses: Losses) -> Local {
         let station = &self.walk.stations[place];
         let shaped = |curve: &Curve, send: f64| match losses {
@@ -97,7 +99,7 @@ impl<'a> Curved<'a> {
             let send = self.walk.stations[self.walk.parent(place)].send;
             let demand = |curve: &Curve| curve.combined(1.0, station.compute);
             match losses {
-                // Of a leaf it is enough that what a task takes in all never falls.
+                // For a leaf it is enough that the total demand of its tasks never falls.
                 Losses::Rising if children.is_empty() => demand(&self.receives[place]).rising(),
                 _ => demand(&shaped(&self.receives[place], send)),
             }
@@ -140,7 +142,7 @@ impl<'a> Curved<'a> {
             let Found { rate, flows, .. } = planned;
             reach.flow[children].copy_from_slice(&flows);
             reach.planned[place] = rate;
-            // What is below is a bound of what is above, but for rounding.
+            // Each is a bound for the previous one, up to rounding.
             reach.constant[place] = proven(measured.bound, rate);
             reach.any[place] = proven(relaxed, reach.constant[place]);
         }
@@ -148,7 +150,7 @@ impl<'a> Curved<'a> {
     }
 }
 
-/// A bound, which is the rate itself where they differ by rounding.
+/// Returns a bound, or the rate itself if they differ only by rounding.
 fn proven(bound: f64, rate: f64) -> f64 {
     if bound <= rate * (1.0 + 1e-12) { rate } else { bound }
 }

@@ -1,9 +1,9 @@
-//! The best rate of a node whose gains are not concave: branch and bound (Falk and Soland 1969).
+//! Best rate of a node with non-concave gains: branch and bound (Falk and Soland 1969).
 //!
-//! Relaxed to concave hulls, at most one child is served on a line that lies above its gain ([`Local::relaxed`]). Its domain
-//! is split at a measured rate under that line, and both halves are relaxed anew; the half with the highest bound comes first. Every
-//! relaxation also gives flows to try. The gains are lines between measured rates, so it ends; it ends early, with a bound
-//! above the best flows, when it has done as much work as it may.
+//! After relaxation to concave hulls, at most one child is served on a line above its gain ([`Local::relaxed`]). Its
+//! domain is split at a measured rate under that line, and both halves are relaxed again; the half with the highest
+//! bound is next. Every relaxation also suggests flows to try. The gains are linear between measured rates, so the
+//! search ends. It ends early, with a bound above the best flows, when its work budget is used up.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -22,7 +22,7 @@ pub(super) struct Found {
     pub bound: f64,
 }
 
-/// The rates that each child may get.
+/// Range of rates for each child.
 type Domains = Vec<(f64, f64)>;
 
 struct Branch {
@@ -50,14 +50,15 @@ impl Eq for Branch {}
 struct Search<'a> {
     local: &'a Local,
     whole: Domains,
-    /// Children with the same gains have the same number. They may be swapped, so those first in order get no less than the later.
+    /// Children with the same gains have the same number. They are interchangeable, so earlier ones get no less than
+    /// later ones.
     kinds: Vec<usize>,
-    /// The steps of all whole domains, in order.
+    /// Steps of all whole domains, sorted.
     sorted: Vec<Step>,
     best: Found,
 }
 
-/// Finds the best flows. `work`: lines that may be looked at, and those of the first relaxation in any case.
+/// Finds the best flows. `work`: number of lines that may be evaluated; the first relaxation runs in any case.
 pub(super) fn best(local: &Local, work: usize) -> Found {
     let nothing = vec![0.0; local.gains.len()];
     let alone = local.rate_with(0.0, 0.0).unwrap_or(0.0);
@@ -95,10 +96,10 @@ impl Search<'_> {
                 open.extend(self.branch(half).filter(|one| one.relaxed.rate > self.best.rate));
             }
         }
-        self.best.bound = self.best.rate; // every half is done
+        self.best.bound = self.best.rate; // no branch is left
     }
 
-    /// Where a branch can be better than its flows: a measured rate under the line that is served in part.
+    /// Returns where to split a branch: at a measured rate under the line that is served in part.
     fn split(&self, branch: &Branch) -> Option<(usize, f64)> {
         let (step, amount) = branch.relaxed.partial?;
         let between = (step.from, step.from + step.length);
@@ -106,7 +107,7 @@ impl Search<'_> {
         Some((step.child, at))
     }
 
-    /// The relaxation within these domains; tries the flows that it suggests.
+    /// Relaxes within these domains, and tries the flows that it suggests.
     fn branch(&mut self, domains: Domains) -> Option<Branch> {
         let mut steps = Steps::default();
         let is_whole = |child: usize| domains[child] == self.whole[child];
@@ -149,14 +150,14 @@ impl Search<'_> {
     }
 }
 
-/// The number of the first child with the same gains, of each.
+/// Returns, for each child, the number of the first child with the same gains.
 fn kinds(local: &Local) -> Vec<usize> {
     let mut first: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
     let bits = |gain: &Curve| gain.points().iter().flat_map(|point| [point.0.to_bits(), point.1.to_bits()]).collect();
     local.gains.iter().enumerate().map(|(child, gain)| *first.entry(bits(gain)).or_insert(child)).collect()
 }
 
-/// Two lists in order as one.
+/// Merges two sorted lists.
 fn merged<'a>(first: impl Iterator<Item = &'a Step>, second: &[Step]) -> Vec<Step> {
     let mut all = Vec::new();
     let mut second = second.iter().peekable();

@@ -1,12 +1,13 @@
-//! Is the sum right at every number of ranks? [`Allreduce`] itself is driven, never a copy of its formulas.
+//! Checks that the sum is right for every number of ranks. The tests drive [`Allreduce`] itself, not a copy of its
+//! formulas.
 //!
-//! Recursive doubling: every rank sends, waits and adds, whatever the size; all sizes to 65,536 are 23e9 messages.
-//! Ring: small ones likewise; all to 65,536 would be 2e14 messages. A ring treats all ranks alike, and all parts: rank `r` in round
-//! `k` sends part `r - k`, modulo the size, and gets part `r - k - 1`. So at every size it is enough to see that this is so along three
-//! lines (every rank in a round, a rank in every round, a part from rank to rank with its numbers, around and around again), and that
-//! the parts are the vector without gap or overlap.
+//! Recursive doubling: every rank sends, waits and adds, at every size. All sizes to 65,536 take 23e9 messages. Ring:
+//! small sizes likewise; all to 65,536 would take 2e14 messages. A ring treats all ranks and all parts alike: in round
+//! `k`, rank `r` sends part `r - k`, modulo the size, and gets part `r - k - 1`. For every size it is therefore enough
+//! to check this along three lines (every rank in one round, one rank in every round, one part from rank to rank with
+//! its numbers, twice around), and to check that the parts cover the vector without gap or overlap.
 //!
-//! `cargo test` looks at the sizes that take seconds. The two that are ignored look at every size from 2 to 65,536, and
+//! `cargo test` covers the sizes that take seconds. The two ignored tests cover every size from 2 to 65,536;
 //! `benchmarks/allreduce_at_every_size.py` runs them and writes the record.
 
 use std::num::NonZeroU64;
@@ -14,11 +15,11 @@ use std::num::NonZeroU64;
 use super::super::{Bsp, mixed};
 use super::*;
 
-/// Up to here rings are driven message by message when every size is looked at.
+/// Rings up to this size are driven message by message when every size is covered.
 const RING_IN_FULL: u32 = 1024;
 
-/// What a rank gives: 46 bits that say whose they are, so that 65,536 of them never come to 0, and that a sum which has lost one, or has one
-/// twice or another's, is another number.
+/// Returns a rank's contribution: 46 bits that identify the rank. The sum of 65,536 of them never overflows to 0, and a
+/// sum with a contribution lost, doubled or replaced differs.
 fn given(rank: u32) -> u64 {
     (mixed(u64::from(rank) + 1) >> 18) | 1
 }
@@ -27,9 +28,10 @@ fn given_by_all(ranks: u32) -> u64 {
     (0..ranks).map(given).sum()
 }
 
-/// Runs all ranks of recursive doubling, each as far as it comes, over and over; how many messages it took.
+/// Runs all ranks of recursive doubling, each as far as it can go, until all are done. Returns the number of messages.
 ///
-/// `mail` is where messages of one word lie, by round and receiver: at most one each, or a wait could take the wrong one.
+/// `mail` holds messages of one word by round and receiver, at most one each: otherwise a wait could take the wrong
+/// one.
 fn double(ranks: u32, nodes: &mut Vec<Allreduce>, mail: &mut Vec<Option<NonZeroU64>>) -> u64 {
     let place = |round: u32, rank: u32| round as usize * ranks as usize + rank as usize;
     nodes.clear();
@@ -75,13 +77,13 @@ fn double(ranks: u32, nodes: &mut Vec<Allreduce>, mail: &mut Vec<Option<NonZeroU
     sent
 }
 
-/// Runs all ranks of recursive doubling at each of the sizes; how many messages it took.
+/// Runs all ranks of recursive doubling at each of the sizes. Returns the number of messages.
 fn double_at(sizes: impl IntoIterator<Item = u32>) -> u64 {
     let (mut nodes, mut mail) = (Vec::new(), Vec::new());
     sizes.into_iter().map(|ranks| double(ranks, &mut nodes, &mut mail)).sum()
 }
 
-/// Runs all ranks of a ring, a round at a time; how many messages it took.
+/// Runs all ranks of a ring round by round. Returns the number of messages.
 fn go_around(ranks: u32, words: usize) -> u64 {
     let own = |rank: u32| (0..words as u64).map(move |at| given(rank).wrapping_mul(at + 3));
     let owned = |rank: u32| own(rank).collect::<Vec<u64>>().into_iter();
@@ -115,9 +117,9 @@ fn go_around(ranks: u32, words: usize) -> u64 {
     sent
 }
 
-/// A ring along the three lines that the head of this module tells of; how many sends were looked at.
+/// Checks a ring along the three lines described in the module's documentation. Returns the number of sends checked.
 fn look_along(ranks: u32) -> u64 {
-    // Which round, rank and part: others at each size.
+    // Picks a round, rank or part, different at each size.
     let any = |what: u32, below: u32| (mixed(u64::from(ranks) << 2 | u64::from(what)) % u64::from(below)) as u32;
     let last = ranks - 1;
     let mut node = Allreduce::new(Algorithm::Ring, ranks, 0, vec![0; ranks as usize].into_iter());
@@ -133,7 +135,7 @@ fn look_along(ranks: u32) -> u64 {
         looked += 1;
     };
 
-    // Every rank in a round in which it adds and one in which it copies; and then all of them are done.
+    // Every rank in one round in which it adds and one in which it copies. Then all are done.
     let (adding, copying) = (any(0, last), last + any(1, last));
     for rank in 0..ranks {
         sends(&mut node, rank, adding);
@@ -141,11 +143,11 @@ fn look_along(ranks: u32) -> u64 {
         node.at = 4 * last;
         assert_eq!(node.next(), Action::Done, "{ranks} ranks: rank {rank}");
     }
-    // A rank in every round.
+    // One rank in every round.
     let rank = any(2, ranks);
     (0..2 * last).for_each(|round| sends(&mut node, rank, round));
 
-    // A part travels around once until it has the parts of all ranks, then again until all ranks have it.
+    // One part travels around once until it holds the parts of all ranks, then again until all ranks have it.
     let part = any(3, ranks);
     let (mut holder, mut word) = (part, given(part));
     for round in 0..2 * last {
@@ -162,7 +164,7 @@ fn look_along(ranks: u32) -> u64 {
     assert_eq!(word, given_by_all(ranks), "{ranks} ranks: part {part}");
     assert!(node.words().iter().enumerate().all(|(at, word)| at == part as usize || *word == 0), "{ranks} ranks");
 
-    // The parts of a vector that is shorter than the ring, and of one that is longer.
+    // The parts of a vector shorter than the ring, and of a longer one.
     for words in [any(4, ranks), ranks + any(5, 3 * ranks)] {
         let ends = (0..ranks).fold(0, |start, part| {
             let part = Allreduce::part(words as usize, ranks, part);

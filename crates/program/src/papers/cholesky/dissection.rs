@@ -1,12 +1,12 @@
-//! Nested dissection: in which order the points of a grid are eliminated, and which rank owns each.
+//! Nested dissection: the order in which the points of a grid are eliminated, and the rank that owns each.
 
 use crate::random::Stream;
 
 const OWNERS: u64 = 10;
-/// Parts of at most so many points across and along are not cut.
+/// Parts of at most this many points in both directions are not cut. Parts of several ranks must be smaller still.
 const SMALLEST: u32 = 3;
 
-/// Points from `low` to below `high`, across and along.
+/// Points from `low` up to but excluding `high`, across and along.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     low: [u32; 2],
@@ -29,7 +29,7 @@ impl Dissection {
         dissection
     }
 
-    /// The part belongs to ranks from `low` to below `high`.
+    /// Cuts a part that belongs to the ranks from `low` up to but excluding `high`.
     fn cut(&mut self, part: Part, low: u32, high: u32) {
         let size = [part.high[0] - part.low[0], part.high[1] - part.low[1]];
         let along = usize::from(size[1] >= size[0]);
@@ -37,7 +37,7 @@ impl Dissection {
             return self.take(part, low, high);
         }
         let middle = (low + high) / 2;
-        // Where there are several ranks, each side gets what its ranks are worth.
+        // With several ranks, each side's size is proportional to its number of ranks.
         let share = if high - low > 1 { f64::from(middle - low) / f64::from(high - low) } else { 0.5 };
         let cut = (f64::from(size[along] - 1) * share).round().clamp(1.0, f64::from(size[along] - 2)) as u32;
         let [mut before, mut separator, mut after] = [part; 3];
@@ -55,7 +55,7 @@ impl Dissection {
         self.take(separator, low, high);
     }
 
-    /// The points of a part as they lie, in panels of one of the ranks each.
+    /// Appends the points of a part in grid order, in panels each owned by a random one of its ranks.
     fn take(&mut self, part: Part, low: u32, high: u32) {
         let mut taken = 0;
         let mut owner = low;

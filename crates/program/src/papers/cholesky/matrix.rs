@@ -1,4 +1,4 @@
-//! The matrices: of a grid, with random weights; symmetric, and positive definite since the diagonal outweighs the rest.
+//! The matrices: those of a grid with random weights, symmetric, and positive definite because the diagonal dominates.
 
 use crate::random::Stream;
 
@@ -24,7 +24,7 @@ impl Matrix {
         .flatten()
     }
 
-    /// An entry of matrix `number`: of the diagonal, or between neighbours.
+    /// Returns an entry of matrix `number`, on the diagonal or between neighbours.
     pub fn entry(self, number: u64, a: u32, b: u32) -> f64 {
         let place = u64::from(a.min(b)) << 32 | u64::from(a.max(b));
         let drawn = Stream::new(self.seed, number, MATRICES).unit(place);

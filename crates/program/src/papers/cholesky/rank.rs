@@ -1,5 +1,5 @@
-//! One rank of CHOLESKY: the columns of a matrix in their order, each when all is there that other ranks subtract from it; the oldest
-//! matrix first.
+//! One rank of CHOLESKY: finishes the columns of a matrix in order, each once all contributions of other ranks have
+//! arrived, oldest matrix first.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -19,16 +19,16 @@ struct UnderWay {
     number: u64,
     /// Values of own columns.
     columns: Vec<Vec<f64>>,
-    /// Sums of other ranks that own columns still wait for.
+    /// For each own column, the number of sums of other ranks still missing.
     missing: Vec<u32>,
-    /// Sums for columns of other ranks, and how many parts they lack.
+    /// Sums for columns of other ranks, and how many parts each still lacks.
     sums: Vec<(Vec<f64>, u32)>,
-    /// Sums that have not been fetched.
+    /// Number of sums not yet fetched.
     unfetched: usize,
     at: usize,
 }
 
-/// What is under way between this rank and another.
+/// Outstanding messages between this rank and another.
 #[derive(Clone, Copy, Debug, Default)]
 struct Open {
     unfetched: u64,
@@ -42,15 +42,15 @@ pub struct CholeskyRank {
     parameters: CholeskyParameters,
     me: u32,
     under_way: VecDeque<UnderWay>,
-    /// The next matrix to be begun.
+    /// The next matrix to start.
     next: u64,
-    /// Own sums that are complete, to be told: sum and matrix.
+    /// Completed own sums to announce to their owners: sum and matrix.
     complete: VecDeque<(u32, u64)>,
-    /// Sums of others that are complete, to be fetched when their matrix is under way here.
+    /// Completed sums of others, to be fetched once their matrix is in progress here.
     told: Vec<(u32, u64)>,
-    /// By rank, where there are any: own sums that it was told of and has not fetched, gets of its sums that it has not answered.
+    /// By rank, if not zero: own sums announced to it that it has not fetched, and own gets that it has not answered.
     open: BTreeMap<u32, Open>,
-    /// Multiplications and additions done and not yet computed.
+    /// Multiplications and additions done but not yet charged as computing time.
     owed: u64,
     /// Own columns of the last matrix.
     last: Vec<Vec<f64>>,
@@ -72,7 +72,7 @@ impl CholeskyRank {
         }
     }
 
-    /// Begins the next matrix, where there is one and not too many are under way.
+    /// Starts the next matrix if there is one and not too many are in progress. Returns whether it did.
     fn begin(&mut self) -> bool {
         let parameters = &self.parameters;
         if self.next == parameters.matrices.get() || self.under_way.len() as u64 >= parameters.matrices_at_once.get() {
@@ -95,7 +95,7 @@ impl CholeskyRank {
         true
     }
 
-    /// Finishes the next column of a matrix, and subtracts it from what it must be subtracted from.
+    /// Finishes the next column of a matrix and subtracts it from its targets.
     fn finish(&mut self, slot: usize) {
         let matrix = &mut self.under_way[slot];
         let own = &self.structure.own[self.me as usize];
@@ -127,7 +127,7 @@ impl CholeskyRank {
         self.forget(slot);
     }
 
-    /// Frees a matrix that is not needed any more.
+    /// Frees a matrix that is no longer needed.
     fn forget(&mut self, slot: usize) {
         let matrix = &self.under_way[slot];
         if matrix.at == matrix.columns.len() && matrix.unfetched == 0 {
@@ -147,7 +147,7 @@ impl CholeskyRank {
         self.open.get(&with).copied().unwrap_or_default()
     }
 
-    /// Changes what is under way with a rank.
+    /// Updates the outstanding messages with a rank.
     fn note(&mut self, with: u32, change: impl FnOnce(&mut Open)) {
         let open = self.open.entry(with).or_default();
         change(open);
@@ -156,8 +156,8 @@ impl CholeskyRank {
         }
     }
 
-    /// The next sum to tell its owner of. The owner fetches one before it is told of the next: so a message hardly ever waits for a
-    /// credit of the one before.
+    /// Returns the message that announces the next sum to its owner. The owner fetches one before the next is
+    /// announced, so a message seldom waits for the credit of the previous one.
     fn tell(&mut self) -> Option<Op> {
         let owner = |number: u32| self.structure.columns[self.structure.sums[number as usize].column as usize].owner;
         let most = self.parameters.sums_at_once.get();
@@ -171,8 +171,8 @@ impl CholeskyRank {
         Some(message(to, Kind::Store, number, matrix))
     }
 
-    /// The next sum to fetch, of a matrix that is under way here. Not held up by what the other has not fetched, or two could wait for
-    /// each other.
+    /// Returns the get of the next sum to fetch, of a matrix in progress here. It does not depend on what the other
+    /// rank has not fetched: otherwise two ranks could wait for each other.
     fn fetch(&mut self) -> Option<Op> {
         let from = |number: u32| self.structure.sums[number as usize].from;
         let most = self.parameters.sums_at_once.get();
@@ -195,7 +195,8 @@ impl Rank for CholeskyRank {
         if self.owed > 0 {
             return self.work();
         }
-        // What another says first, so that the message about an own sum does not stand before the get of one of its sums.
+        // Announced sums are fetched first, so that the announcement of an own sum does not precede the get of one of
+        // the other rank's sums.
         if let Some(op) = self.fetch().or_else(|| self.tell()) {
             return op;
         }
@@ -249,7 +250,7 @@ impl Rank for CholeskyRank {
     }
 }
 
-/// Says that a sum is complete, or asks for it.
+/// Announces a completed sum, or requests one.
 fn message(to: u32, kind: Kind, number: u32, matrix: u64) -> Op {
     let body = Body::Pair([u64::from(number), matrix]);
     Op::Message { to, kind, bytes: ADDRESS_BYTES + INTEGER_BYTES, body }

@@ -1,4 +1,5 @@
-//! Which entries the factor has, which column subtracts from which, and what goes from rank to rank: known before any number is.
+//! Symbolic structure: which entries the factor has, which column is subtracted from which, and what ranks exchange.
+//! Known before any values.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use crosswind_schema::experiment::parameters::CholeskyParameters;
 use super::dissection::Dissection;
 use super::matrix::Matrix;
 
-/// What a column subtracts from: a column of the same owner, or a sum for a column of another.
+/// Target of a column's subtraction: a column of the same owner, or a sum for a column of another.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
     Column(u32),
@@ -18,25 +19,25 @@ pub(super) enum Target {
 pub(super) struct Column {
     pub point: u32,
     pub owner: u32,
-    /// Its number among the columns of its owner.
+    /// Index among the columns of its owner.
     pub place: u32,
-    /// Rows of its entries: the diagonal's, then those below.
+    /// Rows of its entries: the diagonal's first, then those below.
     pub rows: Box<[u32]>,
-    /// For each row below the diagonal: where the column's part from that row on is subtracted.
+    /// For each row below the diagonal, the target from which the column's part from that row on is subtracted.
     pub targets: Box<[Target]>,
-    /// Sums that come from other ranks.
+    /// Number of sums from other ranks.
     pub sums: u32,
 }
 
-/// What one rank subtracts from one column of another.
+/// The sum that one rank subtracts from a column of another.
 #[derive(Debug)]
 pub(super) struct Sum {
     pub from: u32,
-    /// Its number among the sums of that rank.
+    /// Index among the sums of that rank.
     pub place: u32,
     pub column: u32,
     pub rows: Box<[u32]>,
-    /// Columns that it adds up.
+    /// Number of columns summed.
     pub parts: u32,
 }
 
@@ -83,7 +84,7 @@ impl Structure {
         structure
     }
 
-    /// Finds which rank owes which other rank a sum, and of what.
+    /// Determines which rank owes which other rank a sum, and of which columns.
     fn add_up(&mut self) {
         let mut gathered: BTreeMap<(u32, u32), (Vec<u32>, u32)> = BTreeMap::new();
         for column in &self.columns {
@@ -116,7 +117,7 @@ impl Structure {
         }
     }
 
-    /// The entries of matrix `number` in a column, as the factor stores it: first what is to become the diagonal.
+    /// Returns the entries of matrix `number` in a column, as the factor stores them, diagonal first.
     pub fn load(&self, number: u64, column: &Column) -> Vec<f64> {
         let mut values = vec![0.0; column.rows.len()];
         values[0] = self.matrix.entry(number, column.point, column.point);
@@ -128,7 +129,7 @@ impl Structure {
         values
     }
 
-    /// The factor of matrix `number`, column by column, by a plain loop.
+    /// Returns the factor of matrix `number`, column by column, computed sequentially.
     pub fn plain(&self, number: u64) -> Vec<Vec<f64>> {
         let mut factor: Vec<Vec<f64>> = self.columns.iter().map(|column| self.load(number, column)).collect();
         for (number, column) in self.columns.iter().enumerate() {
@@ -144,14 +145,14 @@ impl Structure {
     }
 }
 
-/// Turns a column from which all has been subtracted into one of the factor.
+/// Turns a column from which everything has been subtracted into a column of the factor.
 pub(super) fn divide(values: &mut [f64]) {
     let diagonal = values[0].sqrt();
     values[0] = diagonal;
     values[1..].iter_mut().for_each(|value| *value /= diagonal);
 }
 
-/// Subtracts a part of a column, times its first entry. `rows` are among `target_rows`, both ascending.
+/// Subtracts a part of a column times its first entry. `rows` is a subset of `target_rows`, both ascending.
 pub(super) fn subtract(target: &mut [f64], target_rows: &[u32], part: &[f64], rows: &[u32]) {
     let factor = part[0];
     let mut at = 0;
@@ -174,7 +175,8 @@ pub(super) fn add(target: &mut [f64], target_rows: &[u32], sum: impl Iterator<It
     }
 }
 
-/// The rows of the factor's columns: those of the matrix, and all below of the columns that have it as their first row below.
+/// Returns the rows of the factor's columns: those of the matrix, plus the rows below the diagonal of every column
+/// whose first row below is this column.
 fn rows(matrix: Matrix, order: &[(u32, u32)], column_of: &[u32]) -> Vec<Vec<u32>> {
     let mut rows: Vec<Vec<u32>> = vec![Vec::new(); order.len()];
     for (column, (point, _)) in order.iter().enumerate() {

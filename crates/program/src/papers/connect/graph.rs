@@ -1,4 +1,4 @@
-//! The graph: every rank draws its own edges, from one of its vertices to any.
+//! The graph: every rank draws its own edges, each from one of its vertices to any vertex.
 
 use crosswind_schema::experiment::parameters::ConnectParameters;
 
@@ -20,7 +20,7 @@ impl Graph {
     pub fn new(parameters: &ConnectParameters, ranks: u32, seed: u64) -> Self {
         let vertices_per_rank = parameters.vertices_per_rank.get();
         let mean = (vertices_per_rank * parameters.edges_per_vertex.get()) as f64;
-        // Loads rise evenly over the ranks, then the ranks are shuffled.
+        // Loads rise linearly over the ranks, which are then shuffled.
         let mut counts: Vec<u64> = (0..ranks)
             .map(|place| {
                 let above = (2.0 * f64::from(place) + 1.0) / f64::from(ranks) - 1.0;
@@ -35,7 +35,7 @@ impl Graph {
         u64::from(self.ranks) * self.vertices_per_rank
     }
 
-    /// The edges that a rank holds: the first end is its own.
+    /// Returns the edges of a rank. The first end is its own.
     pub fn edges(&self, rank: u32) -> impl Iterator<Item = (u64, u64)> {
         let stream = Stream::new(self.seed, u64::from(rank), EDGES);
         let (own, all) = (self.vertices_per_rank, self.vertices());
@@ -44,7 +44,7 @@ impl Graph {
             .map(move |edge| (first + stream.below(2 * edge, own), stream.below(2 * edge + 1, all)))
     }
 
-    /// For each vertex the first vertex of its component, by a plain search.
+    /// Returns, for each vertex, the first vertex of its component, by a sequential search.
     pub fn plain(&self) -> Vec<u64> {
         let mut neighbours = vec![Vec::new(); self.vertices() as usize];
         for (a, b) in (0..self.ranks).flat_map(|rank| self.edges(rank)) {

@@ -11,10 +11,10 @@ use crate::rank::{Rank, Reply};
 /// Two integers, or an address and an integer.
 const BYTES: u32 = 8;
 const COINS: u64 = 9;
-/// Heads, onto which others hook, are tossed once in this many times and 1.
+/// Mask of a coin toss: heads, onto which others hook, come up once in `HEADS + 1` tosses.
 const HEADS: u64 = 3;
 
-/// What an active message is for; the lowest bits of its first word, above which stands a vertex.
+/// Purpose of an active message, in the lowest bits of its first word. The bits above hold a vertex.
 mod tag {
     pub const BITS: u32 = 3;
     pub const HOOK: u64 = 0;
@@ -27,12 +27,12 @@ mod tag {
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Joins,
-    /// Asks for the root of name `at`, where it may have changed.
+    /// Requests the root of name `at`, if it may have changed.
     Renames {
         at: usize,
     },
     Contracts,
-    /// Waits for the counts of the children in the tree, then for the total of all.
+    /// Waits for the counts of its children in the tree, then for the total.
     Counts {
         said: bool,
         child: u32,
@@ -49,9 +49,9 @@ enum Phase {
     Spreads {
         at: usize,
     },
-    /// Says whose parents must be known.
+    /// Determines whose parents must be known.
     LooksUp,
-    /// Asks for the parent of `asked[at]`.
+    /// Requests the parent of `asked[at]`.
     Jumps {
         at: usize,
     },
@@ -69,17 +69,17 @@ pub struct ConnectRank {
     first: u64,
     seed: u64,
     round: u64,
-    /// Of own vertices: which own vertex stands for it.
+    /// For each own vertex, the own vertex that represents it.
     local: Vec<u32>,
-    /// Of own vertices: a vertex of the same component, itself at a root. Those that do not stand for others keep the vertex
-    /// that stands for them.
+    /// For each own vertex, a vertex of the same component, in the end a root. Vertices that represent no others keep
+    /// their representative here.
     parent: Vec<u64>,
     table: Table,
-    /// Of names: whether a hook has been sent in this round.
+    /// For each name, whether a hook has been sent in this round.
     hooked: Vec<bool>,
-    /// At rank 0, at the end: edges of all, then vertices and their roots.
+    /// At rank 0, at the end: the edges of all ranks, then vertices and their roots.
     gathered: Vec<(u64, u64)>,
-    /// Own vertices whose parent may not be a root yet, and the parents of those parents.
+    /// Own vertices whose parent may not be a root yet (`open`), and the parents of those parents (`asked`).
     open: Vec<u32>,
     asked: Vec<(u64, u64)>,
     jumping: bool,
@@ -138,12 +138,12 @@ impl ConnectRank {
         (self.owner(vertex) == self.me).then(|| (vertex - self.first) as usize)
     }
 
-    /// What a component tosses in a round: the same at every rank.
+    /// Returns a component's coin toss in a round, the same at every rank.
     fn heads(&self, root: u64, round: u64) -> bool {
         Stream::new(self.seed, round, COINS).bits(root) & HEADS == 0
     }
 
-    /// The operation, after the work that is owed.
+    /// Returns the operation, preceded by the work that is owed.
     fn after_work(&mut self, op: Op) -> Op {
         if self.owed == 0 {
             return op;
@@ -152,7 +152,7 @@ impl ConnectRank {
         Op::Compute { ns: self.parameters.operation_s.ns(std::mem::take(&mut self.owed)) }
     }
 
-    /// Does the work that is owed, then waits: what comes during the work is looked at before.
+    /// Does the work that is owed, or waits if there is none. The condition is checked again after the work.
     fn wait(&mut self) -> Op {
         let op = self.after_work(Op::Wait);
         self.then = None;
@@ -170,18 +170,18 @@ impl ConnectRank {
         self.after_work(Op::Message { to: self.owner(vertex), kind: Kind::Get, bytes: BYTES, body })
     }
 
-    /// Place number `at` of `all` in an order in which neighbours are far from each other, and which begins elsewhere on each rank: names
-    /// are sorted, and those of one owner must not be asked for at once, by all.
+    /// Returns element `at` of a permutation of `all` places in which neighbours are far apart and which starts
+    /// elsewhere on each rank. Names are sorted, and all ranks must not request those of one owner at the same time.
     fn scattered(&mut self, at: usize, all: usize) -> usize {
         if at == 0 {
-            // The golden section of all, or what is next to it and has no divisor in common with it, so that every place comes once.
+            // The golden section of `all`, or the next number coprime to `all`, so that every place occurs once.
             let golden = (all as f64 * 0.618) as usize;
             self.stride = (golden.max(1)..).find(|stride| divisor(*stride, all) == 1).unwrap_or(1);
         }
         ((at + self.me as usize * all / self.ranks as usize) % all * self.stride) % all
     }
 
-    /// Whether so many gets are out that a sync is due.
+    /// Whether enough gets are outstanding that a sync is due. Resets the count if so.
     fn sync_is_due(&mut self) -> bool {
         let due = self.gets >= self.parameters.gets_per_sync.get();
         if due {
@@ -190,7 +190,7 @@ impl ConnectRank {
         due
     }
 
-    /// Joins what own edges join, and keeps the edges that lead elsewhere.
+    /// Joins the vertices connected by own edges, and keeps the edges that lead elsewhere.
     fn join(&mut self) {
         let edges = std::mem::take(&mut self.gathered);
         let mut sets = Sets::new(self.local.len());
@@ -211,18 +211,19 @@ impl ConnectRank {
         self.owed += (edges.len() + self.local.len()) as u64;
     }
 
-    /// Whether the root of `name` may have changed: at first no root is known, then those with tails may have hooked.
+    /// Whether the root of `name` may have changed. At first no root is known; later, those that tossed tails may have
+    /// hooked.
     fn may_have_changed(&self, name: u64) -> bool {
         if self.round == 0 { self.own(name).is_none() } else { !self.heads(name, self.round - 1) }
     }
 
-    /// Adds to the count of all ranks, over a tree.
+    /// Starts the sum of a count over all ranks, along a tree.
     fn count(&mut self, here: u64) {
         self.counted += here;
         self.phase = Phase::Counts { said: false, child: 1 };
     }
 
-    /// Rank 0 alone joins what is left.
+    /// Joins the remaining components on rank 0 alone.
     fn finish(&mut self) {
         let table = Table::new(&std::mem::take(&mut self.gathered));
         let mut sets = Sets::new(table.names.len());
@@ -234,7 +235,7 @@ impl ConnectRank {
             .collect();
     }
 
-    /// The distinct parents whose parents must be known.
+    /// Collects the distinct parents whose own parents must be known.
     fn look_up(&mut self) {
         let parents = self.open.iter().map(|v| self.parent[*v as usize]);
         self.asked = parents.map(|parent| (parent, parent)).collect();
@@ -242,7 +243,7 @@ impl ConnectRank {
         self.asked.dedup();
     }
 
-    /// Jumps over the parents; what is at a root stays.
+    /// Replaces parents by their parents. Vertices whose parent is a root are done.
     fn land(&mut self) {
         let (asked, parent) = (&self.asked, &mut self.parent);
         self.open.retain(|vertex| {
@@ -448,7 +449,8 @@ impl Rank for ConnectRank {
 }
 
 impl ConnectRank {
-    /// Hooks the own root `tail` onto `head`; of several the least, so that the order of messages does not matter.
+    /// Hooks the own root `tail` onto `head`. Of several heads the smallest wins, so the order of messages does not
+    /// matter.
     fn hook(&mut self, tail: u64, head: u64) {
         let parent = &mut self.parent[(tail - self.first) as usize];
         if *parent == tail || head < *parent {
@@ -461,12 +463,13 @@ fn divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { divisor(b, a % b) }
 }
 
-/// Of `all` pieces of work, those that go with step `at` of `steps`: messages that come meanwhile do not wait for all of them.
+/// Returns the share of `all` pieces of work for step `at` of `steps`. Spreading the work keeps arriving messages from
+/// waiting for all of it.
 fn share(all: usize, at: usize, steps: usize) -> u64 {
     ((at + 1) * all / steps - at * all / steps) as u64
 }
 
-/// Sets that are joined; which of its members stands for a set is its least.
+/// Disjoint sets. The smallest member represents a set.
 struct Sets(Vec<usize>);
 
 impl Sets {

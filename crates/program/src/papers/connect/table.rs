@@ -1,6 +1,6 @@
-//! The edges that a rank still holds, between names of components.
+//! The edges that a rank still holds, between component names.
 
-/// Edges as pairs of places in a list of distinct names.
+/// Edges as pairs of indices into a list of distinct names.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub names: Vec<u64>,
@@ -17,7 +17,7 @@ impl Table {
         Self { names, edges }
     }
 
-    /// Drops edges within a component, and names without an edge; names that have become the same become one.
+    /// Drops edges within a component and names without an edge, and merges names that have become equal.
     pub fn contract(&mut self) {
         let mut kept: Vec<u64> = self.names.clone();
         kept.sort_unstable();

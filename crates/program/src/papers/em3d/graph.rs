@@ -4,7 +4,7 @@ use crosswind_schema::experiment::parameters::Em3dParameters;
 
 use crate::random::Stream;
 
-/// One edge: the node of the other field that is read, by its number in the whole graph, and its weight.
+/// One edge: the global number of the node of the other field that is read, and its weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Edge {
     pub source: u64,
@@ -39,7 +39,7 @@ impl Graph {
         (node / self.nodes) as u32
     }
 
-    /// The edges into a node of a field.
+    /// Returns the edges into a node of a field.
     pub fn edges(&self, field: usize, node: u64) -> impl Iterator<Item = Edge> + '_ {
         let stream = Stream::new(self.seed, node, 1 + field as u64);
         (0..self.degree).map(move |edge| {
@@ -49,7 +49,7 @@ impl Graph {
                 u64::from(self.owner(node))
             };
             let source = rank * self.nodes + stream.below(4 * edge + 2, self.nodes);
-            // Of both signs, and their squares sum to about 1: values neither grow nor vanish at once.
+            // Weights have both signs, and their squares sum to about 1, so values neither grow nor vanish quickly.
             Edge {
                 source,
                 weight: ((2.0 * stream.unit(4 * edge + 3) - 1.0) * 1.7 / (self.degree as f64).sqrt()) as f32,
@@ -57,12 +57,12 @@ impl Graph {
         })
     }
 
-    /// The value of a node at the start.
+    /// Returns the initial value of a node.
     pub fn start(&self, field: usize, node: u64) -> f64 {
         Stream::new(self.seed, node, 3 + field as u64).unit(0)
     }
 
-    /// Both fields after so many steps, by a plain loop over the whole graph.
+    /// Returns both fields after `steps` steps, computed sequentially over the whole graph.
     pub fn plain(&self, steps: u64) -> [Vec<f64>; 2] {
         let all = u64::from(self.ranks) * self.nodes;
         let mut fields = [ELECTRIC, MAGNETIC].map(|field| (0..all).map(|n| self.start(field, n)).collect::<Vec<f64>>());

@@ -1,4 +1,4 @@
-//! One rank of EM3D: first it arranges its ghosts, then it steps.
+//! One rank of EM3D: it sets up its ghosts, then performs the steps.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,13 @@ use crate::op::{Body, Kind, Op};
 use crate::random::Stream;
 use crate::rank::{Rank, Reply};
 
-/// Bytes of an address beside the data of a store.
+/// Bytes of an address sent with the data of a store.
 const ADDRESS_BYTES: u32 = 4;
 const VALUE_BYTES: u32 = 8;
-/// What an active message carries: the number of a node.
+/// Payload of an active message: the number of a node.
 const NODE_BYTES: u32 = 8;
-/// In the address of a store: which field, and whether it says where values go rather than to bring them.
+/// Flag bits in the address of a store: the field, and whether the store gives the ghosts' base address instead of
+/// values.
 const FIELD: u64 = 1;
 const BASE: u64 = 2;
 
@@ -22,13 +23,14 @@ const BASE: u64 = 2;
 #[derive(Debug, Default)]
 struct Field {
     values: Vec<f64>,
-    /// Of all ghosts the numbers in the whole graph, ascending, so that those of one owner stand together.
+    /// Global numbers of all ghosts, ascending, so that those of one owner are contiguous.
     ghosts: Vec<u64>,
-    /// Values of ghosts that have come and not been used: others may be half a step ahead.
+    /// Number of ghost values that have arrived but have not been used. Other ranks may be half a step ahead.
     arrived: usize,
-    /// For each own node, its edges: place in the other field's `values`, and weight. In the order of the schedule, once that stands.
+    /// For each own node, its edges: index into the other field's `values`, and weight. In the order of the schedule,
+    /// once that exists.
     edges: Vec<(u32, f32)>,
-    /// Which own nodes each rank wants; where they go there.
+    /// Own nodes that each rank wants, and where they are stored there.
     wanted: BTreeMap<u32, Push>,
     schedule: Vec<Piece>,
 }
@@ -39,7 +41,7 @@ struct Push {
     base: u64,
 }
 
-/// Nodes to compute, then the ranks to send to.
+/// Nodes to compute, then the rank to send to.
 #[derive(Debug, Default)]
 struct Piece {
     nodes: Vec<u32>,
@@ -49,14 +51,14 @@ struct Piece {
 
 #[derive(Debug)]
 enum Phase {
-    /// Says to the owner of ghost `at` of a field that it is wanted; at the first of an owner, where it goes.
+    /// Requests ghost `at` of a field from its owner. Before the first of an owner, sends the base address.
     Asks {
         field: usize,
         at: usize,
         base_said: bool,
     },
     Gathers,
-    /// Asks for the first value of magnetic ghost `at`.
+    /// Requests the initial value of magnetic ghost `at`.
     Fetches {
         at: usize,
     },
@@ -78,9 +80,9 @@ pub struct Em3dRank {
     phase: Phase,
     half_steps_left: u64,
     field: usize,
-    /// Follows the computation that was given out last.
+    /// The operation that follows the computation issued last.
     then: Option<Op>,
-    /// In which order the first values of magnetic ghosts are asked for.
+    /// Order in which the initial values of magnetic ghosts are requested.
     fetch_order: Vec<u32>,
 }
 
@@ -125,7 +127,7 @@ impl Em3dRank {
         }
     }
 
-    /// The field that the present half-step reads.
+    /// Returns the field that the current half-step reads.
     fn source(&self) -> &Field {
         &self.fields[1 - self.field]
     }
@@ -134,14 +136,14 @@ impl Em3dRank {
         (node / self.nodes as u64) as u32
     }
 
-    /// Computes for so many edges, then does `then`.
+    /// Computes for `edges` edges, then executes `then`.
     fn after(&mut self, edges: u64, then: Op) -> Op {
         self.then = Some(then);
         Op::Compute { ns: self.operation.ns(edges) }
     }
 
-    /// In which order a half-step computes, so that the values for one destination are ready early and those that no other rank
-    /// wants fill the time between two sends.
+    /// Orders the computation of a half-step so that the values for each destination are ready early, and values that
+    /// no other rank wants fill the time between two sends.
     fn make_schedule(&mut self, field: usize) {
         let me = &mut self.fields[field];
         for push in me.wanted.values_mut() {
@@ -174,7 +176,7 @@ impl Em3dRank {
         me.schedule = pieces;
     }
 
-    /// The values of one piece, and their store.
+    /// Computes the values of one piece. Returns the computation, followed by their store or the barrier.
     fn compute(&mut self, piece: usize) -> Op {
         let [electric, magnetic] = &mut self.fields;
         let (target, source) = if self.field == ELECTRIC { (electric, &*magnetic) } else { (magnetic, &*electric) };
@@ -235,7 +237,7 @@ impl Rank for Em3dRank {
                     }
                     self.phase = Phase::Asks { field, at: at + 1, base_said: false };
                     let body = Body::Pair([node, field as u64]);
-                    // Looking for a ghost among those known costs about what an own node does.
+                    // Looking up a ghost costs about as much as computing an own node.
                     return self.after(self.degree, Op::Message { to, kind: Kind::Post, bytes: NODE_BYTES, body });
                 }
                 Phase::Gathers => {
@@ -259,8 +261,8 @@ impl Rank for Em3dRank {
                     return self.after(self.degree, Op::Message { to, kind: Kind::Request, bytes: NODE_BYTES, body });
                 }
                 Phase::Steps { .. } if self.half_steps_left == 0 => self.phase = Phase::Over,
-                // All have stored what this half-step reads, but it may not have been handled here: a barrier does not see to that, so
-                // that no rank waits for what another rank needs.
+                // All ranks have stored what this half-step reads, but it may not have been handled here. A barrier
+                // does not ensure that, so the rank waits for its own data only.
                 Phase::Steps { piece: 0 } if self.source().arrived < self.source().ghosts.len() => return Op::Wait,
                 Phase::Steps { piece } => {
                     if piece == 0 {

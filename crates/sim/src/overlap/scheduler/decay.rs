@@ -1,12 +1,12 @@
 //! Priority that falls with the processor time used, which decays: the scheduler of Linux 2.4.
 //!
-//! Each process has some processor time *left* in an epoch: `T(nice)` ticks at first. Once no runnable process has any, a new
-//! epoch begins for all, sleepers included: `left <- left / 2 + T`. So what a process has used of its most, `2 T - left`,
-//! is halved each epoch. The runnable process with the greatest goodness runs, `left + (20 - nice)` in ticks, and 15 more on the
-//! processor that it ran on last; without any time left it waits for the next epoch.
+//! Each process has some processor time *left* in an epoch: `T(nice)` ticks at first. When no runnable process has any
+//! left, a new epoch begins for all, sleepers included: `left <- left / 2 + T`. What a process has used of its maximum,
+//! `2 T - left`, is thus halved each epoch. The runnable process with the greatest goodness runs: `left + (20 - nice)`
+//! in ticks, plus 15 on the processor that it ran on last. A process with no time left waits for the next epoch.
 //!
-//! The nice level counts as much as time left, and a sleeper has at most `2 T`: 13 ticks at nice 0. So a burner at nice -20 runs
-//! before whatever wakes at 0, until its own time is used up.
+//! The nice level counts as much as time left, and a sleeper has at most `2 T`: 12 ticks at nice 0. A burner at nice
+//! -20 therefore runs before a process that wakes at 0, until its own time is used up.
 //!
 //! Source: `kernel/sched.c` of Linux 2.4 (`goodness`, `NICE_TO_TICKS`, `PROC_CHANGE_PENALTY`, `reschedule_idle`). Time is charged
 //! exactly, not to the process that runs when the clock ticks.

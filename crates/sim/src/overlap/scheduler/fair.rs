@@ -1,17 +1,18 @@
-//! The process with the least processor time, weighted by the nice level, runs: the fair share of Linux since 2.6.23.
+//! Fair-share scheduler of Linux since 2.6.23: the process with the least processor time, weighted by nice level, runs.
 //!
-//! A process's *virtual time* is the processor time that it has had over its weight, `1.25^-nice`; the runnable process with the
-//! least runs, for `latency` divided among the runnable by weight, and at least a granule. A process that wakes is placed at
-//! most
-//! half a latency before the others, so sleeping saves no more than that; it preempts a process that is a granule ahead of it.
+//! A process's *virtual time* is the processor time that it has had over its weight, `1.25^-nice`. The runnable process
+//! with the least virtual time runs, for `latency` divided among the runnable by weight, and at least one granule. A
+//! process that wakes is placed at most half a latency before the others, so sleeping saves no more than that. It
+//! preempts a process that is one granule ahead of it.
 //!
-//! All processors of a node share one queue: the real one has a queue for each and moves processes between them, so it is less fair
-//! in the short run. Source: `kernel/sched/fair.c` of Linux 5 (`sched_slice`, `place_entity`, `wakeup_preempt_entity`).
+//! All processors of a node share one queue. The kernel has one queue per processor and migrates processes between
+//! them, so it is less fair in the short run. Source: `kernel/sched/fair.c` of Linux 5 (`sched_slice`, `place_entity`,
+//! `wakeup_preempt_entity`).
 
 use super::largest;
 use crate::time::Nanos;
 
-/// For one processor; more for more.
+/// For one processor, ns. Scaled up with the number of processors.
 const LATENCY: f64 = 6e6;
 const GRANULE: f64 = 0.75e6;
 const WAKE_GRANULE: f64 = 1e6;
@@ -32,7 +33,7 @@ struct Process {
     weight: f64,
     virtual_time: f64,
     runnable: bool,
-    /// Run since it was picked.
+    /// Time it has run since it was picked, ns.
     run: Nanos,
 }
 

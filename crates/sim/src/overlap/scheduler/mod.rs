@@ -1,7 +1,7 @@
-//! Which process runs next on a node: the operating system's side of overlap.
+//! Models of the operating system's scheduler: which process runs next on a node.
 //!
-//! A scheduler knows processes by number, their nice levels and what they have used. It has no clock: it is told which process
-//! ran for how long. Two kinds: [`decay`], [`fair`].
+//! A scheduler tracks processes by index: their nice levels and the time they have used. It has no clock; callers
+//! report how long each process ran. Two kinds: [`decay`] and [`fair`].
 
 mod decay;
 mod fair;
@@ -28,7 +28,7 @@ impl Scheduler {
         }
     }
 
-    /// Another process, not yet runnable; they are numbered from 0.
+    /// Adds a process, not yet runnable. Processes are numbered from 0.
     pub fn add(&mut self, nice: i8) {
         match self {
             Self::Decay(decay) => decay.add(nice),
@@ -36,7 +36,7 @@ impl Scheduler {
         }
     }
 
-    /// A process has run for so long.
+    /// Charges `time` ns of processor time to a process.
     pub fn ran(&mut self, process: usize, time: Nanos) {
         match self {
             Self::Decay(decay) => decay.ran(process, time),
@@ -51,7 +51,7 @@ impl Scheduler {
         }
     }
 
-    /// For how long a running process may go on until [`Scheduler::pick`] is asked again.
+    /// Returns how long a running process may continue before [`Scheduler::pick`] must be called again, ns.
     pub fn left(&self, process: usize) -> Nanos {
         match self {
             Self::Decay(decay) => decay.left(process),
@@ -59,14 +59,14 @@ impl Scheduler {
         }
     }
 
-    /// A process that slept, or is new, wants a processor.
+    /// Marks a new or blocked process as runnable.
     pub fn woken(&mut self, process: usize) {
         if let Self::Fair(fair) = self {
             fair.woken(process);
         }
     }
 
-    /// A process wants no processor any more.
+    /// Marks a process as blocked or ended.
     pub fn blocked(&mut self, process: usize, ended: bool) {
         match self {
             Self::Decay(decay) => decay.blocked(process, ended),
@@ -74,8 +74,8 @@ impl Scheduler {
         }
     }
 
-    /// Which of several runnable processes a processor shall have: the index into `candidates`, each with whether it ran there
-    /// last. The first of those that are alike. There is at least one.
+    /// Picks the process to run on a processor. Returns the index into `candidates`, which pairs each runnable process
+    /// with whether it ran on that processor last. Ties go to the first. `candidates` must not be empty.
     pub fn pick(&mut self, candidates: &[(usize, bool)]) -> usize {
         match self {
             Self::Decay(decay) => decay.pick(candidates),
@@ -83,8 +83,8 @@ impl Scheduler {
         }
     }
 
-    /// Which running process a process that has just woken preempts, if any: the index into `running`, each with
-    /// whether the woken one ran on that processor last.
+    /// Returns the index into `running` of the process that a newly woken process preempts, if any. `running` pairs
+    /// each running process with whether the woken one ran on that processor last.
     pub fn preempts(&self, woken: usize, running: &[(usize, bool)]) -> Option<usize> {
         match self {
             Self::Decay(decay) => decay.preempts(woken, running),
@@ -93,7 +93,7 @@ impl Scheduler {
     }
 }
 
-/// The index of the largest, the first of those that are alike; none of none.
+/// Returns the index and value of the largest, the first one on ties. `None` if there are no values.
 fn largest<T: Copy + PartialOrd>(values: impl Iterator<Item = T>) -> Option<(usize, T)> {
     values.enumerate().fold(None, |best, (at, value)| match best {
         Some((_, most)) if value <= most => best,

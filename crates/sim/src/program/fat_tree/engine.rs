@@ -1,4 +1,4 @@
-//! What happens next: a packet is over a link, or a processor is done with what it does.
+//! Event loop of the fat tree: a packet leaves a link, or a processor completes what it was doing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,7 +19,7 @@ use crate::error::SimError;
 
 /// Events between two calls of the caller's callback.
 const EVENTS_PER_CALL: u64 = 1 << 20;
-/// Of a rank that is done when it is told, and not before.
+/// Time of a step that happens only when the rank is notified.
 const WHEN_TOLD: u64 = u64::MAX;
 
 /// Simulates a parallel program on a fat tree; see [`super::super::simulate`].
@@ -52,12 +52,12 @@ pub fn simulate<P: Program>(
     Engine { processors: (0..ranks).map(processor).collect(), shared, steps }.run(watch)
 }
 
-/// When each processor does its next step.
+/// Time of each processor's next step.
 struct Steps {
-    /// Times, ranks and stamps; those with an old stamp have been replaced.
+    /// Times, ranks and stamps. Entries with an old stamp have been replaced.
     agenda: BinaryHeap<Reverse<(u64, u32, u32)>>,
     stamps: Vec<u32>,
-    /// Ranks that do a step as soon as they are told of something.
+    /// By rank: whether a notification triggers its next step.
     listens: Vec<bool>,
 }
 
@@ -83,7 +83,7 @@ impl Steps {
         }
     }
 
-    /// The first of those that still hold.
+    /// Returns the first step that is still valid.
     fn first(&mut self) -> Option<(u64, u32)> {
         while let Some(&Reverse((at, rank, stamp))) = self.agenda.peek() {
             if self.stamps[rank as usize] == stamp {
@@ -149,7 +149,7 @@ impl<R: Rank> Engine<R> {
         Ok(())
     }
 
-    /// Tells processors that wait what has changed at their interfaces.
+    /// Schedules a step at `now` for each waiting processor whose interface has changed.
     fn tell(&mut self, now: u64) {
         while let Some(rank) = self.shared.switches.told.pop() {
             if self.steps.listens[rank as usize] {

@@ -1,31 +1,31 @@
-//! A network that can fill: a fat tree of switches with finite buffers, and senders that must poll.
+//! A network with finite capacity: a fat tree of switches with finite buffers, and senders that must poll.
 //!
-//! The unlimited network of [`super`] holds whatever is sent, so that no hot spot spreads and no sender is ever blocked. Here a
-//! packet moves on only into a buffer that has room, so a receiver that does not poll fills the switches before it, and then the
-//! senders' interfaces (scheduling-and-communication, section 3: a window is there so that "no processor can be flooded"). A
-//! sender's processor depends on remote state within one link's time, so ranks cannot be advanced one by one for a latency:
-//! this is an event-driven mode of its own.
+//! The unlimited network of [`super`] accepts whatever is sent, so no hot spot spreads and no sender ever blocks. Here
+//! a packet moves only into a buffer with room. A receiver that does not poll fills the switches in front of it, and
+//! then the senders' interfaces (scheduling-and-communication, section 3: a window exists so that "no processor can be
+//! flooded"). A sender depends on remote state within one link's time, so ranks cannot be advanced one by one for a
+//! whole latency. This is therefore a separate, event-driven mode.
 //!
-//! The text gives neither topology nor depths. The tree is that of the CM-5's data network as it is commonly described (four
-//! children and two parents to each switch), not checked against a primary source; depths and the polling rule are fields.
+//! The paper gives neither topology nor buffer depths. The tree is the CM-5's data network as commonly described (four
+//! children and two parents per switch), not checked against a primary source. Depths and the polling rule are fields.
 //!
 //! # Rules
 //!
-//! - Two networks of the same shape: requests; replies, with acknowledgements. Replies are always taken, so neither can
-//!   block the other for ever.
-//! - A packet takes the same time on each link, the latency over the links of the longest way: its bytes do not matter. The
-//!   network's g is charged by the links near the root, not once more.
-//! - Only the first packet of a buffer moves, and only if the next buffer has room. Upward: to a free parent, at random if
-//!   both are.
-//! - A processor sends what it owes (answers, acknowledgements) first; while that has no room it takes replies only. Then it
-//!   takes what has arrived: all of it while it cannot go on, and `polls_per_send` requests since its last own packet while it
-//!   could. Then it goes on.
+//! - There are two networks of the same shape: one for requests, one for replies and acknowledgements. Replies are
+//!   always accepted, so neither network can block the other for ever.
+//! - A packet takes the same time on each link, whatever its length: the latency divided by the number of links on the
+//!   longest path. The network's g is charged by the links near the root, not a second time.
+//! - Only the first packet of a buffer moves, and only if the next buffer has room. On the way up it takes a free
+//!   parent, at random if both are free.
+//! - A processor first sends the answers and acknowledgements that it owes. While those have no room, it accepts
+//!   replies only. It then handles what has arrived: everything while it cannot continue, and otherwise at most
+//!   `polls_per_send` requests since its last own packet. Then it continues.
 //!
 //! | question | file |
 //! |---|---|
-//! | where does a packet go, and what is in its way? | `switches` |
+//! | where does a packet go, and what blocks it? | `switches` |
 //! | what does a rank do next? | `processor` |
-//! | what happens next, of everything? | `engine` |
+//! | which event is next? | `engine` |
 
 mod engine;
 mod processor;
@@ -42,23 +42,23 @@ use crate::error::SimError;
 /// Depths, in packets, and the polling rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FatTree {
-    /// Of the buffer at each input of a switch.
+    /// Capacity of the buffer at each input of a switch.
     pub buffer_packets: u32,
-    /// Of a node's interface, for packets that have arrived; of each network.
+    /// Capacity of a node's interface for arrived packets, per network.
     pub receive_packets: u32,
-    /// Of a node's interface, for packets to be sent; of each network.
+    /// Capacity of a node's interface for packets to send, per network.
     pub send_packets: u32,
-    /// Requests that a processor takes between two packets of its own while it could go on.
+    /// Maximum number of requests that a processor handles between two packets of its own when it could continue.
     pub polls_per_send: u32,
-    /// Of the ways that packets take.
+    /// Seed of the paths that packets take.
     pub seed: u64,
 }
 
-/// A table of numbers for each pair of ranks is kept; the largest CM-5 had as many nodes.
+/// Ranks are limited because each pair of ranks has table entries. The largest CM-5 had this many nodes.
 const MOST_RANKS: u32 = 1024;
 
 impl FatTree {
-    /// The fat tree that an experiment describes, with the ways of seed 0.
+    /// The fat tree that an experiment describes, with paths drawn from seed 0.
     pub(super) fn of(description: &Description) -> Self {
         Self {
             buffer_packets: description.buffer_packets.get() as u32,
@@ -70,8 +70,8 @@ impl FatTree {
     }
 
     /// # Errors
-    /// [`SimError::FatTree`] when a buffer holds nothing, or there are too many ranks; [`SimError::NotInFatTree`] when the window
-    /// asks for what is decided outside of the ranks' processors.
+    /// [`SimError::FatTree`] when a buffer has no capacity or there are too many ranks; [`SimError::NotInFatTree`] when
+    /// a setting needs decisions outside the ranks' processors.
     fn check(&self, ranks: u32, window: &WindowSettings, timelines: &Timelines) -> Result<(), SimError> {
         let refuse = |field, value: u32, permitted| Err(SimError::FatTree { field, value, permitted });
         for (field, packets) in [

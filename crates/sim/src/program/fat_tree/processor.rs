@@ -1,4 +1,4 @@
-//! A rank and its processor before a network that can fill.
+//! A rank and its processor in front of a network with finite capacity.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use super::super::wires::Totals;
 use super::switches::{Lane, Switches};
 use crate::error::SimError;
 
-/// What all ranks share.
+/// State shared by all ranks.
 pub struct Shared {
     pub network: Network,
     pub window: WindowSettings,
@@ -25,24 +25,25 @@ pub struct Shared {
     pub switches: Switches,
     pub meeting: Meeting,
     pub totals: Totals,
-    /// One-way messages sent and not handled.
+    /// One-way messages sent but not handled.
     pub one_way: u64,
 }
 
-/// A packet, its destination and its network.
+/// A packet with its destination and network.
 struct Parcel {
     to: u32,
     lane: Lane,
     packet: Packet,
 }
 
-/// Packets of one network between this rank and each other: ways differ in length, messages must not.
+/// Restores the order of packets from each rank in one network: paths differ, but messages must not overtake one
+/// another.
 struct Order {
-    /// By destination: packets sent.
+    /// Packets sent, by destination.
     sent: Vec<u32>,
-    /// By source: packets handled.
+    /// Packets handled, by source.
     handled: Vec<u32>,
-    /// Packets that overtook others of their source.
+    /// Packets that arrived before an earlier one of the same source.
     early: Vec<Packet>,
 }
 
@@ -56,12 +57,12 @@ impl Order {
         self.sent[to as usize]
     }
 
-    /// Whether a packet is the next of its source.
+    /// Whether a packet is the next in order from its source.
     fn is_next(&self, packet: &Packet) -> bool {
         packet.number == self.handled[packet.from as usize].wrapping_add(1)
     }
 
-    /// The next of a source that has overtaken the one just handled.
+    /// Counts a packet from a source as handled. Returns the next one in order if it has already arrived.
     fn follows(&mut self, from: u32) -> Option<Packet> {
         self.handled[from as usize] = self.handled[from as usize].wrapping_add(1);
         let next = self.handled[from as usize].wrapping_add(1);
@@ -72,17 +73,17 @@ impl Order {
 
 /// A rank on its processor.
 pub struct Processor<R> {
-    /// When it is done with what it has begun.
+    /// Time at which it completes what it has begun, ns.
     pub now: u64,
     pub state: State,
     pub timeline: Timeline,
-    /// The last operation that was given, but computing.
+    /// The current operation, other than computing.
     op: Op,
-    /// A packet that its interface gets when the processor is done with it.
+    /// The packet that enters the interface when the processor has finished with it.
     sending: Option<Parcel>,
-    /// Answers and acknowledgements to be sent.
+    /// Answers and acknowledgements to send.
     owed: VecDeque<Parcel>,
-    /// Requests taken since the last packet of its own.
+    /// Requests handled since its last own packet.
     polled: u32,
     orders: [Order; 2],
     unanswered: u32,
@@ -97,10 +98,10 @@ pub struct Processor<R> {
     pub rank: R,
 }
 
-/// When a processor does its next step.
+/// Time of a processor's next step.
 pub enum Next {
     At(u64),
-    /// When something arrives or has room, and at this time at the latest.
+    /// When something arrives or room becomes free, and at this time at the latest.
     Told(u64),
 }
 
@@ -128,7 +129,7 @@ impl<R: Rank> Processor<R> {
         }
     }
 
-    /// One step at `now`: what needs no time, and the first thing that needs some.
+    /// Performs one step at `now`: everything that takes no time, then the first thing that takes some.
     pub fn step(&mut self, me: u32, now: u64, shared: &mut Shared) -> Result<Next, SimError> {
         self.now = now;
         if let Some(Parcel { to, lane, packet }) = self.sending.take() {
@@ -145,7 +146,7 @@ impl<R: Rank> Processor<R> {
                 self.poll_or_go_on(me, shared)?
             };
             if !goes_on {
-                // A rank that may leave the barrier, and has no room for what it owes, is told when it has.
+                // A rank that may leave the barrier but has no room for what it owes is notified when there is room.
                 let until = match self.state {
                     State::Released(at) if at > now => at,
                     _ => u64::MAX,
@@ -156,7 +157,7 @@ impl<R: Rank> Processor<R> {
         Ok(Next::At(self.now))
     }
 
-    /// Sends what is owed, or takes replies. `false`: neither can be.
+    /// Sends what is owed, or handles replies. Returns `false` if neither is possible.
     fn pay(&mut self, me: u32, parcel: Parcel, shared: &mut Shared) -> Result<bool, SimError> {
         if shared.switches.has_room(me, Lane::Replies) {
             let ns = match parcel.packet.what {
@@ -208,7 +209,7 @@ impl<R: Rank> Processor<R> {
         }
     }
 
-    /// What it waited for is there.
+    /// Continues after a wait whose condition holds.
     fn go_on(&mut self, me: u32, shared: &mut Shared) {
         match self.state {
             State::Sending { left } => return self.send(me, left, shared),
@@ -221,7 +222,7 @@ impl<R: Rank> Processor<R> {
         self.state = State::Over;
     }
 
-    /// Computes while the first packet of a message cannot leave. `false`: there is nothing to compute.
+    /// Computes while the first packet of a message is blocked. Returns `false` if there is nothing to compute.
     fn meanwhile(&mut self, shared: &mut Shared) -> bool {
         let State::Sending { left } = self.state else { return false };
         self.stalled_since.get_or_insert(self.now);
@@ -234,7 +235,7 @@ impl<R: Rank> Processor<R> {
         true
     }
 
-    /// Bytes of the message that is being sent.
+    /// Length of the message being sent, bytes.
     fn whole(&self) -> u64 {
         match self.op {
             Op::Message { bytes, .. } => u64::from(bytes.max(1)),
@@ -307,7 +308,7 @@ impl<R: Rank> Processor<R> {
         State::Meeting(purpose)
     }
 
-    /// One packet of the message; there is a credit, and room.
+    /// Sends one packet of the message. Requires a credit and room.
     fn send(&mut self, me: u32, left: u64, shared: &mut Shared) {
         let (to, what, word) = match self.op {
             Op::Message { to, kind, bytes, .. } => (to, What::Message(kind), bytes),
@@ -337,7 +338,7 @@ impl<R: Rank> Processor<R> {
         self.end = self.end.max(self.now);
     }
 
-    /// Begins with a packet; its place at the interface is kept.
+    /// Starts to process a packet for sending, and reserves its place at the interface.
     fn transmit(&mut self, me: u32, mut parcel: Parcel, ns: u64, shared: &mut Shared) {
         parcel.packet.from = me;
         parcel.packet.number = self.orders[parcel.lane as usize].number(parcel.to);
@@ -350,7 +351,7 @@ impl<R: Rank> Processor<R> {
         self.work(ns);
     }
 
-    /// Takes a packet that has arrived, if one has.
+    /// Handles an arrived packet, if there is one. Returns whether there was.
     fn take(&mut self, me: u32, lane: Lane, shared: &mut Shared) -> Result<bool, SimError> {
         let Some(packet) = shared.switches.take(me, lane, self.now) else { return Ok(false) };
         self.work(match packet.what {
@@ -448,7 +449,7 @@ impl<R: Rank> Processor<R> {
         self.now = self.timeline.work(self.now, ns);
     }
 
-    /// Whether all credits are at home and nothing is owed, or here before its turn.
+    /// Whether all credits have returned, nothing is owed and no packet waits for an earlier one.
     pub fn is_settled(&self) -> bool {
         self.unanswered == 0
             && self.owed.is_empty()
@@ -460,7 +461,7 @@ impl<R: Rank> Processor<R> {
         RankTimes { end_ns: self.end, busy_ns: self.busy, stalled_ns: self.stalled }
     }
 
-    /// What it waits for, for a person.
+    /// Describes what the rank waits for, for error messages. `None` if it is done.
     pub fn waits_for(&self) -> Option<String> {
         self.state.waits_for(&self.op, self.unanswered, self.stored, &self.rank)
     }

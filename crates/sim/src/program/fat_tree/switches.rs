@@ -1,8 +1,8 @@
-//! The switches of both networks, the buffers between them, and the packets in those.
+//! The switches of both networks, the buffers between them, and the packets in the buffers.
 //!
-//! A switch of level l serves a group of 4^l nodes together with 2^(l - 1) - 1 others; each has a link down to each of the four
-//! groups below and, but for the highest level, two up. A link ends in a buffer of its own, so a link is known by that
-//! buffer.
+//! A switch of level l serves a group of 4^l nodes together with 2^(l - 1) - 1 others. It has a link down to each of
+//! the four groups below and, except at the highest level, two links up. Each link ends in its own buffer, so the
+//! buffer's index identifies the link.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use super::FatTree;
 const NONE: u32 = u32::MAX;
 const CHILDREN: u32 = 4;
 const PARENTS: u32 = 2;
-/// Draws of a way.
+/// Random stream of path choices.
 const WAYS: u64 = 1;
 
 /// Which of the two networks.
@@ -54,12 +54,12 @@ impl List {
     }
 }
 
-/// Where the packets of a buffer go next.
+/// Location of a buffer, which determines where its packets go next.
 #[derive(Clone, Copy)]
 enum At {
-    /// At a node's interface, to be sent on the only link.
+    /// At a node's interface, waiting to be sent on its only link.
     Sent { node: u32, link: u32 },
-    /// At a node's interface: nowhere.
+    /// At a node's interface, received.
     Received { node: u32 },
     /// At an input of a switch.
     Switch { switch: u32 },
@@ -68,29 +68,29 @@ enum At {
 /// A buffer, and the link that ends in it.
 struct Buffer {
     packets: List,
-    /// Packets that it can still take, those on the link to it counted as taken.
+    /// Free places. Packets on the link to it count as stored.
     room: u32,
-    /// The buffer whose first packet is on the link.
+    /// Buffer whose first packet is on the link, or [`NONE`].
     moving_from: u32,
     at: At,
-    /// Which list of buffers waits for the link; links up from one switch share one.
+    /// List of the buffers that wait for the link. The links up from one switch share a list.
     waiting: u32,
 }
 
 struct Switch {
-    /// A node is below it if its number without the last so many bits is `group`.
+    /// A node is below the switch if its number, shifted right by this many bits, equals `group`.
     bits: u32,
     group: u32,
     down: [u32; CHILDREN as usize],
     up: [u32; PARENTS as usize],
 }
 
-/// All packets that are in the network, or at its ends.
+/// All packets in the network or at its ends.
 #[derive(Default)]
 struct Packets {
     packets: Vec<Packet>,
     to: Vec<u32>,
-    /// The next in the same buffer.
+    /// Next packet in the same buffer.
     next: Vec<u32>,
     unused: Vec<u32>,
 }
@@ -116,30 +116,30 @@ impl Packets {
 
 pub struct Switches {
     nodes: u32,
-    /// Buffers of one network.
+    /// Number of buffers per network.
     each: u32,
     link_ns: u64,
     buffers: Vec<Buffer>,
     switches: Vec<Switch>,
     packets: Packets,
-    /// Lists of buffers whose first packet waits, and the next in the same list.
+    /// Lists of buffers whose first packet waits, and the next buffer in the same list.
     waiting: Vec<List>,
     next_waiting: Vec<u32>,
-    /// When a link's packet is over it. All links take the same time, so the order is that of beginning.
+    /// Time at which each link's packet has crossed it. All links take the same time, so the queue is in order.
     moves: VecDeque<(u64, u32)>,
     ways: Stream,
     drawn: u64,
-    /// Nodes at which something has arrived, or got room.
+    /// Nodes to notify because a packet has arrived or a place has become free.
     pub told: Vec<u32>,
 }
 
-/// Levels of switches above so many nodes.
+/// Returns the number of switch levels above `nodes` nodes.
 pub fn levels(nodes: u32) -> u32 {
     (1..16).find(|&level| nodes <= 1 << (2 * level)).unwrap_or(16)
 }
 
 impl Switches {
-    /// Of so many nodes; `latency_ns`: over the longest way.
+    /// Creates both networks for `nodes` nodes. `latency_ns`: latency of the longest path.
     pub fn new(nodes: u32, latency_ns: u64, settings: &FatTree) -> Self {
         let levels = levels(nodes);
         let mut tree = Self {
@@ -173,7 +173,8 @@ impl Switches {
         (self.waiting.len() - 1) as u32
     }
 
-    /// The nodes' buffers come first, those to send, then those to receive: [`Self::sent`] and [`Self::received`] know.
+    /// The nodes' buffers come first: those to send, then those to receive. [`Self::sent`] and [`Self::received`] rely
+    /// on this.
     fn add_network(&mut self, levels: u32, settings: &FatTree) {
         let first = self.buffers.len() as u32;
         for node in 0..self.nodes {
@@ -183,7 +184,7 @@ impl Switches {
             let waiting = self.add_list();
             self.add_buffer(At::Received { node }, settings.receive_packets, waiting);
         }
-        // The switches of the level below, group after group.
+        // Switches of the level below, group by group.
         let mut below = Vec::new();
         for level in 1..=levels {
             let in_group = 1 << (level - 1);
@@ -209,7 +210,7 @@ impl Switches {
         (self.switches.len() - 1) as u32
     }
 
-    /// Links a node with its switch.
+    /// Links a node to its switch.
     fn link_node(&mut self, first: u32, node: u32, switch: u32, settings: &FatTree) {
         let waiting = self.add_list();
         let link = self.add_buffer(At::Switch { switch }, settings.buffer_packets, waiting);
@@ -217,7 +218,7 @@ impl Switches {
         self.switches[switch as usize].down[(node % CHILDREN) as usize] = first + self.nodes + node;
     }
 
-    /// Links a switch, of the group that is number `child` of those below, with the first ones of `above`.
+    /// Links a switch, in the child group number `child`, to the first switches of `above`.
     fn link_switches(&mut self, switch: u32, child: u32, above: &[u32], settings: &FatTree) {
         let waits_for_any = self.add_list();
         for (place, &parent) in above.iter().take(PARENTS as usize).enumerate() {
@@ -237,24 +238,24 @@ impl Switches {
         self.sent(node, lane) + self.nodes
     }
 
-    /// Whether a node's interface can take a packet to be sent.
+    /// Whether a node's interface has room for a packet to send.
     pub fn has_room(&self, node: u32, lane: Lane) -> bool {
         self.buffers[self.sent(node, lane) as usize].room > 0
     }
 
-    /// Keeps a place at a node's interface for a packet that its processor is about to send; there must be one.
+    /// Reserves a place at a node's interface for a packet that its processor is about to send. Requires a free place.
     pub fn reserve(&mut self, node: u32, lane: Lane) {
         let buffer = self.sent(node, lane);
         self.buffers[buffer as usize].room -= 1;
     }
 
-    /// A node's processor is done with a packet whose place it has reserved.
+    /// Enters a packet whose place was reserved, when the node's processor has finished with it.
     pub fn send(&mut self, node: u32, lane: Lane, to: u32, packet: Packet, now: u64) {
         let packet = self.packets.add(to, packet);
         self.put(self.sent(node, lane), packet, now);
     }
 
-    /// Takes the next packet that has arrived at a node.
+    /// Removes the next arrived packet at a node.
     pub fn take(&mut self, node: u32, lane: Lane, now: u64) -> Option<Packet> {
         let buffer = self.received(node, lane);
         let packet = self.buffers[buffer as usize].packets.pop(&self.packets.next)?;
@@ -263,12 +264,12 @@ impl Switches {
         Some(self.packets.remove(packet))
     }
 
-    /// When the next packet is over its link; the end of time: none is on any.
+    /// Returns when the next packet has crossed its link, or `u64::MAX` if none is on a link.
     pub fn next(&self) -> u64 {
         self.moves.front().map_or(u64::MAX, |&(at, _)| at)
     }
 
-    /// The next packet is over its link.
+    /// Moves the next packet from its link into the buffer.
     pub fn step(&mut self) {
         let Some((now, link)) = self.moves.pop_front() else { return };
         let from = std::mem::replace(&mut self.buffers[link as usize].moving_from, NONE);
@@ -287,7 +288,7 @@ impl Switches {
         }
     }
 
-    /// Packets in the network and at its ends.
+    /// Number of packets in the network and at its ends.
     pub fn held(&self) -> usize {
         self.packets.packets.len() - self.packets.unused.len()
     }
@@ -308,7 +309,7 @@ impl Switches {
         own.moving_from == NONE && own.room > 0
     }
 
-    /// A buffer's first packet wants to move on.
+    /// Moves a buffer's first packet onto a free link, or queues the buffer if none is free.
     fn offer(&mut self, buffer: u32, now: u64) {
         let own = &self.buffers[buffer as usize];
         let links = match own.at {
@@ -333,7 +334,7 @@ impl Switches {
         self.move_on(buffer, link, now);
     }
 
-    /// The links on which a packet at a switch can go on.
+    /// Returns the links that a packet at a switch may take next.
     fn links(&self, switch: u32, to: u32) -> [u32; PARENTS as usize] {
         let own = &self.switches[switch as usize];
         if to >> own.bits == own.group {
@@ -350,7 +351,7 @@ impl Switches {
         self.moves.push_back((now + self.link_ns, link));
     }
 
-    /// A link may have become free: the first that waits for it moves.
+    /// Gives a link, if it is free, to the first buffer that waits for it.
     fn serve(&mut self, link: u32, now: u64) {
         if !self.is_free(link) {
             return;
