@@ -97,9 +97,9 @@ impl Program for Goal {
     /// All operations must have ended, and every message must have found its receive.
     fn check(&self, results: &[Vec<u64>]) -> Result<(), String> {
         for (rank, result) in results.iter().enumerate() {
-            if let [unbegun, unexpected] = result[..] {
-                if unbegun > 0 {
-                    return Err(format!("rank {rank}: {unbegun} operations never began"));
+            if let [unended, unexpected] = result[..] {
+                if unended > 0 {
+                    return Err(format!("rank {rank}: {unended} operations have not ended"));
                 }
                 if unexpected > 0 {
                     return Err(format!("rank {rank}: {unexpected} messages came that no recv asked for"));
