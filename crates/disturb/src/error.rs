@@ -1,4 +1,4 @@
-//! Why a command cannot be disturbed, or noise not be recorded.
+//! Errors of disturbing a command and of recording noise.
 
 use std::io;
 
@@ -16,10 +16,10 @@ pub enum DisturbError {
         value: String,
         permitted: String,
     },
-    /// It cannot be done as described.
+    /// The described work cannot be set up.
     #[error("the work cannot be set up: {0}")]
     Setup(String),
-    /// What was started cannot be ended.
+    /// A started process cannot be ended.
     #[error("{0}")]
     Lost(String),
     #[error("{what}: {source}")]
@@ -27,7 +27,7 @@ pub enum DisturbError {
 }
 
 impl DisturbError {
-    /// Wraps what the system said with what was tried.
+    /// Wraps an error of the system, with the operation that failed.
     pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::System { what, source }

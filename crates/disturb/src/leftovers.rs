@@ -1,6 +1,6 @@
-//! What an earlier command left in the kernel because it and everything that guards it were killed at once: trace
-//! instances, control groups, stopped processes. Its names tell whose it was ([`owner`]); what belongs to a process that
-//! runs is left alone.
+//! Objects that an earlier command left in the kernel because it and all its guards were killed at once: trace
+//! instances, control groups, stopped processes. Their names identify the process that made them ([`owner`]). Those
+//! of a running process are left alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,22 +12,22 @@ use crate::inject::group::Groups;
 use crate::inject::processes::marked_by;
 use crate::noise::trace;
 
-/// Begins the names of groups and trace instances of one process.
+/// Prefix of the names of a process's groups and trace instances.
 const PREFIX: &str = "crosswind";
-/// Begins the names of what was only tried.
+/// Prefix of the names of trial objects.
 const TRIED: &str = "crosswind-try";
-/// Begins the names of groups of single tasks; a number follows the owner's.
+/// Prefix of the names of groups of single tasks; a number follows the owner's.
 const TASK: &str = "crosswind-task";
-/// Control groups that are looked at, the outermost first.
+/// Most control groups examined, the outermost first.
 const MOST_GROUPS: usize = 20_000;
 
-/// Name of what this process makes, for as long as it lives.
+/// Returns the name of this process's objects, the same for as long as it lives.
 #[must_use]
 pub fn own_name() -> String {
     owner::name(PREFIX)
 }
 
-/// Name of what this process tries.
+/// Returns the name of this process's trial objects.
 #[must_use]
 pub fn tried_name() -> String {
     owner::name(TRIED)
@@ -39,12 +39,12 @@ pub enum Leftover {
     Trace(PathBuf),
     /// A control group, and whether it is frozen.
     Group(PathBuf, bool),
-    /// A process that carries the mark of an injection that has ended, and is stopped. Another program may have stopped it.
+    /// A stopped process that carries the mark of an ended injection. Another program may have stopped it.
     Stopped(Pid),
 }
 
 impl Leftover {
-    /// Its kind in a word, and what it is.
+    /// Returns its kind in one word, and its path or process.
     #[must_use]
     pub fn told(&self) -> (&'static str, String) {
         match self {
@@ -66,7 +66,7 @@ fn is_left(name: &str) -> bool {
     owner.is_some_and(|owner| owner.has_ended())
 }
 
-/// All that is left on this host, as far as this user can see it.
+/// Finds all leftovers on this host that this user can see.
 #[must_use]
 pub fn find() -> Vec<Leftover> {
     let mut found: Vec<Leftover> = trace::with_instances(traces).unwrap_or_default();
@@ -75,8 +75,9 @@ pub fn find() -> Vec<Leftover> {
     found
 }
 
-/// Removes what belongs to no process that runs, and returns it: trace instances, and control groups, thawed, their
-/// processes moved to the group above. A stopped process is left alone, since another program may have stopped it.
+/// Removes the leftovers of ended processes and returns them: trace instances, and control groups, which are thawed
+/// and whose processes move to the group above. Stopped processes are left alone, since another program may have
+/// stopped them.
 #[must_use]
 pub fn remove() -> Vec<Leftover> {
     let mut removed: Vec<Leftover> = trace::with_instances(|instances| {
@@ -87,7 +88,8 @@ pub fn remove() -> Vec<Leftover> {
     })
     .unwrap_or_default();
     removed.extend(groups().into_iter().filter(|one| match one {
-        // What runs in the group itself is not of a rank: a task that outlived its agent, whose memory the group limits.
+        // A process in the group itself is no rank but a task that outlived its agent, and the group limits its
+        // memory.
         Leftover::Group(path, _) if holds_processes(path) => false,
         Leftover::Group(path, _) => path.parent().is_some_and(|above| Groups::left(above, path).remove().is_ok()),
         _ => false,
@@ -99,7 +101,7 @@ fn traces(instances: &Path) -> Vec<Leftover> {
     named(instances).map(Leftover::Trace).collect()
 }
 
-/// Directories here whose owner has ended.
+/// Returns the directories here whose owner has ended.
 fn named(above: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(above).into_iter().flatten().flatten();
     entries.filter(|entry| entry.file_name().to_str().is_some_and(is_left)).map(|entry| entry.path())

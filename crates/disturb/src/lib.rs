@@ -1,13 +1,13 @@
-//! Disturbs a command from outside, and records what disturbs this machine anyway.
+//! Disturbs a command from outside, and records the noise that this machine has anyway.
 //!
 //! | question | module |
 //! |---|---|
 //! | how are processors taken away from a command? | [`inject`] |
 //! | what takes this machine's processors away? | [`noise`] |
-//! | what did an earlier command leave? | [`leftovers`] |
-//! | why can it not be done? | [`error`] |
+//! | what did an earlier command leave behind? | [`leftovers`] |
+//! | which errors occur? | [`error`] |
 //!
-//! What it changed is undone by processes of their own (`crosswind_linux::freezer`, `watchdog`), however it ends.
+//! Separate processes (`crosswind_linux::freezer`, `watchdog`) undo every change, however this process ends.
 
 pub mod error;
 pub mod inject;

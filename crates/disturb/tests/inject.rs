@@ -115,14 +115,14 @@ fn time_0_is_when_the_command_says_that_it_begins() {
     let script = Plain::of(&[(0, 50), (100, 150)]);
     let outcome = Injection::start(config.clone(), script.clone()).unwrap().outcome().unwrap();
     let start_s = outcome.start_s.unwrap();
-    // Half of the command's time lies before it; how soon it is noticed is the machine's business.
+    // Half of the command's time lies before it; how soon it is noticed depends on the machine.
     assert!(start_s >= 0.3 && start_s < 0.9 * outcome.elapsed_s, "{start_s} {}", outcome.elapsed_s);
     let [rank] = &outcome.ranks[..] else { panic!("one rank") };
     assert_eq!(rank.done.len() as u64 + rank.missed.0, 2);
     let recorded = outcome.recorded("again", script.causes()).unwrap();
     let [Source::Recorded(recorded)] = &recorded.sources[..] else { panic!("one source") };
     let last_s = rank.done.last().map_or(0.0, |one| one.end_ns as f64 * 1e-9);
-    let length_s = last_s.max(outcome.elapsed_s - start_s); // the time before time 0 is none of it
+    let length_s = last_s.max(outcome.elapsed_s - start_s); // excludes the time before time 0
     assert!((recorded.length_s.get() - length_s).abs() < 1e-6);
     assert!(Injection::start(config, script).is_err(), "the file is there already");
     std::fs::remove_dir_all(directory).unwrap();
@@ -139,5 +139,5 @@ fn a_command_that_never_begins_is_left_alone() {
 #[test]
 fn an_injection_that_is_dropped_ends_its_command() {
     let injection = Injection::start(config(&["sleep", "1000"]), Plain::of(&[(0, 1_000_000)])).unwrap();
-    drop(injection); // would wait for a thousand seconds otherwise
+    drop(injection); // otherwise it would wait for a thousand seconds
 }

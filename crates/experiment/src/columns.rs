@@ -1,12 +1,12 @@
-//! Activities of a run, simulated or live, as columns of bytes in native order: what a trace file is made of.
+//! Activities of a run, simulated or live, as columns of bytes in native order: the content of a trace file.
 
 use crosswind_agent::record::{NO_NODE, Row};
 use crosswind_agent::settings::GUESTS;
 use crosswind_live::farm::root::RunSummary;
 use crosswind_sim::Trace;
 
-/// Names and bytes: `kind` (1 byte), `node`, `child` (u32; [`NO_NODE`]: none), `task` (u64), `start_s`, `end_s`, `mb`, `work`
-/// (f64), `cut` (1 byte; none at all where it is not known).
+/// Names and bytes of the columns: `kind` (1 byte), `node`, `child` (u32; [`NO_NODE`]: none), `task` (u64),
+/// `start_s`, `end_s`, `mb`, `work` (f64), `cut` (1 byte; empty if not known).
 pub type Columns = [(&'static str, Vec<u8>); 9];
 
 fn bytes<T, const N: usize>(values: impl Iterator<Item = T>, encode: impl Fn(T) -> [u8; N]) -> Vec<u8> {
@@ -29,7 +29,7 @@ pub fn of_trace(trace: &Trace) -> Columns {
     ]
 }
 
-/// Of a live run; activities of nodes that the platform does not know are left out.
+/// Returns the columns of a live run. Activities of nodes that are not in the platform are left out.
 #[must_use]
 pub fn of_run(summary: &RunSummary) -> Columns {
     let known = |number: u32| number < GUESTS || number == NO_NODE;

@@ -1,32 +1,32 @@
-//! Why an experiment's point comes to no run.
+//! Errors of running an experiment's point.
 
 use crosswind_model::ModelError;
 use crosswind_program::NoProgram;
 use crosswind_schema::DescriptionError;
 use crosswind_sim::SimError;
 
-/// Why there is no run.
+/// Reason why a point has no run.
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
-    /// The experiment, or a file that it names, is wrong.
+    /// The experiment, or a file that it refers to, is invalid.
     #[error(transparent)]
     Description(#[from] DescriptionError),
     /// Its tasks cannot be planned.
     #[error(transparent)]
     Plan(#[from] ModelError),
-    /// Its program cannot be made.
+    /// Its program cannot be built.
     #[error(transparent)]
     Program(NoProgram),
-    /// It does not come to an end in virtual time, or was given up.
+    /// The simulation does not end, or was cancelled.
     #[error(transparent)]
     Simulation(#[from] SimError),
-    /// The program computed something else than a plain computation does.
+    /// The program's result differs from that of a plain computation.
     #[error("wrong result: {0}")]
     WrongResult(String),
-    /// What live agents should do.
+    /// The command for live agents does not use its input.
     #[error("the command {0:?} has no {{input}}: each task's file would not be used")]
     Command(String),
-    /// The same: there is no such work.
+    /// The kind of work does not exist.
     #[error("work is {0:?}; it must be emulated, noop, command, callable, or the name of a kernel")]
     Work(String),
 }

@@ -1,4 +1,4 @@
-//! A farm of tasks over a platform, in virtual time, beside the bounds that go with it.
+//! A farm of tasks over a platform, simulated in virtual time, with its bounds.
 
 use std::borrow::Cow;
 
@@ -13,23 +13,23 @@ use crosswind_sim::{Farm, Happened, NodeObserved, Options, Outcome, Trace, simul
 
 use crate::ExperimentError;
 
-/// A farm's point.
+/// One point of a farm experiment.
 pub struct FarmPoint<'a> {
-    /// The tree of nodes, read; where a loss bends, with the line beside it that is right at the planned rates.
+    /// The tree of nodes. If a loss is not linear, it includes the line that is correct at the planned rates.
     pub platform: Cow<'a, Platform>,
-    /// Found already where a loss bends.
+    /// The plan, computed in advance if a loss is not linear.
     plan: Option<Plan>,
     /// The experiment without a sweep.
     pub experiment: Experiment,
-    /// Its tasks, drawn or read.
+    /// Its tasks, drawn at random or read from a file.
     pub tasks: Tasks,
 }
 
 impl<'a> FarmPoint<'a> {
-    /// A point and its tasks. `tasks_csv`: the content of the workload's `tasks_file`, where it names one.
+    /// Creates a point and its tasks. `tasks_csv` is the content of the workload's `tasks_file`, if it has one.
     ///
     /// # Errors
-    /// Tasks that are wrong.
+    /// When the tasks are invalid.
     pub fn new(
         platform: &'a Platform,
         experiment: Experiment,
@@ -39,7 +39,7 @@ impl<'a> FarmPoint<'a> {
         let mut point = Self { platform: Cow::Borrowed(platform), plan: None, experiment, tasks };
         let is_bent = |node: &Node| !node.receive_losses.is_empty() || !node.send_losses.is_empty();
         if platform.nodes.iter().any(is_bent) {
-            point.plan = point.plan().ok(); // what can't be planned is refused where the bounds are found
+            point.plan = point.plan().ok(); // a point that cannot be planned is refused when its bounds are computed
         }
         if let Some(plan) = &point.plan {
             point.platform = with_planned_lines(platform, plan);
@@ -47,7 +47,7 @@ impl<'a> FarmPoint<'a> {
         Ok(point)
     }
 
-    /// The plan of its mean task.
+    /// Plans its mean task.
     fn plan(&self) -> Result<Plan, ExperimentError> {
         if let Some(plan) = &self.plan {
             return Ok(plan.clone());
@@ -57,10 +57,10 @@ impl<'a> FarmPoint<'a> {
         Ok(plan(&self.platform, task, ports, Method::Exact)?)
     }
 
-    /// The same from an experiment as JSON.
+    /// Creates a point from an experiment in JSON.
     ///
     /// # Errors
-    /// An experiment or tasks that are wrong.
+    /// When the experiment or the tasks are invalid.
     pub fn from_json(
         platform: &'a Platform,
         experiment: &[u8],
@@ -69,17 +69,17 @@ impl<'a> FarmPoint<'a> {
         Self::new(platform, Experiment::from_json(experiment, "experiment")?, tasks_csv)
     }
 
-    /// The mean of its tasks.
+    /// Returns the mean of its tasks.
     #[must_use]
     pub fn mean(&self) -> MeanTask {
         let count = self.tasks.count as f64;
         MeanTask { size_mb: self.tasks.total_mb() / count, work: self.tasks.total_work() / count }
     }
 
-    /// What the plan gives each node, tasks/s, where the order follows one.
+    /// Returns the planned rate of each node, tasks/s; `None` if the order does not follow a plan.
     ///
     /// # Errors
-    /// A mean task that cannot be planned.
+    /// When the mean task cannot be planned.
     pub fn planned_tasks_per_s(&self) -> Result<Option<Vec<f64>>, ExperimentError> {
         if self.experiment.policy.order != Order::Planned {
             return Ok(None);
@@ -88,11 +88,11 @@ impl<'a> FarmPoint<'a> {
         Ok(Some(found.nodes.iter().map(|node| node.received_tasks_per_s).collect()))
     }
 
-    /// Its run in virtual time with the bounds that go with it, and the trace where one is asked for. `watch` is called
-    /// now and then with the tasks done; false ends the run.
+    /// Simulates it. Returns the run with its bounds, and the trace if requested. `watch` is called periodically with
+    /// the number of completed tasks; false ends the run.
     ///
     /// # Errors
-    /// A point that is wrong, or that comes to no end.
+    /// When the point is invalid, or its simulation does not end.
     pub fn simulate(
         &self,
         trace: bool,
@@ -119,10 +119,11 @@ impl<'a> FarmPoint<'a> {
         Ok((run, trace))
     }
 
-    /// Adds to a run, simulated or live, the bounds of its point, and what to keep in mind when comparing with them.
+    /// Adds to a run, simulated or live, the bounds of its point and the warnings that apply to a comparison with
+    /// them.
     ///
     /// # Errors
-    /// A mean task that cannot be planned.
+    /// When the mean task cannot be planned.
     pub fn complete(&self, run: &mut Run) -> Result<(), ExperimentError> {
         if run.bound_tasks_per_s.is_none() {
             let plan = self.plan()?;
@@ -164,7 +165,7 @@ impl<'a> FarmPoint<'a> {
         placed.iter().any(|change| matches!(change.kind, ChangeKind::Rates { .. }))
     }
 
-    /// Nodes that joined and that the platform does not have, by name.
+    /// Returns the names of nodes that joined and are not in the platform.
     fn joined(&self, run: &Run) -> Vec<String> {
         let known = |name: &str| self.platform.nodes.iter().any(|node| node.name == name);
         let joined = run.events.iter().filter(|event| event.code == "agent-joined");
@@ -218,7 +219,7 @@ impl<'a> FarmPoint<'a> {
     }
 }
 
-/// What was seen of a node beside what the platform says.
+/// Pairs observed values of a node with those of the platform.
 fn beside(node: &Node, seen: &NodeObserved) -> ObservedNode {
     ObservedNode {
         compute_per_s: seen.compute_per_s.beside(Some(node.compute_per_s.get())),

@@ -1,4 +1,4 @@
-//! A farm's point as every live agent is told of it.
+//! Run settings of a farm's point, as sent to every live agent.
 
 use crosswind_agent::settings::{Patience, Recording, RunSettings, Sizes, TaskLimits};
 use crosswind_schema::units::Quantity;
@@ -8,32 +8,33 @@ use crate::ExperimentError;
 use crate::farm::FarmPoint;
 use crate::work::WorkOf;
 
-/// Longest time between two signs of life, s.
+/// Heartbeat interval, s.
 const HEARTBEAT_S: f64 = 0.5;
 
-/// When agents and tasks are given up.
+/// Time limits and other limits on agents and tasks.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Agents that are not there by then are done without, s.
+    /// Time limit for agents to connect, s; missing agents are skipped.
     pub start_s: f64,
-    /// An agent that sends nothing for so long is lost, s.
+    /// Time without any message after which an agent counts as lost, s.
     pub silence_s: f64,
-    /// How often a task that failed is tried again.
+    /// Retries of a failed task.
     pub retries: u32,
-    /// Time after which a try of a task is ended and has failed, s; none: it takes as long as it takes.
+    /// Time limit of one attempt of a task, s; after that the attempt has failed. `None`: no limit.
     pub task_timeout_s: Option<f64>,
-    /// Memory of all processes of a task together, MB; none: as much as there is. Commands only.
+    /// Memory limit of all processes of a task together, MB; `None`: no limit. Applies to commands only.
     pub task_memory_mb: Option<f64>,
-    /// Time between SIGTERM and SIGKILL for what is left of a task's processes, s.
+    /// Time between SIGTERM and SIGKILL for the remaining processes of a task, s.
     pub grace_s: f64,
 }
 
 impl FarmPoint<'_> {
-    /// What every agent of a live run is told. With `trace`, activities and logs for a replay are recorded.
+    /// Returns the settings for every agent of a live run. With `trace`, agents record activities, and logs for a
+    /// replay.
     ///
     /// # Errors
-    /// Work that agents cannot do, or a mean task that cannot be planned.
+    /// When agents cannot do the work, or the mean task cannot be planned.
     pub fn live(&self, work: &WorkOf, limits: &Limits, trace: bool) -> Result<RunSettings, ExperimentError> {
         let mean = self.mean();
         let workload = &self.experiment.workload;

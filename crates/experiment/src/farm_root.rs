@@ -1,4 +1,4 @@
-//! The root of a live farm, put together from what it is asked for.
+//! The root of a live farm, built from its options.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -20,36 +20,36 @@ use serde::Deserialize;
 
 use crate::work::kernel_maker;
 
-/// What a root is asked for.
+/// Options of a root.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RootAsked {
-    /// What every agent is told.
+    /// Settings sent to every agent.
     pub run: RunSettings,
-    /// HOST:PORT where children connect.
+    /// HOST:PORT to which children connect.
     pub listen: String,
-    /// Where inputs and results too large for memory go.
+    /// Directory for inputs and results that are too large for memory.
     pub spool_directory: PathBuf,
-    /// File of the log; none: standard error.
+    /// Log file; `None`: standard error.
     pub log: Option<PathBuf>,
-    /// Directory of the results; none: they are handed over.
+    /// Directory for the results; `None`: they are returned to the caller.
     pub out: Option<PathBuf>,
-    /// Whether a result is reported only once it is on the disk.
+    /// Whether a result is reported only once it is on disk.
     pub sync: bool,
-    /// An experiment's point whose own tasks are run, as JSON; none: tasks are handed over.
+    /// An experiment's point whose tasks are run, as JSON; `None`: the caller submits tasks.
     pub drawn: Option<String>,
     pub discard: bool,
 }
 
-/// A root that listens, and has not begun.
+/// A root that listens and has not started its run.
 pub struct Opened {
-    /// Runs it to its end; for a thread of its own.
+    /// Runs it to its end; call it on a separate thread.
     pub begin: Box<dyn FnOnce() + Send>,
-    /// Where tasks are handed over and results taken.
+    /// Queue to submit tasks and take results.
     pub counter: Counter,
     /// HOST:PORT at which it listens.
     pub address: String,
-    /// How many tasks the point itself has; none where they are handed over.
+    /// Number of tasks of the point; `None` if the caller submits them.
     pub tasks: Option<u64>,
 }
 
@@ -58,10 +58,10 @@ fn wrong(what: &str, error: impl ToString) -> LiveError {
 }
 
 impl RootAsked {
-    /// Opens the root. `code`: what goes to every agent; `workshop`: makes what computes in this process.
+    /// Opens the root. `code` is sent to every agent; `workshop` creates the executors of this process.
     ///
     /// # Errors
-    /// Settings, an address or a workload that are wrong.
+    /// When the settings, the address or the workload are invalid.
     pub fn open(
         self,
         access: &Access,
@@ -81,7 +81,7 @@ impl RootAsked {
         let root = self.run.platform.nodes.iter().find(|node| node.parent.is_none());
         let computes = root.is_some_and(|node| node.compute_per_s.get() > 0.0);
         let blank = matches!(self.run.work, Work::Emulated { .. });
-        // A root that computes nothing loads nothing.
+        // A root that computes nothing does not load the callable.
         let own: Option<Maker> = if computes { own } else { own.map(|_| kernel_maker("burn".into())) };
         let root = Root::open(RootConfig {
             run: self.run,
@@ -97,7 +97,7 @@ impl RootAsked {
             task_source(root.bell(), keeping, self.discard, tasks.map(|tasks| (tasks, blank)))?;
         let own_counter = counter.clone();
         let begin = Box::new(move || {
-            // Whatever happens to this thread, the threads that wait for results are told.
+            // Threads that wait for results are notified even if this thread panics.
             let ended = catch_unwind(AssertUnwindSafe(|| {
                 let ended = root.run(&mut task_source, own);
                 task_source.close(ended)

@@ -1,18 +1,18 @@
-//! From an experiment's point to a run: in virtual time, or as what live agents and ranks are told.
+//! Runs an experiment's point: simulates it in virtual time, or builds the settings for live agents and ranks.
 //!
-//! A point is an experiment without a sweep, with the files that it names read by the caller: this crate reads none. The
-//! simulated run and the live settings are made here and nowhere else, so that they cannot drift apart.
+//! A point is an experiment without a sweep. The caller reads the files that it refers to; this crate reads none.
+//! Simulated runs and live settings are both built here, and nowhere else, so that they stay consistent.
 //!
 //! | question | module |
 //! |---|---|
-//! | a farm's tasks, plan and settings: simulated, as agents are told, and the root? | [`farm`], [`farm_live`], [`farm_root`] |
+//! | a farm: tasks, plan and simulation; settings of live agents; the live root? | [`farm`], [`farm_live`], [`farm_root`] |
 //! | what do live tasks compute? | [`work`] |
-//! | a parallel program under a disturbance: simulated, and as ranks are told? | [`program`], [`program_live`] |
-//! | what does a program come to undisturbed, asked again and again? | [`undisturbed`] |
+//! | a parallel program under a disturbance: simulated, and on live ranks? | [`program`], [`program_live`] |
+//! | how long does a program take undisturbed (cached)? | [`undisturbed`] |
 //! | streams through network interfaces? | [`streams`] |
-//! | what did each node do when, as a table? | [`columns`] |
-//! | many simulations at a time? | [`pool`] |
-//! | why is there no run? | [`error`] |
+//! | the activities of each node as a table? | [`columns`] |
+//! | many simulations in parallel? | [`pool`] |
+//! | which errors occur? | [`error`] |
 
 pub mod columns;
 pub mod error;

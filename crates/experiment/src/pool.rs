@@ -1,7 +1,7 @@
-//! Many simulations at a time: threads that take the next one as soon as they are free.
+//! Runs many simulations in parallel, on threads that take the next job as soon as they are free.
 //!
-//! Jobs are numbered by the caller, which puts results into order: they come as they are done. Threads of `std` and two
-//! channels are enough; jobs share nothing and are not split, which is what rayon would be for.
+//! The caller numbers the jobs and reorders the results, which arrive as they are completed. Threads of `std` and two
+//! channels are enough: jobs share nothing and are not split, so rayon has no use here.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,15 +10,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What a simulation calls now and then: `false` ends it.
+/// Callback that a simulation calls periodically; `false` ends the simulation.
 pub type Watch<'a> = &'a mut dyn FnMut(u64) -> bool;
 
 type Job<R> = Box<dyn FnOnce(Watch<'_>) -> R + Send>;
 
-/// A job that is done: its number, and its result, or what it panicked with.
+/// A completed job: its number, and its result or panic payload.
 pub type Done<R> = (u64, thread::Result<R>);
 
-/// Threads that simulate. Dropped, it ends what is under way and waits until its threads are gone.
+/// Threads that simulate. Dropping it ends the running jobs and waits for its threads.
 ///
 /// # Examples
 /// ```
@@ -46,15 +46,15 @@ pub struct Pool<R> {
 }
 
 impl<R: Send + 'static> Pool<R> {
-    /// So many threads, which wait for jobs.
+    /// Starts `threads` threads, which wait for jobs.
     ///
     /// # Errors
-    /// When the system gives no more threads.
+    /// When the system refuses to create a thread.
     pub fn new(threads: usize) -> std::io::Result<Self> {
         let (jobs, to_do) = channel::<(u64, Job<R>)>();
         let (results, done) = channel();
         let to_do = Arc::new(Mutex::new(to_do));
-        // Made before its threads: should the system refuse one, those before it end with the pool.
+        // Created before its threads: if the system refuses one, those before it end with the pool.
         let stop = Arc::new(AtomicBool::new(false));
         let mut pool = Self { jobs: Some(jobs), done: Mutex::new(done), stop, threads: Vec::new() };
         for _ in 0..threads {
@@ -72,7 +72,7 @@ impl<R: Send + 'static> Pool<R> {
         }
     }
 
-    /// The next job that is done; none after waiting for so long.
+    /// Returns the next completed job; `None` after waiting for `wait`.
     pub fn next(&self, wait: Duration) -> Option<Done<R>> {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.recv_timeout(wait).ok()
@@ -142,7 +142,7 @@ mod tests {
         }
         drop(told);
         assert_eq!(begun.recv(), Ok(0));
-        drop(pool); // would wait for ever
+        drop(pool); // would otherwise block forever
         assert!(begun.recv().is_err());
     }
 }

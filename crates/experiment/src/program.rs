@@ -1,4 +1,4 @@
-//! A parallel program under a disturbance in virtual time, beside the same undisturbed and the closed forms.
+//! A parallel program under a disturbance in virtual time, compared with its undisturbed run and with closed forms.
 
 use std::collections::BTreeMap;
 
@@ -12,26 +12,26 @@ use crosswind_sim::program::{Network, Outcome, simulate};
 
 use crate::ExperimentError;
 
-/// Ranks whose time away is added up, evenly spaced: walking through all intervals of all ranks takes as long as the run.
+/// Most ranks, evenly spaced, whose time away is summed: all intervals of all ranks would take as long as the run.
 const RANKS_ADDED_UP: u32 = 1024;
 
-/// A program's point.
+/// One point of a program experiment.
 #[derive(Clone, Copy)]
 pub struct ProgramPoint<'a> {
     /// The experiment without a sweep.
     pub experiment: &'a ProgramExperiment,
-    /// What takes processors away, read; none: nothing does.
+    /// The disturbance; `None`: no disturbance.
     pub disturbance: Option<&'a Disturbance>,
-    /// The text of the GOAL file that the experiment names.
+    /// Content of the GOAL file that the experiment refers to.
     pub goal: Option<&'a [u8]>,
 }
 
-/// What the ranks of a run did, simulated or live.
+/// Activity of the ranks of a run, simulated or live.
 pub(crate) struct Ran {
     pub compute: ComputedBy,
     pub ranks: u32,
     pub makespan_s: f64,
-    /// What the program takes undisturbed, s.
+    /// Time of the undisturbed program, s.
     pub dedicated_s: f64,
     pub messages: u64,
     pub packets: u64,
@@ -42,11 +42,11 @@ pub(crate) struct Ran {
 }
 
 impl ProgramPoint<'_> {
-    /// Simulates it. `dedicated_s`: what the program takes undisturbed, where the caller knows it, s; otherwise that is
-    /// simulated, too. `watch` is called now and then with the operations begun; false ends the run.
+    /// Simulates it. `dedicated_s` is the time of the undisturbed program, s; with `None` that is simulated too.
+    /// `watch` is called periodically with the number of started operations; false ends the run.
     ///
     /// # Errors
-    /// A program that is wrong, deadlocks, or computes something else than a plain computation does.
+    /// When the program is invalid, deadlocks, or its result differs from that of a plain computation.
     pub fn simulate(
         &self,
         dedicated_s: Option<f64>,
@@ -55,7 +55,7 @@ impl ProgramPoint<'_> {
         with_program(self.experiment, self.goal, Simulation { point: self, dedicated_s, watch })?
     }
 
-    /// The entry in `runs.json` of what the ranks did.
+    /// Returns the run's entry in `runs.json`.
     pub(crate) fn entry(&self, ran: Ran) -> ProgramRun {
         let coscheduled_s = ran.dedicated_s * self.disturbance.map_or(1, Disturbance::jobs) as f64;
         let ratio = |of: f64| if of > 0.0 { ran.makespan_s / of } else { 1.0 };
@@ -134,7 +134,8 @@ impl Simulation<'_, '_> {
     }
 }
 
-/// Closed forms of the slowdown, those that apply: of any program, and where ranks meet of one that meets so often.
+/// Returns the closed forms of the slowdown that apply: those of any program, and those of programs whose ranks
+/// synchronise regularly.
 fn closed_forms(
     disturbance: Option<&Disturbance>,
     ranks: u32,
@@ -142,7 +143,8 @@ fn closed_forms(
     meetings: u64,
 ) -> BTreeMap<String, f64> {
     let work_s = (meetings > 0 && dedicated_s > 0.0).then(|| dedicated_s / meetings as f64);
-    // Without a disturbance there is nothing to bound; one whose sources leave nothing of a processor has no bounds.
+    // Without a disturbance there is nothing to bound. A disturbance whose sources take the whole processor has no
+    // bounds.
     disturbance.and_then(|disturbance| bounds(disturbance, ranks, work_s).ok()).unwrap_or_default().by_name()
 }
 

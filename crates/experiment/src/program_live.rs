@@ -1,4 +1,4 @@
-//! A program's point as live ranks are told of it, and the entry of such a run.
+//! A program's point on live ranks: the settings sent to them, and the entry of the run.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
@@ -14,35 +14,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::program::{ProgramPoint, Ran};
 
-/// Ranks of one machine need no other.
+/// Default address: ranks on one machine need no other.
 const LOOPBACK: &str = "127.0.0.1:0";
 
-/// What every rank makes the program of: a text that the conductor hands on.
+/// Description from which every rank builds the program; the conductor forwards it as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
     /// An experiment's point as JSON.
     pub point: String,
-    /// The text of the GOAL file that it names.
+    /// Content of the GOAL file that it refers to.
     pub goal: Option<String>,
 }
 
-/// When a live program is given up.
+/// Time limits of a live program.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RankLimits {
-    /// Ranks that are not there by then, s.
+    /// Time limit for ranks to connect, s.
     pub start_s: f64,
-    /// A rank that does not say for so long whether it moves, s.
+    /// Time without a progress report from a rank after which the run is given up, s.
     pub silence_s: f64,
-    /// The whole run, s; none: never.
+    /// Time limit of the whole run, s; `None`: no limit.
     pub limit_s: Option<f64>,
 }
 
-/// A program's point with all that it needs, read.
+/// A program's point, parsed with everything that it refers to.
 #[derive(Clone, Debug)]
 pub struct LiveProgram {
-    /// What the ranks are told of it.
+    /// Description sent to the ranks.
     pub about: About,
     /// The experiment without a sweep.
     pub experiment: ProgramExperiment,
@@ -64,18 +64,18 @@ impl ProgramVisitor for Ranks {
 }
 
 impl About {
-    /// Reads what the conductor handed on.
+    /// Parses the text that the conductor forwarded.
     ///
     /// # Errors
-    /// A text that no conductor of this version writes.
+    /// When a conductor of this version could not have written the text.
     pub fn of(text: &str) -> Result<Self, LiveError> {
         serde_json::from_str(text).map_err(|error| wrong("the run", error))
     }
 
-    /// Makes the program and has it visited.
+    /// Builds the program and passes it to the visitor.
     ///
     /// # Errors
-    /// An experiment or a program that is wrong.
+    /// When the experiment or the program is invalid.
     pub fn with<V: ProgramVisitor>(&self, visitor: V) -> Result<V::Out, LiveError> {
         let goal = self.goal.as_deref().map(str::as_bytes);
         with_program(&self.experiment()?, goal, visitor).map_err(|error| wrong("the program", error))
@@ -88,10 +88,10 @@ impl About {
 }
 
 impl LiveProgram {
-    /// Reads a point. `disturbance`: what takes processors away, as JSON.
+    /// Parses a point. `disturbance` is JSON.
     ///
     /// # Errors
-    /// An experiment or a disturbance that is wrong.
+    /// When the experiment or the disturbance is invalid.
     pub fn new(about: About, disturbance: Option<&str>) -> Result<Self, LiveError> {
         let experiment = about.experiment()?;
         let disturbance = disturbance.map(|text| Disturbance::from_json(text.as_bytes(), "disturbance")).transpose();
@@ -99,10 +99,10 @@ impl LiveProgram {
         Ok(Self { about, experiment, disturbance })
     }
 
-    /// What the conductor tells every rank.
+    /// Returns the settings that the conductor sends to every rank.
     ///
     /// # Errors
-    /// A program that cannot be made.
+    /// When the program cannot be built.
     pub fn settings(&self, limits: &RankLimits) -> Result<RanksSettings, LiveError> {
         let experiment = &self.experiment;
         Ok(RanksSettings {
@@ -124,8 +124,8 @@ impl LiveProgram {
         })
     }
 
-    /// The run's entry in `runs.json`, closed forms left out. `dedicated_s`: what the same took undisturbed, s; none:
-    /// this run was.
+    /// Returns the run's entry in `runs.json`, without closed forms. `dedicated_s` is the time of the undisturbed
+    /// run, s; `None` if this run was undisturbed.
     #[must_use]
     pub fn entry(&self, outcome: &Outcome, dedicated_s: Option<f64>) -> ProgramRun {
         let ranks = &outcome.ranks;
@@ -148,35 +148,35 @@ impl LiveProgram {
     }
 }
 
-/// What a conductor is asked for.
+/// Options of a conductor.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConductorAsked {
-    /// What every rank makes the program of.
+    /// Description from which every rank builds the program.
     pub about: About,
-    /// What takes processors away, as JSON.
+    /// The disturbance, as JSON.
     pub disturbance: Option<String>,
-    /// When the run is given up.
+    /// Time limits of the run.
     pub limits: RankLimits,
-    /// File of the log; none: standard error.
+    /// Log file; `None`: standard error.
     pub log: Option<PathBuf>,
-    /// A file that is made when the ranks are about to begin: time 0 on the monotonic clock, ns.
+    /// File that is created when the ranks are about to start. It contains time 0 on the monotonic clock, ns.
     pub start_file: Option<PathBuf>,
 }
 
-/// What comes of a run of ranks.
+/// Result of a run of ranks.
 pub type Ended = Result<Outcome, LiveError>;
 
-/// A conductor that listens, and has not begun.
+/// A conductor that listens and has not started the program.
 pub struct Opened {
-    /// Runs the program to its end; for a thread of its own.
+    /// Runs the program to its end; call it on a separate thread.
     pub begin: Box<dyn FnOnce() + Send>,
-    /// Where the end is told.
+    /// Receives the result.
     pub ended: Receiver<Ended>,
     pub stop: Stop,
     /// HOST:PORT at which it listens.
     pub address: String,
-    /// How many ranks there must be.
+    /// Required number of ranks.
     pub ranks: u32,
     pub program: LiveProgram,
 }
@@ -191,7 +191,8 @@ impl ProgramVisitor for Conducted<'_> {
     }
 }
 
-/// A program that waits for the file sees all of it or nothing. If it cannot be made, that program reports the timeout itself.
+/// Writes the start file atomically: a program that waits for it sees all of it or nothing. If the file cannot be
+/// created, that program reports the timeout itself.
 fn say_the_start(file: &Path, zero_ns: u64) {
     let part = file.with_extension("part");
     let _ = std::fs::write(&part, zero_ns.to_string()).and_then(|()| std::fs::rename(&part, file));
@@ -201,7 +202,7 @@ impl ConductorAsked {
     /// Opens the conductor.
     ///
     /// # Errors
-    /// A program, limits or an address that are wrong.
+    /// When the program, a limit or the address is invalid.
     pub fn open(self, access: Access) -> Result<Opened, LiveError> {
         let program = LiveProgram::new(self.about, self.disturbance.as_deref())?;
         let run = program.settings(&self.limits)?;
@@ -214,23 +215,23 @@ impl ConductorAsked {
         let begin = Box::new(move || {
             let mut started = |zero_ns| start_file.iter().for_each(|file| say_the_start(file, zero_ns));
             let outcome = about.with(Conducted(conductor, &mut started));
-            // The receiver may be gone: the run was given up.
+            // The receiver may be gone because the run was given up.
             let _ = tell.send(outcome.unwrap_or_else(Err));
         });
         Ok(Opened { begin, ended, stop, address, ranks, program })
     }
 }
 
-/// What a rank is asked for.
+/// Options of a rank.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RankAsked {
     pub rank: u32,
     /// HOST:PORT of the conductor.
     pub conductor: String,
-    /// How long it tries to reach it, s.
+    /// Time limit for reaching the conductor, s.
     pub patience_s: f64,
-    /// File of the log; none: standard error.
+    /// Log file; `None`: standard error.
     pub log: Option<PathBuf>,
 }
 
@@ -245,10 +246,10 @@ impl ProgramVisitor for AsRank {
 }
 
 impl RankAsked {
-    /// Is a rank until the run ends; the end of standard input ends it.
+    /// Runs a rank until the run ends. The end of standard input ends it.
     ///
     /// # Errors
-    /// What ended it, where that was no good end.
+    /// The reason, if the run ended abnormally.
     pub fn run(self, access: Access) -> Result<(), LiveError> {
         let joined = Joined::join(RankConfig {
             rank: self.rank,

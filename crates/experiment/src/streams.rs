@@ -7,7 +7,7 @@ use crosswind_sim::interface::{Job, simulate_streams};
 
 use crate::ExperimentError;
 
-/// The messages of an experiment's jobs.
+/// Returns the messages of an experiment's jobs.
 fn jobs(point: &StreamsExperiment) -> Result<Vec<Job>, ExperimentError> {
     let messages = |job: &streams::Job| {
         let parameters = job.parameters()?;
@@ -21,20 +21,22 @@ fn jobs(point: &StreamsExperiment) -> Result<Vec<Job>, ExperimentError> {
     point.workload.jobs.iter().map(messages).collect()
 }
 
-/// Simulates a point; its run with the closed forms. `watch` is called now and then with the frames that have arrived; false ends the run.
+/// Simulates a point and returns its run with the closed forms. `watch` is called periodically with the number of
+/// frames that have arrived; false ends the run.
 ///
 /// # Errors
-/// Jobs that cannot run on their hosts; streams that come to no end.
+/// When a job cannot run on its hosts, or the streams do not end.
 pub fn simulate(point: &StreamsExperiment, watch: &mut dyn FnMut(u64) -> bool) -> Result<StreamsRun, ExperimentError> {
     let mut run = simulate_streams(point, &jobs(point)?, watch)?;
     complete(&mut run, point)?;
     Ok(run)
 }
 
-/// Adds to a run, simulated or live, what the seed was and the closed forms of its point; those that the run has stay.
+/// Adds the seed and the closed forms of its point to a run, simulated or live. Closed forms that the run has are
+/// kept.
 ///
 /// # Errors
-/// A point whose closed forms cannot be computed.
+/// When the closed forms of the point cannot be computed.
 pub fn complete(run: &mut StreamsRun, point: &StreamsExperiment) -> Result<(), ExperimentError> {
     run.seed = point.seed;
     for (name, value) in crosswind_model::streams::closed_forms(point)? {

@@ -1,5 +1,5 @@
-//! What programs come to when nothing disturbs them, simulated once in a process: a sweep over disturbances asks for it
-//! again and again.
+//! Cache of undisturbed runs of programs. Each is simulated once per process, since a sweep over disturbances needs
+//! it repeatedly.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -11,30 +11,30 @@ use crate::ExperimentError;
 use crate::pool::Watch;
 use crate::program::ProgramPoint;
 
-/// Runs of about a kilobyte that are remembered at most.
+/// Most runs in the cache, about a kilobyte each.
 const MOST: usize = 4096;
 
-/// One thread simulates while those that need the same wait.
+/// One thread simulates while others that need the same run wait.
 type Once = Arc<Mutex<Option<ProgramRun>>>;
 
 static KNOWN: LazyLock<Mutex<HashMap<String, Once>>> = LazyLock::new(Mutex::default);
 
-/// A program's point as texts: the experiment, its disturbance, the GOAL file that it names.
+/// A program's point as texts: the experiment, its disturbance, and its GOAL file.
 #[derive(Clone, Copy)]
 pub struct ProgramTexts<'a> {
     /// The experiment without a sweep, as JSON.
     pub point: &'a str,
-    /// What takes processors away, as JSON; none: nothing does.
+    /// The disturbance, as JSON; `None`: no disturbance.
     pub disturbance: Option<&'a str>,
-    /// The text of the GOAL file that the experiment names.
+    /// Content of the GOAL file that the experiment refers to.
     pub goal: Option<&'a str>,
 }
 
 impl ProgramTexts<'_> {
-    /// Simulates it. `dedicated_s`: what it takes undisturbed, where the caller knows it, s.
+    /// Simulates it. `dedicated_s` is the time of the undisturbed program, s; with `None` that is simulated too.
     ///
     /// # Errors
-    /// Texts that are wrong, or a program that [`ProgramPoint::simulate`] refuses.
+    /// When a text is invalid, or [`ProgramPoint::simulate`] fails.
     pub fn simulate(&self, dedicated_s: Option<f64>, watch: Watch<'_>) -> Result<ProgramRun, ExperimentError> {
         let experiment = ProgramExperiment::from_json(self.point.as_bytes(), "experiment")?;
         let read = |text: &str| Disturbance::from_json(text.as_bytes(), "disturbance");
@@ -43,10 +43,11 @@ impl ProgramTexts<'_> {
         ProgramPoint { experiment: &experiment, disturbance: disturbance.as_ref(), goal }.simulate(dedicated_s, watch)
     }
 
-    /// The same, beside what `bare`, the point without a disturbance, comes to; that is remembered.
+    /// Simulates it with the undisturbed run taken from the cache, or simulated and cached. `bare` is the point
+    /// without a disturbance.
     ///
     /// # Errors
-    /// As of [`Self::simulate`].
+    /// As [`Self::simulate`].
     pub fn simulate_beside(&self, bare: &str, watch: Watch<'_>) -> Result<ProgramRun, ExperimentError> {
         let once = once(bare, self.goal);
         let undisturbed = {
@@ -67,7 +68,7 @@ impl ProgramTexts<'_> {
     }
 }
 
-/// Takes note of what an undisturbed point came to earlier, in another process.
+/// Adds the run of an undisturbed point, simulated in another process, to the cache.
 pub fn remember(bare: &str, goal: Option<&str>, run: ProgramRun) {
     locked(&once(bare, goal)).get_or_insert(run);
 }
@@ -75,7 +76,7 @@ pub fn remember(bare: &str, goal: Option<&str>, run: ProgramRun) {
 fn once(bare: &str, goal: Option<&str>) -> Once {
     let mut known = locked(&KNOWN);
     if known.len() >= MOST {
-        known.clear(); // those that are being simulated stay with the threads that wait
+        known.clear(); // entries being simulated stay with the waiting threads
     }
     Arc::clone(known.entry(format!("{bare}\n{}", goal.unwrap_or_default())).or_default())
 }

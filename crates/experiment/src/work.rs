@@ -1,4 +1,4 @@
-//! What the tasks of a live farm compute.
+//! The work of a live farm's tasks.
 
 use crosswind_agent::settings::Work;
 use crosswind_live::farm::executor::{Answer, Executor, Job, Maker};
@@ -11,21 +11,21 @@ use serde::Deserialize;
 
 use crate::ExperimentError;
 
-/// What agents should do for the work of a task.
+/// Kind of work that agents do for a task.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkOf {
     /// `emulated`, `noop`, `command`, `callable`, or the name of a kernel.
     pub kind: String,
-    /// Of kind `command`: the line, with `{input}` and, where it writes its result to a file, `{output}`.
+    /// For kind `command`: the command line, with `{input}`, and with `{output}` if it writes its result to a file.
     pub command: Option<String>,
 }
 
 impl WorkOf {
-    /// As agents are told.
+    /// Returns the work as sent to agents.
     ///
     /// # Errors
-    /// A kind that is not there; a command that takes no input.
+    /// When the kind does not exist, or the command does not use `{input}`.
     pub fn told(&self, execution: &Execution, result_size_mb: f64) -> Result<Work, ExperimentError> {
         Ok(match self.kind.as_str() {
             "emulated" => Work::Emulated {
@@ -46,7 +46,7 @@ impl WorkOf {
     }
 }
 
-/// A kernel of the probe as the work of tasks.
+/// A compute kernel as the work of tasks.
 struct KernelWork(Box<dyn Computing + Send>);
 
 impl Executor for KernelWork {
@@ -61,7 +61,7 @@ impl Executor for KernelWork {
     }
 }
 
-/// Makes the kernel of a name on the thread that computes.
+/// Returns a maker that creates the named kernel on the computing thread.
 #[must_use]
 pub fn kernel_maker(name: String) -> Maker {
     Box::new(move || {

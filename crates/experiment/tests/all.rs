@@ -1,13 +1,13 @@
-//! All tests of what is public, as one program: each compiled and linked by itself would take minutes.
+//! All integration tests in one program: compiling and linking each separately would take minutes.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
+#![allow(clippy::unwrap_used)] // a test that cannot continue must stop
 
 extern crate self as libfuzzer_sys;
 
 mod examples;
 mod fuzz_seeds;
 
-/// What libFuzzer makes a program is a function here.
+/// Replaces libFuzzer's macro: a fuzz target becomes a function.
 #[macro_export]
 macro_rules! fuzz_target {
     (|$bytes:ident: &[u8]| $body:block) => {

@@ -1,6 +1,7 @@
-//! Every experiment of `examples/`, in virtual time and without Python: what `crosswind run --json` gives.
+//! Every experiment of `examples/`, in virtual time and without Python, compared with the output of `crosswind run
+//! --json`.
 //!
-//! `tests/golden/test_examples.py` writes the files and holds the command line against them.
+//! `tests/golden/test_examples.py` writes the files and compares the command line with them.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -37,7 +38,7 @@ fn farm(directory: &Path, experiment: Experiment, params: Params) -> Run {
 
 #[derive(Default)]
 struct Programs {
-    /// What programs take undisturbed, s, by what they are.
+    /// Times of undisturbed programs, s, by description.
     undisturbed: HashMap<String, f64>,
 }
 
@@ -86,7 +87,7 @@ fn check(name: &str) {
     }
 }
 
-/// The first run that differs is enough to read.
+/// Compares run by run, so that a failure shows only the first run that differs.
 fn same<R: PartialEq + Debug>(found: &[R], golden: &[R]) {
     assert_eq!(found.len(), golden.len());
     for (found, golden) in found.iter().zip(golden) {
@@ -94,7 +95,7 @@ fn same<R: PartialEq + Debug>(found: &[R], golden: &[R]) {
     }
 }
 
-/// One test a file, so that they run side by side and a failure names its file.
+/// One test per file, so that they run in parallel and a failure names its file.
 macro_rules! examples {
     ($($name:ident),* $(,)?) => {
         const CHECKED: &[&str] = &[$(stringify!($name)),*];

@@ -1,6 +1,7 @@
-//! The seeds of the fuzz targets, whole and cut off, without a fuzzer. Here since this crate depends on all that parse.
+//! Runs the fuzz targets on their seeds, whole and truncated, without a fuzzer. It is in this crate because this
+//! crate depends on all parsers.
 
-#![allow(unused_attributes, clippy::expect_used)] // as programs, targets have no main
+#![allow(unused_attributes, clippy::expect_used)] // compiled as fuzz programs, targets have no main
 
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,9 @@
-//! A forked process that outlives what ends the command that forked it.
+//! A forked process that survives what ends the command that forked it.
 //!
-//! A guard that dies with the command undoes nothing. So it leads a session of its own, is deaf to what can be ignored,
-//! has another name and command line than the command (`pkill -f`, `killall`), and leaves the command's control groups
-//! where this user may (`systemctl kill`, an OOM kill of the group, the end of a job).
+//! A guard that dies with the command undoes nothing. So it leads its own session and ignores all signals except
+//! SIGCHLD and those of faults. It has another name and command line than the command (`pkill -f`, `killall`). It
+//! leaves the command's control groups if this user may (`systemctl kill`, an OOM kill of the group, the end of a
+//! job).
 
 use std::ffi::CStr;
 use std::fs;
@@ -11,12 +12,12 @@ use std::path::{Path, PathBuf};
 
 /// Its name in `ps`, at most 15 bytes.
 const NAME: &CStr = c"undo-watchdog";
-/// Its command line. It must not hold the name of the command that it outlives.
+/// Its command line. It must not contain the name of the command that it outlives.
 const TITLE: &str = "undo-watchdog: continues and restores what a measurement changed, then ends";
-/// Hierarchies of version 1 by which a group of processes is frozen, killed or counted.
+/// Hierarchies of version 1 that freeze, kill or count a group of processes.
 const HIERARCHIES: [&str; 4] = ["freezer", "memory", "pids", "name=systemd"];
 
-/// Makes the calling process such a guard; for a child that was just forked. Keeps only these descriptors open.
+/// Turns the calling process, a child that was just forked, into such a guard. Keeps only these descriptors open.
 pub fn outlive(keep: &mut [RawFd]) {
     // SAFETY: calls on integers and live strings; the process has one thread.
     unsafe {
@@ -34,7 +35,7 @@ pub fn outlive(keep: &mut [RawFd]) {
     }
     close_others(keep);
     replace_command_line();
-    let _ = fs::write("/proc/self/oom_score_adj", "-1000"); // for root only; the kernel's other choice is the command
+    let _ = fs::write("/proc/self/oom_score_adj", "-1000"); // works for root only; the kernel then prefers to kill the command
     leave_groups();
 }
 
@@ -59,7 +60,7 @@ fn close_others(keep: &mut [RawFd]) {
     }
 }
 
-/// Overwrites the arguments that this process shows in `/proc`; in a forked child they are its own copy.
+/// Overwrites the arguments that this process shows in `/proc`; a forked child has its own copy.
 fn replace_command_line() {
     let Ok(text) = fs::read_to_string("/proc/self/stat") else { return };
     let Some((_, after)) = text.rsplit_once(')') else { return };
@@ -71,7 +72,7 @@ fn replace_command_line() {
     }
     let title = &TITLE.as_bytes()[..TITLE.len().min(end - begin - 1)];
     // SAFETY: the kernel put the arguments there, on this process's own stack, which stays mapped and writable; nothing
-    // in this child reads them any more.
+    // in this child reads them any longer.
     unsafe {
         let at = begin as *mut u8;
         std::ptr::write_bytes(at, 0, end - begin);
@@ -105,7 +106,7 @@ fn leave(root: &Path, path: &str) {
     }
 }
 
-/// Where a hierarchy is mounted: that of version 2 (no controllers), or one of version 1.
+/// Returns where a hierarchy is mounted: that of version 2 (no controllers), or one of version 1.
 fn mounted_at(mounts: &str, controllers: &str) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let (before, after) = line.split_once(" - ")?;
@@ -120,8 +121,8 @@ fn mounted_at(mounts: &str, controllers: &str) -> Option<PathBuf> {
     })
 }
 
-/// Whether this process outlives the end of all that is in a control group of version 2. The outermost group cannot be
-/// killed as one.
+/// Whether this process outlives the end of everything in a control group of version 2. The outermost group cannot be
+/// killed as a whole.
 #[must_use]
 pub fn outlives(group: Option<&Path>) -> bool {
     let (Some(group), Some(own)) = (group, crate::processes::own_group()) else { return true };

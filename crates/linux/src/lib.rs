@@ -1,18 +1,18 @@
-//! The few calls to the kernel that std does not offer.
+//! Linux system calls and `/proc` interfaces that std does not offer.
 //!
 //! | question | module |
 //! |---|---|
 //! | what time is it, and how does a thread sleep until a time? | [`time`] |
-//! | where does a thread run, and how much of a CPU has it had? | [`threads`] |
-//! | at which of many descriptors does something happen? | [`waiting`] |
+//! | where does a thread run, and how much CPU time has it used? | [`threads`] |
+//! | which of many descriptors is ready? | [`waiting`] |
 //! | how does a thread enter a network namespace? | [`namespace`] |
-//! | how are processes frozen so that they are thawed however a command ends? | [`freezer`] |
-//! | what makes a process outlive what ends the command that forked it? | [`hardened`] |
-//! | which processes are there, and which descends from which? | [`processes`] |
-//! | whose is what was left in the kernel? | [`owner`] |
-//! | what undoes what a process changed, however it ends? | [`watchdog`] |
-//! | what does a socket still hold; how do bytes go out without a copy? | [`sockets`] |
-//! | what has another process's connection moved? | [`tcp_counts`] |
+//! | how are processes frozen such that they are thawed however a command ends? | [`freezer`] |
+//! | how does a process survive what ends the command that forked it? | [`hardened`] |
+//! | which processes exist, and which descends from which? | [`processes`] |
+//! | which process left an object in the kernel? | [`owner`] |
+//! | what undoes the changes of a process, however it ends? | [`watchdog`] |
+//! | what is still in a socket's buffer, and how are bytes sent without a copy? | [`sockets`] |
+//! | how many bytes has another process's connection moved? | [`tcp_counts`] |
 
 pub mod freezer;
 pub mod hardened;

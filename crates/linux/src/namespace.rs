@@ -1,14 +1,14 @@
-//! Network namespaces: a socket belongs to the one in which its thread was when it was made.
+//! Network namespaces: a socket belongs to the namespace of the thread that creates it.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// Does something in a network namespace, on a thread of its own: only that one enters it.
+/// Runs `work` in a network namespace, on a separate thread: only that thread enters it.
 ///
 /// # Errors
-/// When the namespace cannot be entered, or what is done fails.
+/// When the namespace cannot be entered, or `work` fails.
 pub fn in_namespace<T: Send>(namespace: &Path, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     let opened = File::open(namespace)?;
     let entered = move || {

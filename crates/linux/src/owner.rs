@@ -1,17 +1,18 @@
-//! Names of what a process leaves in the kernel if it is killed: they tell whose it is, and whether that process still runs.
+//! Names of objects that a process leaves in the kernel if it is killed. They identify their owner and show whether
+//! it still runs.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
 use crate::processes::Pid;
 
-/// A process as a name tells it.
+/// The process that a name identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     pub pid: Pid,
-    /// When it started, in ticks since boot: numbers are used again. None in names of earlier versions.
+    /// Start time in ticks since boot, since process ids are reused; `None` in names of earlier versions.
     started: Option<u64>,
-    /// The namespace in which it has that number, as the inode of `/proc/PID/ns/pid`.
+    /// PID namespace of its id, as the inode of `/proc/PID/ns/pid`.
     namespace: Option<u64>,
 }
 
@@ -24,7 +25,7 @@ fn own_namespace() -> Option<u64> {
     fs::metadata("/proc/self/ns/pid").ok().map(|entry| entry.ino())
 }
 
-/// `PREFIX-PID-START-NAMESPACE` of this process.
+/// Returns `PREFIX-PID-START-NAMESPACE` of this process.
 #[must_use]
 pub fn name(prefix: &str) -> String {
     let pid = std::process::id();
@@ -33,7 +34,7 @@ pub fn name(prefix: &str) -> String {
 }
 
 impl Owner {
-    /// Of such a name, or of one of an earlier version, `PREFIX-PID`.
+    /// Parses such a name, or one of an earlier version, `PREFIX-PID`.
     #[must_use]
     pub fn of(name: &str, prefix: &str) -> Option<Self> {
         let mut words = name.strip_prefix(prefix)?.strip_prefix('-')?.split('-').map(str::parse::<u64>);
@@ -43,13 +44,13 @@ impl Owner {
         words.next().is_none().then_some(Self { pid, started, namespace })
     }
 
-    /// Whether it has ended, for certain: not where its number may count in another namespace.
+    /// Whether it has certainly ended; false if its id may belong to another namespace.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         if self.namespace.is_some_and(|namespace| own_namespace() != Some(namespace)) {
             return false;
         }
-        // SAFETY: takes integers only; signal 0 asks whether there is such a process.
+        // SAFETY: takes integers only; signal 0 only checks that the process exists.
         let gone = unsafe { libc::kill(self.pid, 0) } != 0
             && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
         gone || matches!((self.started, started(self.pid)), (Some(then), Some(now)) if then != now)

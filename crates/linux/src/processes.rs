@@ -1,13 +1,13 @@
-//! Processes as `/proc` shows them: all there are, what descends from what, this one's control group.
+//! Processes as listed in `/proc`: all of them, their descendants, and their control groups.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Number of a process.
+/// Process id.
 pub type Pid = libc::pid_t;
 
-/// Children of a process, of all its threads. Empty when it is gone.
+/// Returns the children of all threads of a process; empty once it has ended.
 fn children(pid: Pid) -> Vec<Pid> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let mut found = Vec::new();
@@ -24,21 +24,21 @@ fn lists_children() -> bool {
     fs::metadata("/proc/self/task").is_ok() && fs::read_to_string("/proc/thread-self/children").is_ok()
 }
 
-/// Parent and state of a process; none when it is gone.
+/// Returns parent and state of a process; `None` once it has ended.
 #[must_use]
 pub fn parent_and_state(pid: Pid) -> Option<(Pid, char)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, after) = text.rsplit_once(')')?; // its name may hold anything
+    let (_, after) = text.rsplit_once(')')?; // the name may contain any characters
     let mut words = after.split_ascii_whitespace();
     Some((words.next().and_then(|state| state.chars().next())?, words.next()?.parse().ok()?)).map(|(s, p)| (p, s))
 }
 
-/// All processes that there are.
+/// Returns all processes.
 pub fn all() -> impl Iterator<Item = Pid> {
     fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// These processes and all that descend from them.
+/// Returns these processes and all their descendants.
 #[must_use]
 pub fn with_descendants(roots: &[Pid]) -> BTreeSet<Pid> {
     let mut found: BTreeSet<Pid> = BTreeSet::new();
@@ -65,13 +65,13 @@ pub fn with_descendants(roots: &[Pid]) -> BTreeSet<Pid> {
     found
 }
 
-/// The directory of the control group of this process in the hierarchy of version 2; none where it is not mounted.
+/// Returns the directory of this process's control group in the hierarchy of version 2; `None` if it is not mounted.
 #[must_use]
 pub fn own_group() -> Option<PathBuf> {
     group_at("/proc/self/cgroup")
 }
 
-/// The directory of a process's control group in the hierarchy of version 2; none where it is not mounted.
+/// Returns the directory of a process's control group in the hierarchy of version 2; `None` if it is not mounted.
 #[must_use]
 pub fn group_of(pid: Pid) -> Option<PathBuf> {
     group_at(&format!("/proc/{pid}/cgroup"))
@@ -88,7 +88,7 @@ fn group_at(file: &str) -> Option<PathBuf> {
         }
         let mut fields = before.split(' ').skip(3);
         let (root, at) = (fields.next()?, fields.next()?);
-        // In a container the mount shows only a part of the hierarchy: the group's path counts from that part.
+        // In a container the mount shows only part of the hierarchy: the group's path is relative to that part.
         let inside = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
         let inside = inside.strip_prefix("/").unwrap_or(inside);
         return Some(Path::new(at).join(inside));

@@ -1,4 +1,4 @@
-//! Sockets and files: what one still holds, writes that gather, bytes that go out without a copy.
+//! Sockets and files: unsent bytes, gathering writes, and transfers without a copy.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -13,8 +13,8 @@ fn option(stream: &TcpStream, level: i32, name: i32, value: i32) -> io::Result<(
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets a socket take no more than so many bytes beyond those that are on their way: what waits, waits with us, where it can
-/// still be held back.
+/// Limits the unsent bytes in a socket's buffer to `bytes`, beyond those in flight. Further bytes wait in this
+/// process, where they can still be held back.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -24,21 +24,21 @@ pub fn limit_unsent(stream: &TcpStream, bytes: i32) -> io::Result<()> {
 
 const TCP_NOTSENT_LOWAT: i32 = 25; // linux/tcp.h
 
-/// What a connection's sending side is like.
+/// State of a connection's sending side.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sending {
-    /// Bytes that the other end has not acknowledged, those not yet sent among them.
+    /// Bytes that the other end has not acknowledged, including those not yet sent.
     pub outstanding: u64,
-    /// Bytes per second at which they arrive, as the kernel saw it last; 0: not known.
+    /// Delivery rate last measured by the kernel, bytes/s; 0: not known.
     pub rate: f64,
-    /// The shortest time there and back, s.
+    /// Minimum round-trip time, s.
     pub round_trip_s: f64,
 }
 
-/// Asks the kernel about a connection.
+/// Reads a connection's state from the kernel.
 ///
 /// # Errors
-/// When it is no connection any more.
+/// When the connection is closed.
 pub fn sending(stream: &TcpStream) -> io::Result<Sending> {
     let mut outstanding = 0i32;
     // SAFETY: TIOCOUTQ (SIOCOUTQ) writes one int, to a live local.
@@ -73,7 +73,7 @@ pub fn sending(stream: &TcpStream) -> io::Result<Sending> {
 /// Writes two slices in one call.
 ///
 /// # Errors
-/// As `send`; a full socket is `WouldBlock`.
+/// As `send`; a full socket returns `WouldBlock`.
 pub fn send_both(stream: &TcpStream, first: &[u8], second: &[u8], more: bool) -> io::Result<usize> {
     let mut parts = [
         libc::iovec { iov_base: first.as_ptr().cast_mut().cast(), iov_len: first.len() },
@@ -93,7 +93,7 @@ pub fn send_both(stream: &TcpStream, first: &[u8], second: &[u8], more: bool) ->
 /// Sends part of a file without copying it through this process.
 ///
 /// # Errors
-/// As `sendfile`; a full socket is `WouldBlock`, a file that ends too early `UnexpectedEof`.
+/// As `sendfile`; a full socket returns `WouldBlock`, and a file that ends too early returns `UnexpectedEof`.
 pub fn send_file(stream: &TcpStream, file: &File, offset: u64, bytes: usize) -> io::Result<usize> {
     let mut at = offset as libc::off_t;
     // SAFETY: both descriptors are open, and the pointer is to a live local.
@@ -108,7 +108,7 @@ pub fn send_file(stream: &TcpStream, file: &File, offset: u64, bytes: usize) -> 
 /// Reads part of a file.
 ///
 /// # Errors
-/// As `pread`; a file that ends too early is `UnexpectedEof`.
+/// As `pread`; a file that ends too early returns `UnexpectedEof`.
 pub fn read_file(file: &File, offset: u64, into: &mut [u8]) -> io::Result<usize> {
     use std::os::unix::fs::FileExt as _;
     match file.read_at(into, offset) {
@@ -121,10 +121,10 @@ fn shorter() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "the file is shorter than it was")
 }
 
-/// A file that lives in memory only, with this content.
+/// Creates a file that exists in memory only, with this content.
 ///
 /// # Errors
-/// Where the kernel has no such files.
+/// When the kernel does not support such files.
 pub fn memory_file(content: &[u8]) -> io::Result<File> {
     // SAFETY: the name is a C string, and a descriptor that was just opened has no other owner.
     let mut file = unsafe {

@@ -1,7 +1,7 @@
-//! What the kernel counts of other processes' TCP connections (`sock_diag(7)`), and how one borrows such a socket.
+//! Kernel counters of other processes' TCP connections (`sock_diag(7)`), and borrowing of such sockets.
 //!
-//! No privilege is needed to ask, within one network namespace. Source: linux/inet_diag.h, linux/sock_diag.h; the
-//! libc crate has none of their structures.
+//! Queries need no privilege within one network namespace. Source: linux/inet_diag.h, linux/sock_diag.h; the libc
+//! crate has none of their structures.
 
 use std::fs;
 use std::io;
@@ -21,35 +21,35 @@ const INODE_AT: usize = 68;
 const ACKNOWLEDGED_AT: usize = 120; // tcpi_bytes_acked
 const RECEIVED_AT: usize = 128; // tcpi_bytes_received
 
-/// A connection as the kernel names it.
+/// A connection as the kernel identifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
     family: u8,
     id: [u8; ID],
-    /// Number of the socket, as `/proc/PID/fd` shows it.
+    /// Inode of the socket, as shown in `/proc/PID/fd`.
     pub inode: u32,
 }
 
-/// What a connection has moved since its start.
+/// Bytes moved by a connection since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     /// Bytes that the other end's TCP has acknowledged.
     pub acknowledged: u64,
-    /// Bytes that TCP has received; not all of them need have been taken yet.
+    /// Bytes that TCP has received, including those not yet read.
     pub received: u64,
 }
 
-/// A way to ask the kernel.
+/// A netlink socket for queries.
 #[derive(Debug)]
 pub struct TcpCounts {
     socket: OwnedFd,
 }
 
 impl TcpCounts {
-    /// Opens it.
+    /// Opens the socket.
     ///
     /// # Errors
-    /// On a kernel without `CONFIG_INET_DIAG`, or in a sandbox.
+    /// When the kernel lacks `CONFIG_INET_DIAG`, or in a sandbox.
     pub fn open() -> io::Result<Self> {
         // SAFETY: takes and returns integers only.
         let socket =
@@ -61,12 +61,12 @@ impl TcpCounts {
         Ok(Self { socket: unsafe { OwnedFd::from_raw_fd(socket) } })
     }
 
-    /// The established connection from this local port to that address and port, if there is one.
+    /// Finds the established connection from this local port to this address and port, if there is one.
     ///
     /// # Errors
     /// When the kernel does not answer.
     pub fn find(&self, local_port: u16, to: (IpAddr, u16)) -> io::Result<Option<Connection>> {
-        // A socket made for both families is listed as one of IPv6, whatever it is connected to.
+        // A dual-stack socket is listed as IPv6, whatever it is connected to.
         for family in [libc::AF_INET as u8, libc::AF_INET6 as u8] {
             let mut id = [0; ID];
             id[0..2].copy_from_slice(&local_port.to_be_bytes());
@@ -87,7 +87,7 @@ impl TcpCounts {
         Ok(None)
     }
 
-    /// What a connection has moved.
+    /// Returns the bytes moved by a connection.
     ///
     /// # Errors
     /// `NotFound` when it has ended.
@@ -104,7 +104,7 @@ impl TcpCounts {
         request.extend(((HEADER + 8 + ID) as u32).to_ne_bytes());
         request.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
         request.extend((libc::NLM_F_REQUEST as u16 | flags).to_ne_bytes());
-        request.extend([0; 8]); // sequence and sender: one request at a time
+        request.extend([0; 8]); // sequence and sender: only one request is pending
         request.extend([family, libc::IPPROTO_TCP as u8, 1 << (INET_DIAG_INFO - 1), 0]);
         request.extend(states.to_ne_bytes());
         request.extend(id);
@@ -130,7 +130,7 @@ impl TcpCounts {
     }
 }
 
-/// Hands over each connection of an answer; whether it was the last part of it.
+/// Passes each connection of an answer to `each`. Returns whether this was the last part of the answer.
 fn read_answer(mut bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
     while bytes.len() >= HEADER {
         let length = (u32_at(bytes, 0) as usize).clamp(HEADER, bytes.len());
@@ -178,10 +178,10 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes(word)
 }
 
-/// A second descriptor of a socket of another process: what is set on it holds for that process too.
+/// Returns a second descriptor of another process's socket. Options set on it apply to that process too.
 ///
 /// # Errors
-/// When that process may not be traced, or has no such socket; sandboxes refuse it as well.
+/// When that process may not be traced or has no such socket; sandboxes refuse it too.
 pub fn borrow_socket(process: Pid, inode: u32) -> io::Result<TcpStream> {
     let wanted = format!("socket:[{inode}]");
     let descriptor = fs::read_dir(format!("/proc/{process}/fd"))?

@@ -1,14 +1,14 @@
-//! Threads and the process: where they run, what they have had, when they end.
+//! Threads and the process: CPU affinity, CPU time, priority and lifetime.
 
 use std::io;
 use std::mem::{size_of, zeroed};
 
 use crate::time::clock_ns;
 
-/// Ends this process when the thread that started it ends, however that ends.
+/// Makes the kernel kill this process when the thread that started it ends, for any reason.
 ///
 /// # Errors
-/// When the parent is gone already.
+/// When the parent has already ended.
 pub fn end_with_parent() -> io::Result<()> {
     // SAFETY: both calls take and return integers only.
     let orphaned = unsafe {
@@ -18,14 +18,14 @@ pub fn end_with_parent() -> io::Result<()> {
     if orphaned { Err(io::Error::other("the parent has ended")) } else { Ok(()) }
 }
 
-/// The calling thread's id.
+/// Returns the calling thread's id.
 #[must_use]
 pub fn thread_id() -> i32 {
     // SAFETY: takes nothing and cannot fail.
     unsafe { libc::gettid() }
 }
 
-/// CPU time of a thread of this process, up to this very moment.
+/// Returns the CPU time of a thread of this process up to now, ns.
 ///
 /// Unlike `/proc/self/task/T/schedstat`, which lags by up to a tick (4 ms at 250 Hz) while the thread runs.
 ///
@@ -36,24 +36,24 @@ pub fn thread_cpu_ns(thread: i32) -> io::Result<u64> {
     clock_ns((!thread << 3) | PER_THREAD_SCHEDULER_CLOCK)
 }
 
-/// CPU time of all threads of a process, those that have ended included.
+/// Returns the CPU time of all threads of a process, including ended ones, ns.
 ///
-/// Of another process the kernel says what it had at the last tick (up to 4 ms ago at 250 Hz) or switch of each thread,
-/// unless [`account_for`] made it count.
+/// For another process the kernel reports the value at the last tick (up to 4 ms ago at 250 Hz) or switch of each
+/// thread, unless [`account_for`] updated it.
 ///
 /// # Errors
-/// When the process is gone.
+/// When the process has ended.
 pub fn process_cpu_ns(process: i32) -> io::Result<u64> {
     const SCHEDULER_CLOCK: i32 = 2; // CPUCLOCK_SCHED of linux/posix-timers.h
     clock_ns((!process << 3) | SCHEDULER_CLOCK)
 }
 
-/// Has the kernel count the CPU time of a thread of another process up to this very moment, if that thread runs.
+/// Makes the kernel update the CPU time of a running thread of another process.
 ///
-/// The clock of another process's thread is refused, and a counter of `perf` would cost each of its switches a microsecond.
-/// But a running thread whose policy changes is taken out of the queue, and what it had is counted with that. So the
-/// policy is changed for a few microseconds, from `SCHED_OTHER` to `SCHED_BATCH` and back; any other is left alone. What
-/// cannot be done is not done: the clock is behind then.
+/// The clock of another process's thread cannot be read, and a `perf` counter would add a microsecond to each of its
+/// switches. But a running thread whose policy changes is taken out of the queue, and the kernel then accounts its
+/// CPU time. So the policy is changed for a few microseconds, from `SCHED_OTHER` to `SCHED_BATCH` and back. Threads
+/// of other policies are left alone. Failures are ignored; the clock then lags.
 pub fn account_for(thread: i32) {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: the pointers are to a live local; one that is gone or of another user is refused.
@@ -65,13 +65,13 @@ pub fn account_for(thread: i32) {
     }
 }
 
-/// The same for all threads of a process.
+/// Does the same for all threads of a process.
 pub fn account_for_all(process: i32) {
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).for_each(account_for);
 }
 
-/// CPUs on which a thread may run; 0 is the calling one.
+/// Returns the CPUs on which a thread may run; 0 is the calling one.
 ///
 /// # Errors
 /// When the thread has ended.
@@ -86,7 +86,7 @@ pub fn affinity(thread: i32) -> io::Result<Vec<u32>> {
     Ok((0..libc::CPU_SETSIZE as u32).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu as usize, &set) }).collect())
 }
 
-/// Restricts a thread to some CPUs; 0 is the calling one. No CPUs: no restriction.
+/// Restricts a thread to these CPUs; 0 is the calling one. An empty list changes nothing.
 ///
 /// # Errors
 /// When none of them may be used.
@@ -113,7 +113,7 @@ pub fn set_affinity(thread: i32, cpus: &[u32]) -> io::Result<()> {
 /// Sets the nice level of one thread (Linux keeps it per thread).
 ///
 /// # Errors
-/// A level below the present one needs privilege.
+/// When the level is below the current one and privileges are missing.
 pub fn set_nice(thread: i32, nice: i32) -> io::Result<()> {
     // SAFETY: takes and returns integers only.
     if unsafe { libc::setpriority(libc::PRIO_PROCESS, thread as libc::id_t, nice) } != 0 {
@@ -122,13 +122,13 @@ pub fn set_nice(thread: i32, nice: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// A word that two processes have in common when they run on the same booted kernel.
+/// Returns an id that is the same for all processes on one booted kernel.
 #[must_use]
 pub fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
-/// This host's own name.
+/// Returns this host's name.
 #[must_use]
 pub fn host_name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").map_or("unknown".into(), |text| text.trim().to_owned())
@@ -166,7 +166,8 @@ mod tests {
         let policy = unsafe { libc::sched_getscheduler(process) };
         child.kill().and_then(|()| child.wait()).expect("ended");
         assert_eq!(policy, libc::SCHED_OTHER);
-        // Beside other work it has no CPU at times. Without accounting it is counted at ticks only: some 10 to 15 times.
+        // Beside other work it has no CPU at times. Without accounting it is counted at ticks only, some 10 to 15
+        // times.
         assert!(steps > 80, "{steps} of 200");
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::mem::zeroed;
 
-/// Nanoseconds of the monotonic clock.
+/// Returns the time of the monotonic clock, ns.
 #[must_use]
 pub fn now_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC).unwrap_or(0)
@@ -25,12 +25,12 @@ pub fn sleep_until(deadline_ns: u64) {
         tv_sec: (deadline_ns / 1_000_000_000) as libc::time_t,
         tv_nsec: (deadline_ns % 1_000_000_000) as libc::c_long,
     };
-    // SAFETY: the pointer is to a live local; the remainder is not asked for. A signal ends the sleep early, and
-    // every caller looks at the clock again.
+    // SAFETY: the pointer is to a live local, and the remainder is not requested. A signal ends the sleep early;
+    // every caller checks the clock again.
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const time, std::ptr::null_mut()) };
 }
 
-/// Lets this thread's timers fire when they are due rather than up to 50 us later.
+/// Makes this thread's timers fire when they are due, rather than up to 50 us later.
 pub fn exact_timers() {
     // SAFETY: takes and returns integers only.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1u64) };

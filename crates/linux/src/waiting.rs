@@ -1,40 +1,40 @@
-//! Waiting for many descriptors with exact timers.
+//! Waits for many descriptors, with exact timers.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// What is waited for at one descriptor.
+/// A descriptor and the events to wait for.
 pub type Watched = libc::pollfd;
 
-/// An entry for [`wait`].
+/// Creates an entry for [`wait`].
 #[must_use]
 pub fn watch(fd: RawFd, read: bool, write: bool) -> Watched {
     let events = if read { libc::POLLIN } else { 0 } | if write { libc::POLLOUT } else { 0 };
     Watched { fd, events, revents: 0 }
 }
 
-/// Whether something can be read there, or the connection is at its end.
+/// Whether the descriptor is readable or its connection has ended.
 #[must_use]
 pub fn readable(watched: &Watched) -> bool {
     watched.revents & (libc::POLLIN | libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
 }
 
-/// Whether the connection is at its end.
+/// Whether the connection has ended.
 #[must_use]
 pub fn ended(watched: &Watched) -> bool {
     watched.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
 }
 
-/// Whether something can be written there.
+/// Whether the descriptor is writable.
 #[must_use]
 pub fn writable(watched: &Watched) -> bool {
     watched.revents & libc::POLLOUT != 0
 }
 
-/// Waits until something happens at one of the descriptors, or the time is over.
+/// Waits until one of the descriptors is ready, or the timeout expires.
 ///
 /// # Errors
-/// When the kernel refuses; a signal is no error.
+/// When the kernel refuses; a signal is not an error.
 pub fn wait(watched: &mut [Watched], timeout_ns: Option<u64>) -> io::Result<()> {
     let time = timeout_ns.map(|ns| libc::timespec {
         tv_sec: (ns / 1_000_000_000) as libc::time_t,
@@ -59,10 +59,10 @@ pub fn wait(watched: &mut [Watched], timeout_ns: Option<u64>) -> io::Result<()> 
 pub struct Bell(OwnedFd);
 
 impl Bell {
-    /// A bell that has not rung.
+    /// Creates a waker that is not set.
     ///
     /// # Errors
-    /// When no descriptor is left.
+    /// When no descriptor is available.
     pub fn new() -> io::Result<Self> {
         // SAFETY: takes integers only; a descriptor that was just opened has no other owner.
         unsafe {
@@ -77,20 +77,20 @@ impl Bell {
     }
 
     pub fn ring(&self) {
-        // SAFETY: eight live bytes. A full counter rings already.
+        // SAFETY: eight live bytes. A full counter is already set.
         unsafe { libc::write(self.fd(), (&raw const ONE).cast(), 8) };
     }
 
     pub fn silence(&self) {
         let mut rung = 0u64;
-        // SAFETY: eight live bytes. Silence that was there already is no failure.
+        // SAFETY: eight live bytes. Clearing a clear waker is no failure.
         unsafe { libc::read(self.fd(), (&raw mut rung).cast(), 8) };
     }
 }
 
 static ONE: u64 = 1;
 
-/// Whether standard input has ended: then the process that started this one is gone.
+/// Whether standard input has ended, which means that the process that started this one has ended.
 #[must_use]
 pub fn input_ended() -> bool {
     let mut bytes = [0u8; 256];
@@ -111,14 +111,14 @@ pub fn input_ended() -> bool {
     }
 }
 
-/// Whether the input has ended by now; does not wait.
+/// Whether standard input has ended by now; does not wait.
 #[must_use]
 pub fn input_has_ended() -> bool {
     let mut watched = [watch(0, true, false)];
     wait(&mut watched, Some(0)).is_ok() && readable(&watched[0]) && input_ended()
 }
 
-/// Takes what waits at a descriptor, and says how many bytes that was; does not wait, and 64 are enough.
+/// Reads up to 64 pending bytes from a descriptor and returns how many; does not wait.
 #[must_use]
 pub fn take_waiting(fd: RawFd) -> usize {
     let mut watched = [watch(fd, true, false)];

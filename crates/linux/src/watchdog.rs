@@ -1,31 +1,31 @@
-//! The watchdog: a process of its own that undoes what a live command changed when that command is no more, however it
-//! ended.
+//! The watchdog: a separate process that undoes the changes of a live command when that command has ended, in any
+//! way.
 //!
-//! It is forked before anything is changed, outlives what ends the command ([`crate::hardened`]), and waits for its pipe to end, which the kernel sees to even on SIGKILL. Where
-//! something can be late, it also looks twice a second whether it should have been undone long ago: a command that is
-//! stopped itself holds no process.
+//! It is forked before anything is changed, outlives what ends the command ([`crate::hardened`]), and waits for the
+//! end of its pipe, which the kernel closes even on SIGKILL. If an undo can be overdue, it also checks for that twice
+//! a second, since a command that is itself stopped undoes nothing.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Number of a process.
+/// Process id.
 type Pid = libc::pid_t;
 
 const LOOK_MS: i32 = 500;
 
-/// What is to be undone; known before anything is changed. Both may be called again at any time, in another process.
+/// Changes to undo, known before anything is changed. Both methods may be called repeatedly, and in another process.
 pub trait Undo {
     /// Undoes all of it.
     fn perform(&self);
-    /// Undoes what was to be undone by now and was not.
+    /// Undoes what is overdue.
     fn heed_lateness(&self) {}
-    /// Whether the watchdog is to look for that; to look is noise.
+    /// Whether the watchdog should check for overdue changes; each check is noise.
     fn can_be_late(&self) -> bool {
         false
     }
 }
 
-/// The command's end of the watchdog.
+/// The command's handle of the watchdog.
 #[derive(Debug)]
 pub struct Watchdog {
     pid: Pid,
@@ -42,27 +42,27 @@ fn owned(fd: i32) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
-/// A descriptor that can be read from when a process has ended.
+/// Returns a descriptor that becomes readable once a process has ended.
 ///
 /// # Errors
-/// When there is no such process.
+/// When the process does not exist.
 pub fn process_descriptor(pid: Pid) -> io::Result<OwnedFd> {
     // SAFETY: takes integers only.
     checked(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) }).map(owned)
 }
 
 impl Watchdog {
-    /// Starts it.
+    /// Forks the watchdog.
     ///
     /// # Errors
-    /// When no process or descriptor is left.
+    /// When no process or descriptor is available.
     pub fn start(undo: &dyn Undo) -> io::Result<Self> {
         let mut ends = [0i32; 2];
         // SAFETY: two live integers.
         checked(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }.into())?;
         let (reading, pipe) = (owned(ends[0]), owned(ends[1]));
-        // SAFETY: the child calls the kernel, reads files and allocates (glibc readies its allocator for a forked child);
-        // it takes no lock of this process, knows no Python, and leaves by _exit.
+        // SAFETY: the child makes system calls, reads files and allocates (glibc prepares its allocator for a forked
+        // child). It takes no lock of this process, uses no Python, and leaves by _exit.
         let pid = checked(unsafe { libc::fork() }.into())?;
         if pid == 0 {
             let known = reading.as_raw_fd();
@@ -73,13 +73,13 @@ impl Watchdog {
         Ok(Self { pid, process, pipe })
     }
 
-    /// Can be read from when it has ended.
+    /// Returns a descriptor that becomes readable once the watchdog has ended.
     #[must_use]
     pub fn descriptor(&self) -> RawFd {
         self.process.as_raw_fd()
     }
 
-    /// Tells it that all is undone, and waits for its end.
+    /// Reports to it that everything is undone, and waits for its end.
     pub fn dismiss(self) {
         // SAFETY: one live byte. If it has ended already, the byte is not needed (SIGPIPE is ignored by Python, and by
         // Rust's runtime).
@@ -90,7 +90,7 @@ impl Watchdog {
 }
 
 fn reap(pid: Pid) {
-    // SAFETY: our own child; its status is not wanted.
+    // SAFETY: our own child; its status is not needed.
     unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
 }
 
@@ -100,7 +100,7 @@ fn kill_and_reap(pid: Pid) {
     reap(pid);
 }
 
-/// The watchdog's life.
+/// Runs the watchdog until its end.
 fn watch(pipe: RawFd, undo: &dyn Undo) -> ! {
     crate::hardened::outlive(&mut [pipe]);
     let mut watched = libc::pollfd { fd: pipe, events: libc::POLLIN, revents: 0 };
@@ -118,6 +118,6 @@ fn watch(pipe: RawFd, undo: &dyn Undo) -> ! {
     if !dismissed {
         undo.perform();
     }
-    // SAFETY: ends the process without running what others registered for its end.
+    // SAFETY: ends the process without running exit handlers of other code.
     unsafe { libc::_exit(0) }
 }

@@ -1,4 +1,4 @@
-//! What a probe is told to do, checked before anything starts.
+//! Settings of a probe, validated before anything starts.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,10 +17,10 @@ pub struct KernelConfig {
     /// Diagonals per unit (diagonals).
     #[serde(default = "default_diagonals")]
     pub diagonals: u32,
-    /// The command (command).
+    /// Command line (command).
     #[serde(default)]
     pub task: Option<String>,
-    /// A process that computes, and moves the bytes, in place of our threads.
+    /// External process that computes and moves the bytes in place of this crate's threads.
     #[serde(default)]
     pub foreign: Option<ForeignConfig>,
 }
@@ -50,7 +50,7 @@ pub struct Config {
     pub kernel: KernelConfig,
     /// HOST:PORT of each peer.
     pub peers: Vec<String>,
-    /// Which directions of which peers.
+    /// Measured directions, at most [`CHANNELS`].
     pub channels: Vec<ChannelConfig>,
     /// HOST:PORT of servers that load the peers (contention); empty: each peer loads itself.
     #[serde(default)]
@@ -59,49 +59,49 @@ pub struct Config {
     pub message_bytes: u64,
     /// Connections per channel.
     pub streams: u32,
-    /// How the measured host waits.
+    /// The measured host's way to wait.
     pub wait: Wait,
-    /// Which end keeps the rate.
+    /// End that paces the traffic.
     pub paced_by: PacedBy,
     /// Granularity of the pacing, bytes.
     pub pacing_chunk_bytes: u64,
-    /// Socket buffers, bytes; none: the kernel's autotuning.
+    /// Socket buffers, bytes; `None`: the kernel's autotuning.
     pub socket_buffer_bytes: Option<u64>,
-    /// Congestion control; none: the system's.
+    /// Congestion control; `None`: the system's default.
     pub congestion_control: Option<String>,
     #[serde(default)]
     pub placement: Placement,
 }
 
-/// A process of another language that speaks the probe protocol (docs/reference/probe-protocol.md).
+/// An external process, in any language, that implements the probe protocol (docs/reference/probe-protocol.md).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ForeignConfig {
-    /// Its command, word by word.
+    /// Program and arguments.
     pub command: Vec<String>,
     /// Variables added to its environment.
     #[serde(default)]
     pub environment: Vec<(String, String)>,
-    /// When it is put on the CPUs.
+    /// When it is pinned to its CPUs.
     #[serde(default)]
     pub pin: Pin,
-    /// Whether it computes work of its own in place of the kernel.
+    /// Whether it computes its own work in place of the kernel.
     #[serde(default)]
     pub own_work: bool,
 }
 
-/// When a foreign process is put on its CPUs. Runtimes look at their CPUs once, when they start: on one CPU a JVM takes
-/// the serial collector and one carrier, and Go takes GOMAXPROCS 1.
+/// When a foreign process is pinned to its CPUs. Runtimes read their CPU set once, at startup: on one CPU a JVM picks
+/// the serial collector and one carrier thread, and Go sets GOMAXPROCS to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pin {
     #[default]
     Process,
-    /// Once it has started: all its threads, and those that they start.
+    /// After its start: all its threads, and those that they start.
     Threads,
 }
 
-/// Where threads run, and how urgent they are.
+/// CPU affinity and nice levels of the threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Placement {
@@ -140,7 +140,7 @@ impl Config {
     /// Parses and checks.
     ///
     /// # Errors
-    /// The first setting that is wrong, with its value and range.
+    /// The first invalid setting, with its value and range.
     pub fn from_json(text: &str) -> Result<Self, MeasureError> {
         let config: Self =
             serde_json::from_str(text).map_err(|error| MeasureError::value("config", error, "a probe's settings"))?;
@@ -181,7 +181,7 @@ impl Config {
         Ok(())
     }
 
-    /// Whether this host keeps the rate of a channel; the peer does otherwise.
+    /// Whether this host paces a channel; otherwise the peer does.
     #[must_use]
     pub fn paced_here(&self, direction: Direction) -> bool {
         matches!(
@@ -190,7 +190,7 @@ impl Config {
         )
     }
 
-    /// What a peer must know of a channel.
+    /// Returns the description of a channel that its peer needs.
     #[must_use]
     pub fn channel_spec(&self, direction: Direction) -> ChannelSpec {
         ChannelSpec {

@@ -1,4 +1,4 @@
-//! What can go wrong while measuring. Each variant is something the user can act on.
+//! Errors of a measurement. Each variant is something the user can act on.
 
 use std::io;
 
@@ -12,34 +12,34 @@ pub enum MeasureError {
         /// Name of the setting, as in `measure(...)`.
         field: String,
         value: String,
-        /// What is permitted, with its unit.
+        /// Permitted values, with their unit.
         permitted: String,
     },
-    /// Others reach the address, and there is nothing to keep them out; or a token or certificate that is none.
+    /// The address is reachable from other hosts without a token or certificate, or one of these is invalid.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// The other end answered, but not as a peer of this version should.
+    /// The other end answered, but not like a peer of this version.
     #[error("{peer}: {why}")]
     Refused {
         peer: String,
-        /// What it said, or what was wrong with it.
+        /// Reason given by the peer, or what was wrong with its answer.
         why: String,
     },
     /// The peer could not be reached.
     #[error("{peer}: cannot be reached: {source}")]
     Unreachable { peer: String, source: io::Error },
-    /// The other end was there and went away.
+    /// The peer was connected and the connection broke.
     #[error("{peer}: the peer was lost: {why}")]
     Lost { peer: String, why: String },
     /// The user's own work failed.
     #[error("the task failed: {0}")]
     Task(String),
-    /// A unit of the user's own work takes longer than there is time.
+    /// A unit of the user's own work did not end within the time limit, s.
     #[error("no unit of the task ended within {0:.1} s")]
     Slow(f64),
     #[error("{what}: {source}")]
     System { what: String, source: io::Error },
-    /// A foreign process ended, complained, or said something else than the protocol has it say.
+    /// A foreign process ended, reported an error, or violated the protocol.
     #[error("{probe}: {why}")]
     Foreign { probe: String, why: String },
     /// The caller asked to stop.
@@ -48,7 +48,7 @@ pub enum MeasureError {
 }
 
 impl MeasureError {
-    /// Wraps what the system said with what was tried.
+    /// Wraps an error of the system, with the operation that failed.
     pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::System { what, source }

@@ -1,12 +1,13 @@
-//! What moves bytes: one thread per connection, one loop for each direction, the same at both ends.
+//! Traffic threads: one per connection, one loop per direction, the same at both ends.
 //!
-//! Exactly one end of a channel walks through a [`Gate`](crate::pacer::Gate); the other is held back by TCP alone. A
-//! sender whose receiver keeps the rate has its socket buffer full at every level, so a change of the level shows in its
-//! own counter at once, but for what the buffers hold (a few MB, moved within the start of a block that is not used).
+//! Exactly one end of a channel paces it with a [`Gate`](crate::pacer::Gate); TCP's flow control alone limits the
+//! other. If the receiver paces, the sender's socket buffer is full at every level. A change of level then shows in
+//! the sender's own counter at once, except for what the buffers hold: a few MB, moved during the settling time of a
+//! block.
 //!
-//! A message is handed to the kernel in one call; a blocking one counts when the call returns, so the sampler asks TCP how
-//! much of it has arrived (`tcpi_bytes_acked`). The measured receiver takes what has arrived, at most a message, into one
-//! buffer; the peer takes whole messages.
+//! A message is handed to the kernel in one call. A blocking call counts when it returns, so the sampler reads from
+//! TCP how much has arrived (`tcpi_bytes_acked`). The measured receiver takes what has arrived, at most one message,
+//! into one buffer. The peer receives whole messages.
 
 use std::io;
 use std::net::TcpStream;
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use crate::config::Wait;
 use crate::pacer::Pacer;
 
-/// What a flow's thread tells the sampler; alone on its cache lines.
+/// Counters of a flow's thread, read by the sampler. Aligned so that they share no cache line.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct FlowTally {
@@ -39,18 +40,18 @@ impl FlowTally {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// The thread's id; 0 before it started.
+    /// Returns the thread's id; 0 before the thread started.
     #[must_use]
     pub fn thread(&self) -> i32 {
         self.thread.load(Ordering::Acquire)
     }
 
-    /// Records that the traffic is done by the calling thread.
+    /// Records the calling thread as the one that moves the bytes.
     pub fn belongs_to_this_thread(&self) {
         self.thread.store(crosswind_linux::thread_id(), Ordering::Release);
     }
 
-    /// Whether the connection ended, for whatever reason.
+    /// Whether the connection ended, for any reason.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
@@ -73,13 +74,13 @@ pub struct Flow<'a> {
     /// Bytes per message.
     pub message_bytes: usize,
     pub wait: Wait,
-    /// Keeps the rate, where this end does.
+    /// Present if this end paces the flow.
     pub pacer: Option<Pacer<'a>>,
     pub tally: &'a FlowTally,
 }
 
 impl Flow<'_> {
-    /// Sends random bytes until told to end, or the connection ends.
+    /// Sends random bytes until the gate or the connection ends.
     ///
     /// # Errors
     /// When the connection fails.
@@ -96,14 +97,15 @@ impl Flow<'_> {
         })
     }
 
-    /// Sends the same from pages of a file in memory, until told to end, or the connection ends: the peer's way.
+    /// Sends random bytes from pages of a memory file, until the gate or the connection ends. The peer sends this
+    /// way.
     ///
-    /// `send` copies into pages that the kernel takes anew for each chunk. On one machine the receiver then copies out of
-    /// those very pages, and how warm they are depends on which ones the allocator hands out: for seconds at a time
-    /// 0.25 s/GB, then 0.33 s/GB, with nothing else changed. The file's pages stay the same.
+    /// `send` copies into pages that the kernel allocates anew for each chunk. On one machine the receiver copies out
+    /// of those same pages, and which ones the allocator returns decides how warm they are. The cost stays at 0.25
+    /// s/GB for seconds, then at 0.33 s/GB, with nothing else changed. The pages of the file stay the same.
     ///
     /// # Errors
-    /// When the connection fails, or there is no file in memory.
+    /// When the connection fails, or the memory file cannot be created.
     pub fn send_from_file(mut self) -> io::Result<()> {
         let mut places = Places::new(self.message_bytes);
         let file = crosswind_linux::memory_file(&random_bytes(places.bytes()))?;
@@ -118,7 +120,7 @@ impl Flow<'_> {
         })
     }
 
-    /// Receives, and throws away, until told to end, or the connection ends.
+    /// Receives and discards bytes until the gate or the connection ends.
     ///
     /// # Errors
     /// When the connection fails.
@@ -126,12 +128,12 @@ impl Flow<'_> {
         self.receive_with(0)
     }
 
-    /// The same a whole message at a time: the peer's way.
+    /// Receives and discards whole messages. The peer receives this way.
     ///
-    /// On one machine the sender pays for waking the receiver. A receiver that asks for whatever is there is asleep again
-    /// after each segment, 40,000 times a second; one that asks for a message is served within the kernel, and the sender
-    /// gets a quarter more through. The tally counts late, so the peer tells what TCP has received
-    /// ([`bytes_received`](crate::socket::bytes_received)).
+    /// On one machine the sender pays for waking the receiver. A receiver that takes whatever has arrived sleeps
+    /// again after each segment, 40,000 times a second. A receiver that waits for a whole message is served within
+    /// the kernel, and the sender gets 25 % more through. The tally lags by up to a message, so the peer reports what
+    /// TCP has received ([`bytes_received`](crate::socket::bytes_received)).
     ///
     /// # Errors
     /// When the connection fails.
@@ -141,7 +143,7 @@ impl Flow<'_> {
 
     fn receive_with(mut self, flags: i32) -> io::Result<()> {
         let mut places = Places::new(self.message_bytes);
-        let mut messages = vec![1u8; places.bytes()]; // written, so that the pages are there before anything is counted
+        let mut messages = vec![1u8; places.bytes()]; // written so that its pages are mapped before anything is counted
         let socket = self.stream.as_raw_fd();
         self.run(|most| {
             let room = &mut messages[places.at()..][..places.left().min(most)];
@@ -176,10 +178,11 @@ impl Flow<'_> {
     }
 }
 
-/// Where a message lies: one of several places of a message each, the next one after some messages.
+/// Position of the next message in a buffer that holds several.
 ///
-/// Which physical pages a buffer gets decides how well it fits the caches beside the rest, and stays so for as long as the
-/// connection lives. With several places a cycle of a measurement is a mean over some.
+/// Which physical pages a buffer gets decides how well it fits the caches beside other data, for the life of the
+/// connection. With several places, a cycle of a measurement averages over some of them. The next place is used after
+/// [`MESSAGES_EACH`] messages.
 struct Places {
     message_bytes: usize,
     places: usize,

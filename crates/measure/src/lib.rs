@@ -1,13 +1,13 @@
-//! The probe: computes and communicates at the same time on a real machine and counts both.
+//! The probe: computes and communicates at the same time on a real machine, and counts both.
 //!
-//! It executes; it does not design. Which levels come when, and when enough is known, is decided in
-//! `python/crosswind/measure/`. It fits nothing either: rows of amounts go out, one per sampling interval.
+//! It executes a design and does not make one: `python/crosswind/measure/` chooses the levels and decides when to
+//! stop. It fits no model either; it returns one row of amounts per sampling interval.
 //!
-//! - [`kernel`]: what computes, [`pages`]: in which memory. [`flow`]: what moves bytes. [`pacer`]: what keeps the rate.
-//! - [`peer`]: the other end (`crosswind serve`). [`link`]: this end's view of it. [`protocol`]: what they say.
-//! - [`work`]: what is driven: our own threads, or a [`foreign`] process that speaks to us by lines.
-//! - [`overlap`]: burners and pings as programs of their own, for `crosswind overlap`.
-//! - [`sampler`]: reads all counters at one instant. [`probe`]: puts the parts together.
+//! - [`kernel`]: the computation, and [`pages`], its memory. [`flow`]: the traffic threads. [`pacer`]: their pacing.
+//! - [`peer`]: the other end (`crosswind serve`). [`link`]: this end's view of it. [`protocol`]: their messages.
+//! - [`work`]: the driven workload, this process's threads or a [`foreign`] process that speaks a line protocol.
+//! - [`overlap`]: burners and pings as standalone programs, for `crosswind overlap`.
+//! - [`sampler`]: reads all counters at one instant. [`probe`]: combines the parts.
 
 pub mod config;
 pub mod error;

@@ -32,10 +32,10 @@ pub struct Control {
 }
 
 impl Control {
-    /// Connects, and proves that this end knows the token and has a certificate, where there are such.
+    /// Connects, and authenticates with the token and the certificate, if configured.
     ///
     /// # Errors
-    /// When the peer cannot be reached, speaks another protocol, or does not prove that it knows the token.
+    /// When the peer cannot be reached, speaks another protocol, or fails to authenticate.
     pub fn connect(address: &str, access: &Access) -> Result<Self, MeasureError> {
         access.permits(address)?;
         let socket = connected(address)?;
@@ -54,7 +54,7 @@ impl Control {
         control().map_err(|error| refused(address, error))
     }
 
-    /// Opens a session. Callers that only ask, load or ping need none of its channels.
+    /// Opens a session. Callers that only query, load or ping need no channels.
     ///
     /// # Errors
     /// When the peer is lost or refuses.
@@ -65,7 +65,7 @@ impl Control {
         }
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the reply.
     ///
     /// # Errors
     /// When the peer is lost or refuses.
@@ -99,18 +99,18 @@ impl Control {
     }
 }
 
-/// A session at a peer, as its opener knows it.
+/// A session at a peer, as seen by its opener.
 pub struct Session {
     number: u64,
-    /// The peer's own name for itself.
+    /// Host name reported by the peer.
     pub host: String,
-    /// Which start of which kernel it runs on.
+    /// Boot id of its kernel.
     pub boot: String,
     key: Token,
 }
 
 impl Session {
-    /// A connection beside the control connection, which the peer has taken for one of the session's.
+    /// Opens another connection, which the peer has accepted as one of the session's.
     ///
     /// # Errors
     /// When the peer cannot be reached, or refuses.
@@ -144,9 +144,9 @@ fn refused(address: &str, error: io::Error) -> MeasureError {
 
 /// A peer with a session.
 pub struct PeerLink {
-    /// HOST:PORT as asked for.
+    /// HOST:PORT as configured.
     pub address: String,
-    /// Its own name for itself.
+    /// Host name reported by the peer.
     pub host: String,
     /// Whether it runs on the same kernel.
     pub loopback: bool,
@@ -156,7 +156,7 @@ pub struct PeerLink {
     session: Session,
 }
 
-/// A peer as files tell of it.
+/// Description of a peer in a measurement's file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Peer {
     address: String,
@@ -166,7 +166,7 @@ pub struct Peer {
 }
 
 impl PeerLink {
-    /// The peer as files tell of it.
+    /// Returns the peer's description for a measurement's file.
     #[must_use]
     pub fn told(&self) -> Peer {
         Peer { address: self.address.clone(), host: self.host.clone(), loopback: self.loopback, rtt_s: self.rtt_s }
@@ -184,7 +184,7 @@ impl PeerLink {
         Ok(Self { address: address.to_owned(), host: session.host.clone(), loopback, rtt_s, control, session })
     }
 
-    /// Bytes that the peer itself has moved on each channel.
+    /// Returns the bytes that the peer has counted on each channel.
     ///
     /// # Errors
     /// When the peer is lost.
@@ -195,7 +195,7 @@ impl PeerLink {
         }
     }
 
-    /// A ticket for one data connection of a channel.
+    /// Requests a ticket for one data connection of a channel.
     ///
     /// # Errors
     /// When the peer is lost or refuses.
@@ -206,7 +206,7 @@ impl PeerLink {
         }
     }
 
-    /// Address and port at which the peer was reached.
+    /// Returns the address and port at which the peer was reached.
     ///
     /// # Errors
     /// When the peer is lost.
@@ -214,7 +214,7 @@ impl PeerLink {
         self.control.stream.socket().peer_addr().map_err(|error| self.control.lost(&error))
     }
 
-    /// Tells the peer its channels' rates, and waits until they are set.
+    /// Sends the peer the rates of its channels, MB/s, and waits for its confirmation.
     ///
     /// # Errors
     /// When the peer is lost.
@@ -226,7 +226,7 @@ impl PeerLink {
 /// One direction of one peer, at this end.
 pub struct ChannelLink {
     direction: Direction,
-    /// Keeps the rate, where this end does.
+    /// Present if this end paces the channel.
     gate: Option<Arc<Gate>>,
     flows: Vec<FlowThread>,
     address: String,
@@ -262,7 +262,7 @@ impl ChannelLink {
         self.direction
     }
 
-    /// Turns the gate, where this end keeps the rate.
+    /// Sets the rate of the gate, if this end paces the channel.
     pub fn set_level(&self, rate_mb_per_s: Option<f64>) {
         if let Some(gate) = &self.gate {
             gate.set(rate_mb_per_s);
@@ -273,7 +273,7 @@ impl ChannelLink {
         self.flows.iter().map(|flow| &*flow.tally)
     }
 
-    /// Bytes moved so far: received here, or acknowledged by the other end's TCP.
+    /// Returns the bytes moved so far: received here, or acknowledged by the other end's TCP.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let sent = |flow: &FlowThread| socket::bytes_acknowledged(&flow.stream).unwrap_or_else(|_| flow.tally.bytes());
@@ -283,13 +283,13 @@ impl ChannelLink {
         }
     }
 
-    /// What the kernel uses for the first connection.
+    /// Returns the settings in force on the first connection.
     #[must_use]
     pub fn in_force(&self) -> InForce {
         self.flows.first().map(|flow| socket::in_force(&flow.stream)).unwrap_or_default()
     }
 
-    /// Checks that every connection is still there.
+    /// Checks that every connection is still open.
     ///
     /// # Errors
     /// When one has ended.
@@ -308,7 +308,7 @@ impl Drop for ChannelLink {
             gate.end();
         }
         for flow in &self.flows {
-            let _ = flow.stream.shutdown(Shutdown::Both); // gone already is as good
+            let _ = flow.stream.shutdown(Shutdown::Both); // already closed is fine
         }
         for handle in self.flows.iter_mut().filter_map(|flow| flow.handle.take()) {
             let _ = handle.join();
@@ -331,12 +331,12 @@ fn start(
         own_tally.belongs_to_this_thread();
         let result = placement::place_this_thread("a traffic thread", &cpus, nice);
         let stays = result.is_ok();
-        let _ = ready.send(result); // the waiting thread may have gone
+        let _ = ready.send(result); // the waiting thread may have ended
         if stays {
             linux::exact_timers();
             let pacer = gate.as_deref().map(|gate| Pacer::new(gate, streams, chunk));
             let flow = Flow { stream: &own_stream, message_bytes, wait, pacer, tally: &own_tally };
-            // An end that was not asked for shows in the tally.
+            // An unrequested end shows in the tally.
             let _ = if direction == Direction::Send { flow.send() } else { flow.receive() };
         }
     };

@@ -19,32 +19,32 @@ const MESSAGE_BYTES: usize = 1_000_000;
 pub struct Loader {
     target: String,
     access: Access,
-    /// As long as it is there, the target knows us.
+    /// Session at the target; it ends when this is dropped.
     opened: Option<(Control, Session)>,
     streams: Vec<(Arc<TcpStream>, JoinHandle<()>)>,
 }
 
 impl Loader {
-    /// A loader with no connection yet.
+    /// Creates a loader with no connection yet.
     #[must_use]
     pub fn of(target: String, access: Access) -> Self {
         Self { target, access, opened: None, streams: Vec::new() }
     }
 
-    /// The peer that it loads.
+    /// Returns the address of the loaded peer.
     #[must_use]
     pub fn target(&self) -> &str {
         &self.target
     }
 
-    /// Starts or ends connections until there are so many.
+    /// Opens or closes connections until there are `streams`.
     ///
     /// # Errors
-    /// When the target is not there, or does not let us in.
+    /// When the target cannot be reached or refuses.
     pub fn set(&mut self, streams: usize) -> Result<(), MeasureError> {
         while self.streams.len() > streams {
             if let Some((stream, handle)) = self.streams.pop() {
-                let _ = stream.shutdown(Shutdown::Both); // gone already is as good
+                let _ = stream.shutdown(Shutdown::Both); // already closed is fine
                 let _ = handle.join();
             }
         }

@@ -1,12 +1,12 @@
 //! Pacing: chunks are due at absolute times, so errors do not add up.
 //!
-//! A [`Gate`] holds a channel's rate and can be turned at any time by another thread; each connection walks through
-//! it with a [`Pacer`] of its own. Granularity: one chunk (64 KiB unless asked otherwise), less where a chunk would take
-//! longer than 2 ms. A late wake-up is caught up with, up to 20 ms; more than that would turn a stall into a burst.
+//! A [`Gate`] stores a channel's rate, which any thread can change at any time. Each connection has its own
+//! [`Pacer`]. The granularity is one chunk (64 KiB by default), or less if a chunk would take longer than 2 ms. A
+//! late pacer catches up by at most 20 ms; more would turn a stall into a burst.
 //!
-//! Two chunks that leave together wake the receiver once, and how often it is woken is most of what traffic costs. A peer
-//! of its own CPU therefore stays awake for the last moment before a chunk is due ([`Pacer::awake`]): an idle virtual CPU
-//! takes 50 us and more to wake.
+//! Two chunks that leave together wake the receiver once, and the wake-ups are most of the cost of traffic. A peer
+//! with a CPU of its own therefore stays awake shortly before a chunk is due ([`Pacer::awake`]): an idle virtual CPU
+//! takes 50 us or more to wake.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -17,10 +17,10 @@ use crosswind_linux::{now_ns, sleep_until};
 /// Longest time that one chunk may take, s: it bounds how late a change of the rate is noticed.
 const LONGEST_CHUNK_S: f64 = 0.002;
 const LEAST_CHUNK: f64 = 1_000.0;
-/// What a late pacer catches up with, ns.
+/// Longest delay that a late pacer catches up with, ns.
 const BACKLOG_NS: u64 = 20_000_000;
 const NAP_NS: u64 = 2_000_000;
-/// How long before a chunk is due an [`Pacer::awake`] pacer no longer sleeps, ns.
+/// Time before a chunk is due from which an [`Pacer::awake`] pacer no longer sleeps, ns.
 const AWAKE_NS: u64 = 200_000;
 
 /// The rate of one channel.
@@ -46,7 +46,7 @@ impl Gate {
         }
     }
 
-    /// Sets the rate, MB/s; 0: silence, none: no limit.
+    /// Sets the rate, MB/s. 0 means silence, `None` no limit.
     pub fn set(&self, rate_mb_per_s: Option<f64>) {
         let bits = rate_mb_per_s.unwrap_or(f64::NAN).to_bits();
         self.rate_bits.0.store(bits, Ordering::Release);
@@ -77,7 +77,7 @@ impl Gate {
     }
 }
 
-/// One connection's way through a gate.
+/// Paces one connection by a gate.
 #[derive(Debug)]
 pub struct Pacer<'gate> {
     gate: &'gate Gate,
@@ -98,13 +98,13 @@ impl<'gate> Pacer<'gate> {
         Self { gate, streams, most_bytes, seen: u64::MAX, bytes_per_ns: 0.0, origin_ns: 0, moved: 0.0, awake_ns: 0 }
     }
 
-    /// Burns CPU for the last moment of each wait, yielding to any other thread. For a CPU that is not measured.
+    /// Makes it spin for the last moment of each wait, yielding to any other thread. For a CPU that is not measured.
     #[must_use]
     pub fn awake(self) -> Self {
         Self { awake_ns: AWAKE_NS, ..self }
     }
 
-    /// Waits until bytes may move, and returns how many at most; none when it is over.
+    /// Waits until bytes may move, and returns the most that may; `None` once the gate has ended.
     pub fn permit(&mut self) -> Option<usize> {
         loop {
             if self.gate.ended() {

@@ -1,9 +1,9 @@
 //! Memory whose physical pages are drawn at random.
 //!
-//! Which physical pages an array gets decides how well it fits the caches, and stays so for as long as it lives: the
-//! papers' matrix computes up to 10 % faster in some pages than in others, and loses 5 % more or less to the same traffic.
-//! A process that frees an array and takes another gets the same pages back, so they are drawn: among the array's pages
-//! others are touched, in between, at random, and given back.
+//! Which physical pages an array gets decides how well it fits the caches, for as long as it lives. The papers'
+//! matrix computes up to 10 % faster in some pages than in others, and loses 5 % more or less to the same traffic. A
+//! process that frees an array and allocates another gets the same pages back. So the pages are randomised: between
+//! the array's own pages, others are touched at random and freed later.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -11,23 +11,23 @@ use std::ptr::NonNull;
 
 use crosswind_access::token;
 
-/// Pages that are touched and given back for each one that is kept, while they are not too many.
+/// Pages touched and freed for each one kept, up to [`MOST_OTHERS`] bytes.
 const OTHERS: usize = 3;
-/// Most bytes that are touched and given back: arrays beyond the caches have nothing to draw.
+/// Most bytes touched and freed: arrays larger than the caches do not depend on their pages.
 const MOST_OTHERS: usize = 16_000_000;
 const PAGE: usize = 4096;
 
-/// Integers, zero at first, in pages of their own.
+/// Integers, initially zero, in separate pages.
 pub struct Pages {
     start: NonNull<i32>,
     count: usize,
 }
 
 impl Pages {
-    /// So many integers, in pages drawn at random.
+    /// Allocates `count` integers in pages drawn at random.
     ///
     /// # Errors
-    /// When there is no memory, or there are no random numbers.
+    /// When memory is short, or the system provides no random numbers.
     pub fn drawn(count: usize) -> io::Result<Self> {
         let mut own = Self::untouched(count)?;
         let pages = own.bytes().div_ceil(PAGE);
@@ -35,7 +35,7 @@ impl Pages {
         let mut left = others.bytes() / PAGE;
         let mut state = u64::from_ne_bytes(token::random()?) | 1;
         for page in 0..pages {
-            // All orders of the pages that are left, own ones and others, are equally likely.
+            // All orders of the remaining pages, own ones and others, are equally likely.
             while xorshift(&mut state) % ((pages - page + left) as u64) < left as u64 {
                 left -= 1;
                 others.touch(left);
@@ -74,7 +74,7 @@ impl Deref for Pages {
     type Target = [i32];
 
     fn deref(&self) -> &[i32] {
-        // SAFETY: so many integers are mapped there, zeroed by the kernel, for as long as this lives.
+        // SAFETY: `count` integers are mapped at `start`, zeroed by the kernel, for as long as this lives.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }

@@ -1,7 +1,7 @@
-//! The other end: answers probes, moves their bytes, keeps their rates (`crosswind serve`).
+//! The other end (`crosswind serve`): answers probes, moves their bytes and paces their channels.
 //!
-//! A session lives as long as its control connection; its data connections end with it. A connection that sends garbage, lies
-//! about a length or stays silent is dropped, without an effect on the others.
+//! A session lives as long as its control connection, and its data connections end with it. A connection that sends
+//! garbage, announces a wrong length or stays silent is dropped, with no effect on the others.
 
 use std::collections::HashMap;
 use std::io::{self, Read as _};
@@ -29,15 +29,15 @@ use crate::protocol::{
 use crate::socket;
 use crosswind_linux as linux;
 
-/// Most connections at a time.
+/// Most simultaneous connections.
 const CONNECTIONS: usize = 512;
 /// Most connections with which this peer loads other peers for one session.
 const LOADS: u32 = 64;
-/// Most tickets of a session that nothing has come with yet.
+/// Most unused tickets of a session.
 const TICKETS: usize = 64;
 /// Poll interval while the number of unauthenticated connections is at its limit.
 const MAKING_ROOM: Duration = Duration::from_millis(10);
-/// How often the end is looked for.
+/// Interval of the checks whether to stop.
 const LOOK: Duration = Duration::from_millis(100);
 /// Longest silence of a probe between two requests: a unit of the user's own work may take long.
 const LONGEST_BLOCK: Duration = Duration::from_secs(3600);
@@ -45,7 +45,7 @@ const RECEIVE_BUFFER: usize = 1_000_000;
 const NO_SESSION: &str = "no session is open";
 
 struct Session {
-    /// What its connections must show that they know.
+    /// Key that its connections must prove to know.
     key: Token,
     channels: Vec<(ChannelSpec, Gate)>,
     streams: Mutex<Vec<Claim>>,
@@ -61,17 +61,18 @@ struct Claim {
     tally: Arc<FlowTally>,
 }
 
-/// What all connections of a server share.
+/// State shared by all connections of a server.
 #[derive(Default)]
 struct TaskSource {
     access: Access,
-    /// Connections that have proved nothing yet.
+    /// Unauthenticated connections.
     strangers: AtomicUsize,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
-    /// Tickets that nothing has come with yet, and the channel of the session that each is for.
+    /// Unused tickets, and the session and channel that each is for.
     tickets: Mutex<HashMap<String, (u64, usize)>>,
     connections: AtomicUsize,
-    /// The one ping that is answered now: two would disturb each other, and a caller could have a host burn without end.
+    /// The ping being answered, at most one: two would disturb each other, and a caller could keep a host burning
+    /// without end.
     pinged: Mutex<Option<TcpStream>>,
 }
 
@@ -82,7 +83,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Opens the port.
 ///
 /// # Errors
-/// When the address is not one of this host, or in use, or other hosts reach it and there is nothing to keep them out.
+/// When the address is not local or is in use, or is reachable from other hosts without access control.
 pub fn listen(address: &str, access: &Access) -> Result<TcpListener, MeasureError> {
     access.permits(address)?;
     let listener = TcpListener::bind(address).map_err(MeasureError::system(format!("listening on {address}")))?;
@@ -108,7 +109,7 @@ pub fn serve(
         match listener.accept() {
             Ok((stream, _)) => admit(stream, &task_source),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait_for_caller(listener),
-            // A caller that went away before it was let in, or no descriptors left for the moment.
+            // The caller disconnected before it was accepted, or descriptors are exhausted for the moment.
             Err(_) => std::thread::sleep(LOOK),
         }
     }
@@ -116,7 +117,7 @@ pub fn serve(
         session.end();
     }
     if let Some(stream) = locked(&task_source.pinged).as_ref() {
-        let _ = stream.shutdown(Shutdown::Both); // gone already is as good
+        let _ = stream.shutdown(Shutdown::Both); // already closed is fine
     }
     Ok(())
 }
@@ -136,7 +137,7 @@ fn admit(stream: TcpStream, task_source: &Arc<TaskSource>) {
     let own = Arc::clone(task_source);
     let stranger = Stranger::new(task_source);
     let run = move || {
-        let _ = own.receive_caller(stream, stranger); // whatever a caller did wrong concerns that caller only
+        let _ = own.receive_caller(stream, stranger); // an error of a caller affects that caller only
         own.connections.fetch_sub(1, Ordering::Relaxed);
     };
     if std::thread::Builder::new().name("cw-peer".into()).spawn(run).is_err() {
@@ -166,7 +167,7 @@ impl TaskSource {
         let stream = socket::prepare(stream)?;
         let until = Instant::now() + PATIENCE;
         let mut first = [0];
-        // Control is sealed where there are certificates; what is measured is not.
+        // Control connections use TLS if there are certificates; measured connections do not.
         let sealed = stream.peek(&mut first)? > 0 && is_tls(first[0]);
         let mut stream = Transport::accepted(stream, self.access.tls().filter(|_| sealed))?;
         stream.wait_until(Some(until))?;
@@ -209,7 +210,7 @@ impl TaskSource {
         }
     }
 
-    /// A data connection of a foreign process: let in by its ticket, which is then of no more use.
+    /// Handles a data connection of a foreign process, admitted by its ticket, which is valid once.
     fn ticketed(&self, mut stream: Transport, stranger: Stranger) -> io::Result<()> {
         let mut ticket = [0; TICKET_BYTES];
         stream.read_exact(&mut ticket)?;
@@ -296,7 +297,7 @@ impl TaskSource {
     }
 
     fn open(&self, channels: Vec<ChannelSpec>, key: &Token) -> Result<(Reply, (u64, Arc<Session>)), String> {
-        // No channel at all: the caller only asks for the peer's description.
+        // With no channels, the caller only asks for the peer's description.
         if channels.len() > CHANNELS {
             return Err(format!("{} channels; at most {CHANNELS} are served", channels.len()));
         }
@@ -311,7 +312,8 @@ impl TaskSource {
         Ok((reply, (number, session)))
     }
 
-    /// Moves a channel's bytes. A caller that greeted is told first whether it may; to one with a ticket only bytes go.
+    /// Moves a channel's bytes. A caller that sent a greeting first gets a reply, an admission or a refusal; a caller
+    /// with a ticket gets only data.
     fn data(&self, mut stream: TcpStream, session: &Session, channel: usize, ours: bool) -> io::Result<()> {
         let tell = |reply: Reply, stream: &mut TcpStream| if ours { write_frame(stream, &reply) } else { Ok(()) };
         let place = session.channels.get(channel);
@@ -379,7 +381,7 @@ impl Session {
         Reply::Done {}
     }
 
-    /// Makes a connection one of a channel's, unless the channel has all of its own.
+    /// Adds a connection to a channel, unless the channel already has all of its connections.
     fn claim(&self, channel: usize, most: usize, stream: &TcpStream) -> Option<Claim> {
         let mut streams = locked(&self.streams);
         if streams.iter().filter(|claim| claim.channel == channel).count() >= most {
@@ -396,7 +398,7 @@ impl Session {
         for claim in locked(&self.streams).iter() {
             let spec = &self.channels[claim.channel].0;
             bytes[claim.channel] += if spec.direction == Direction::Send && !spec.paced_there {
-                // The thread takes whole messages, so it counts late.
+                // The thread receives whole messages, so its count lags.
                 socket::bytes_received(&claim.stream)
                     .map_or_else(|_| claim.tally.bytes(), |bytes| bytes.saturating_sub(claim.greeting))
             } else {
@@ -411,7 +413,7 @@ impl Session {
             gate.end();
         }
         for claim in locked(&self.streams).iter() {
-            let _ = claim.stream.shutdown(Shutdown::Both); // gone already is as good
+            let _ = claim.stream.shutdown(Shutdown::Both); // already closed is fine
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where threads run: it decides the answer, so it is done exactly or refused.
+//! Thread placement. It decides the result, so it is applied exactly or refused.
 
 use crate::error::MeasureError;
 use crosswind_linux as linux;
@@ -16,7 +16,7 @@ pub fn place_this_thread(what: &str, cpus: &[u32], nice: i32) -> Result<(), Meas
     Ok(())
 }
 
-/// Keeps the calling thread on some CPUs while it lives, and gives back those it had.
+/// Restricts the calling thread to some CPUs, and restores its former CPUs when dropped.
 #[derive(Debug)]
 pub struct Stay {
     thread: i32,
@@ -24,7 +24,7 @@ pub struct Stay {
 }
 
 impl Stay {
-    /// Restricts the calling thread; no CPUs: leaves it where it is.
+    /// Restricts the calling thread; an empty list changes nothing.
     ///
     /// # Errors
     /// When none of the CPUs may be used.
@@ -34,7 +34,7 @@ impl Stay {
         Ok(Self { thread: linux::thread_id(), before })
     }
 
-    /// The CPUs that it had before.
+    /// Returns the CPUs that the thread had before.
     #[must_use]
     pub fn before(&self) -> &[u32] {
         &self.before

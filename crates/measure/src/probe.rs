@@ -1,4 +1,4 @@
-//! The parts put together: computes, communicates, samples, block by block.
+//! The probe, which combines the parts: computes, communicates and samples, block by block.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::sampler::{Reading, RuntimeCpu, Sampler};
 use crate::work::{Own, Workload};
 use crosswind_linux::{now_ns, sleep_until};
 
-/// How often the caller is asked whether to stop.
+/// Interval of the calls that ask whether to stop, ns.
 const LOOK_NS: u64 = 50_000_000;
 
-/// What is in force, as a measurement's file tells of it.
+/// Settings in force, for the header of a measurement's file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Header {
     peers: Vec<Peer>,
@@ -34,20 +34,20 @@ pub struct Header {
 /// One setting of all levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
-    /// MB/s for each channel; 0: silence, none: no limit.
+    /// MB/s for each channel; 0: silence, `None`: no limit.
     pub levels: Vec<Option<f64>>,
-    /// Length, settling included, s.
+    /// Length, including settling, s.
     pub seconds: f64,
-    /// Start that is not to be used, s.
+    /// Time at its start that is not used, s.
     pub settle_s: f64,
     /// Length of a sampling interval, s.
     pub interval_s: f64,
     pub phase: String,
-    /// Which cycle it belongs to; -1: none.
+    /// Number of its cycle; -1: none.
     pub cycle: i32,
     /// Connections of other senders that load the peers (contention).
     pub load: u32,
-    /// Longest time that a unit of coarse work is waited for, s.
+    /// Longest wait for a unit of coarse work, s.
     pub patience_s: f64,
 }
 
@@ -62,13 +62,13 @@ pub struct Row {
     pub block: i32,
     /// Number of the cycle.
     pub cycle: i32,
-    /// What the block is for.
+    /// Purpose of the block.
     pub phase: String,
-    /// Start of a block.
+    /// Whether it lies in the unused start of a block.
     pub settling: bool,
     /// The amounts, in the order of [`AMOUNTS`].
     pub amounts: [f64; AMOUNTS.len()],
-    /// MB moved and MB/s asked for (NaN: no limit) of each channel.
+    /// MB moved and MB/s requested (NaN: no limit) of each channel.
     pub channels: Vec<(f64, f64)>,
     /// Whether a runtime's own threads are among the amounts.
     pub with_runtime: bool,
@@ -106,7 +106,7 @@ pub const AMOUNTS: [&str; 20] = [
     "gc_cpu_s",
 ];
 
-/// Amounts that only a process of another language has.
+/// Number of amounts that only a foreign process has.
 const OF_RUNTIME: usize = 4;
 
 /// A probe. It computes from the start; sockets exist from [`Probe::connect`] on.
@@ -122,15 +122,15 @@ pub struct Probe {
     rows: Vec<Row>,
     blocks: i32,
     start_ns: u64,
-    // Last, so that it is given back when all else has ended.
+    // Last, so that the CPUs are restored after everything else has ended.
     _stay: Stay,
 }
 
 impl Probe {
-    /// Starts to compute. The calling thread becomes the sampler and is pinned until the probe is dropped.
+    /// Starts the computation. The calling thread becomes the sampler and is pinned until the probe is dropped.
     ///
     /// # Errors
-    /// When kernel or placement are impossible.
+    /// When the kernel cannot be created or a thread cannot be placed.
     pub fn start(config: Config, own_work: Option<Maker>) -> Result<Self, MeasureError> {
         let stay = Stay::on(&config.placement.sampler_cpus)?;
         let sampler = Sampler::new(&config.placement.compute_cpus)?;
@@ -154,7 +154,7 @@ impl Probe {
         })
     }
 
-    /// Connects to all peers, with what they ask for. Nothing moves yet.
+    /// Connects to all peers with the given credentials. Nothing moves yet.
     ///
     /// # Errors
     /// When a peer cannot be reached or refuses.
@@ -174,11 +174,11 @@ impl Probe {
         Ok(())
     }
 
-    /// Takes other memory for the kernel, and other connections and buffers at both ends.
+    /// Moves to other memory for the kernel, and to other connections and buffers at both ends.
     ///
-    /// What depends on which ones they are would stay the same for a whole measurement otherwise, and differ from the next
-    /// one (docs/decisions/0018-renewed-cycles.md). The new stand before the old go, so that they lie elsewhere. The
-    /// user's own work stays as it is.
+    /// Effects that depend on them would otherwise stay the same within a measurement and differ from the next one
+    /// (docs/decisions/0018-renewed-cycles.md). The new ones are allocated before the old ones are freed, so that
+    /// they lie elsewhere. The user's own work is kept.
     ///
     /// # Errors
     /// When a peer is lost.
@@ -197,7 +197,7 @@ impl Probe {
         &self.peers
     }
 
-    /// Holds still what computes and moves bytes, so that another probe has the CPU; its next block wakes it.
+    /// Pauses computation and traffic so that another probe has the CPU; the next block resumes them.
     ///
     /// # Errors
     /// When a peer is lost.
@@ -229,7 +229,7 @@ impl Probe {
         (now_ns() - self.start_ns) as f64 * 1e-9
     }
 
-    /// Sets the levels, waits until they are in force, and samples. `interrupted` is asked twenty times a second.
+    /// Sets the levels, waits until they are in force, and samples. `interrupted` is called twenty times a second.
     ///
     /// Coarse work lengthens the block until its last unit has ended.
     ///
@@ -270,7 +270,7 @@ impl Probe {
         Ok(())
     }
 
-    /// MB that the peers themselves have moved on each channel, since the connections were made.
+    /// Returns the MB that the peers have counted on each channel, since the connections were made.
     ///
     /// # Errors
     /// When a peer is lost.
@@ -283,7 +283,7 @@ impl Probe {
         Ok(self.config.channels.iter().map(|channel| channel.peer).map(next).collect())
     }
 
-    /// Hands over the rows since the last call.
+    /// Returns the rows since the last call.
     pub fn take(&mut self) -> Vec<Row> {
         std::mem::take(&mut self.rows)
     }
@@ -311,7 +311,7 @@ impl Probe {
         self.work.set_levels(levels)
     }
 
-    /// Tells the load generators how many connections to use: the named servers, else each peer itself.
+    /// Sets the number of connections of the load generators: the configured servers, or each peer itself.
     fn set_load(&mut self, load: u32) -> Result<(), MeasureError> {
         if load == self.load {
             return Ok(());
@@ -337,7 +337,7 @@ impl Probe {
         self.sampler.read(self.work.as_mut())
     }
 
-    /// Sleeps until a time; with coarse work, on until the next unit has ended.
+    /// Sleeps until a time; with coarse work, until the next unit has ended after it.
     fn wait_until(
         &self,
         end_ns: u64,
@@ -360,7 +360,7 @@ impl Probe {
         let deadline_ns = now_ns() + (patience_s * 1e9) as u64;
         while self.work.coarse() && !self.work.wait_beyond(seen.max(steps), Duration::from_nanos(LOOK_NS)) {
             if self.work.ended() {
-                break; // the next reading tells why
+                break; // the next reading returns the cause
             }
             if self.asked_to_stop(interrupted) {
                 return Err(MeasureError::Interrupted);
@@ -372,8 +372,8 @@ impl Probe {
         Ok(())
     }
 
-    /// Calls the caller's callback between two units of coarse work: while a callable takes the Python lock again and again,
-    /// other threads get it seconds later.
+    /// Calls the callback, for coarse work only between two units: while a callable keeps retaking Python's lock,
+    /// other threads wait for it for seconds.
     fn asked_to_stop(&self, interrupted: &mut dyn FnMut() -> bool) -> bool {
         if !self.work.coarse() {
             return interrupted();
@@ -389,7 +389,7 @@ impl Probe {
         let work = (to.steps - from.steps) as f64 / self.work.steps_per_unit();
         let compute_cpu_s = to.compute.cpu_s - from.compute.cpu_s;
         let traffic_cpu_s = to.traffic.cpu_s - from.traffic.cpu_s;
-        // Idle and iowait of a CPU go back at times, and so does what a thread that has ended no longer adds.
+        // Idle and iowait of a CPU decrease at times, and so do sums that lose an ended thread.
         let risen = |to: f64, from: f64| (to - from).max(0.0);
         let idle_s = risen(to.cpu.idle_s, from.cpu.idle_s);
         let (runtime_to, runtime_from) = (to.runtime.unwrap_or_default(), from.runtime.unwrap_or_default());
@@ -428,7 +428,7 @@ impl Probe {
         Row { t_s, dt_s, block: number, cycle, phase, settling, amounts, channels, with_runtime: to.runtime.is_some() }
     }
 
-    /// CPU time on the computing CPU that went to others; NaN where threads may move between CPUs.
+    /// CPU time that others used on the computing CPU, s; NaN where threads may move between CPUs.
     fn foreign_cpu_s(&self, dt_s: f64, compute_cpu_s: f64, traffic_cpu_s: f64, idle_s: f64) -> f64 {
         let [cpu] = self.config.placement.compute_cpus[..] else { return f64::NAN };
         let traffic_s = match self.config.placement.traffic_cpus[..] {
@@ -442,7 +442,7 @@ impl Probe {
         (dt_s - compute_cpu_s - traffic_s - idle_s).max(0.0)
     }
 
-    /// Whether a unit of the work cannot be cut.
+    /// Whether the units of the work are indivisible.
     #[must_use]
     pub fn coarse(&self) -> bool {
         self.work.coarse()

@@ -1,13 +1,16 @@
-//! What a probe and its peers say to each other, apart from the bytes that are measured.
+//! Wire protocol between a probe and its peers, apart from the measured bytes.
 //!
-//! Every connection starts with a greeting each way (`crosswind_access::greeting`), whose word is the role, or in the answer
-//! zero. All else comes in frames: a length (32 bits, big-endian, at most 64 KiB) and that many bytes of JSON. On a control
-//! connection, sealed where both ends have certificates, both prove first that they know the token; then there is one reply
-//! to each request. Every other connection belongs to a session that was opened on one, and proves it ([`Belongs`]): its
-//! first frame says so, and is answered. A data connection then carries bytes without meaning; a connection that is pinged
-//! on one frame that says how, one reply, a byte that begins, the messages, and a last frame. These bytes are what is
-//! measured: they are never sealed. A data connection of a foreign process starts with a ticket in place of greeting and
-//! proof ([`Request::Ticket`]), and nothing answers it.
+//! Every connection starts with a greeting each way (`crosswind_access::greeting`). Its word is the role, or zero in
+//! the answer. Everything else is framed: a length (32 bits, big-endian, at most 64 KiB) and that many bytes of JSON.
+//!
+//! On a control connection, which uses TLS if both ends have certificates, both ends first prove that they know the
+//! token. Then each request gets one reply. Every other connection belongs to a session opened on a control
+//! connection and proves it in its first frame ([`Belongs`]), which is answered.
+//!
+//! A data connection then carries arbitrary bytes. A ping connection carries one frame with its settings, one reply,
+//! a byte that starts it, the messages, and a last frame. These bytes are what is measured, so they are never
+//! encrypted. A data connection of a foreign process starts with a ticket instead of greeting and proof
+//! ([`Request::Ticket`]) and gets no answer.
 
 use std::io::{self, Read, Write};
 
@@ -29,10 +32,10 @@ pub const TICKET_MARK: u8 = b'T';
 /// Length of a ticket.
 pub const TICKET_BYTES: usize = 64;
 
-/// A ticket that cannot be guessed: for connections that foreign processes make, which know no cryptography.
+/// Creates an unguessable ticket, for connections of foreign processes, which implement no cryptography.
 ///
 /// # Errors
-/// When there are no random numbers.
+/// When the system provides no random numbers.
 pub fn new_ticket() -> io::Result<String> {
     let drawn: [u8; 32] = token::random()?;
     let mut ticket = String::from(char::from(TICKET_MARK));
@@ -43,7 +46,7 @@ pub fn new_ticket() -> io::Result<String> {
     Ok(ticket)
 }
 
-/// What a connection is for.
+/// Purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Control,
@@ -51,7 +54,7 @@ pub enum Role {
     Data,
     /// Bytes that only keep the receiver busy.
     Load,
-    /// Messages that are sent back, beside burners (`overlap`).
+    /// Messages that are echoed, beside burners (`overlap`).
     Ping,
 }
 
@@ -70,7 +73,7 @@ impl Role {
     }
 }
 
-/// What a peer must know of a channel.
+/// Description of a channel for its peer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelSpec {
@@ -81,22 +84,22 @@ pub struct ChannelSpec {
     pub message_bytes: u64,
     /// Granularity of the pacing, bytes.
     pub pacing_chunk_bytes: u64,
-    /// Whether the peer keeps the rate.
+    /// Whether the peer paces the channel.
     pub paced_there: bool,
     /// Socket buffers, bytes.
     pub socket_buffer_bytes: Option<u64>,
     pub congestion_control: Option<String>,
 }
 
-/// What a probe asks of a peer.
+/// Request of a probe to a peer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// A session with these channels.
+    /// Open a session with these channels.
     Open {
         channels: Vec<ChannelSpec>,
     },
-    /// Rates of the channels, MB/s; null: no limit.
+    /// Set the rates of the channels, MB/s; null: no limit.
     Levels {
         rates: Vec<Option<f64>>,
     },
@@ -107,16 +110,16 @@ pub enum Request {
         streams: u32,
     },
     Ping {},
-    /// How many bytes has each channel moved, counted at your end?
+    /// Report the bytes that the peer has counted on each channel.
     Moved {},
-    /// A word by which one connection is let in as a data connection of a channel, in place of the greeting.
+    /// Issue a ticket that admits one data connection of a channel in place of the greeting.
     Ticket {
         /// Index of the channel.
         channel: usize,
     },
 }
 
-/// What each end of a control connection shows the other first.
+/// Proof that each end of a control connection sends first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shown {
@@ -127,16 +130,17 @@ pub struct Shown {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Belongs {
-    /// What [`Reply::Opened`] told.
+    /// Session number from [`Reply::Opened`].
     pub session: u64,
-    /// Index of the channel, of a data connection; else 0.
+    /// Index of the channel of a data connection; otherwise 0.
     pub channel: usize,
-    /// HMAC over the meeting with the session's key, which never travels.
+    /// HMAC of the handshake with the session's key, which is never sent.
     pub proof: [u8; 32],
 }
 
 impl Belongs {
-    /// The proof of a connection of a session, with the key that both ends drew from the handshake of the control connection.
+    /// Creates the proof for a connection of a session, with the key that both ends derived from the control
+    /// connection's handshake.
     #[must_use]
     pub fn new(session: u64, role: Role, channel: usize, key: &Token, meeting: &Meeting) -> Self {
         Self { session, channel, proof: key.proof(meeting, End::Caller, &Self::what(role, session, channel)) }
@@ -156,14 +160,14 @@ impl Belongs {
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Reply {
     Opened {
-        /// Its number. It is no secret: connections prove that they belong to the session.
+        /// Its number. It is not secret: connections prove that they belong to the session.
         session: u64,
-        /// The peer's own name for itself.
+        /// Host name of the peer.
         host: String,
-        /// Tells whether it runs on the same kernel.
+        /// Boot id, which shows whether both ends run on the same kernel.
         boot: String,
     },
-    /// You are let in, and this end knows the token too.
+    /// The caller is authenticated; `proof` shows that this end knows the token too.
     Proved {
         proof: [u8; 32],
     },
@@ -172,12 +176,12 @@ pub enum Reply {
     Moved {
         bytes: Vec<u64>,
     },
-    /// Of use once, on a connection of its own.
+    /// Valid once, on a connection of its own.
     Ticket {
         /// [`TICKET_BYTES`] letters and digits, the first of them [`TICKET_MARK`].
         ticket: String,
     },
-    /// It will not be done.
+    /// The request is refused.
     Refused {
         why: String,
     },
@@ -190,10 +194,10 @@ fn bad(what: impl Into<String>) -> io::Error {
 /// Name under which both ends of a control connection prove that they know the token.
 const CONTROL: &str = "control";
 
-/// Greets, and checks the answer; what both have drawn is then to be signed.
+/// Sends a greeting and checks the answer. Returns the handshake that both ends then authenticate.
 ///
 /// # Errors
-/// When the other end is no peer, or one of another version.
+/// When the other end is not a peer, or speaks another version.
 pub fn greet(stream: &mut (impl Read + Write), role: Role) -> io::Result<Meeting> {
     let caller = token::random()?;
     stream.write_all(&Greeting { word: role.code(), nonce: caller }.encode(PROTOCOL))?;
@@ -208,7 +212,7 @@ pub fn greet(stream: &mut (impl Read + Write), role: Role) -> io::Result<Meeting
 pub fn be_greeted(stream: &mut (impl Read + Write)) -> io::Result<(Role, Meeting)> {
     let greeting = read_greeting(stream)?;
     let listener = token::random()?;
-    // Answered whatever the version is, so that the caller can say what is wrong.
+    // Answered for any version, so that the caller can report a mismatch.
     if !matches!(greeting, Err(GreetingError::Stranger)) {
         stream.write_all(&Greeting { word: 0, nonce: listener }.encode(PROTOCOL))?;
     }
@@ -217,7 +221,7 @@ pub fn be_greeted(stream: &mut (impl Read + Write)) -> io::Result<(Role, Meeting
     Ok((role, Meeting { protocol: PROTOCOL, caller, listener, channel: [0; 32] }))
 }
 
-/// A greeting, or what is wrong with it, as soon as that is known.
+/// Reads a greeting, and rejects a wrong one as soon as its first bytes show it.
 fn read_greeting(stream: &mut impl Read) -> io::Result<Result<Greeting, GreetingError>> {
     const HEAD: usize = 8;
     let mut bytes = [0; GREETING_BYTES];
@@ -229,10 +233,10 @@ fn read_greeting(stream: &mut impl Read) -> io::Result<Result<Greeting, Greeting
     Ok(Greeting::decode(&bytes, PROTOCOL).and_then(|greeting| greeting.ok_or(GreetingError::Stranger)))
 }
 
-/// Proves to a listener that one knows the token, and that it does; the key of what will belong to the connection.
+/// Proves knowledge of the token to a listener and checks its proof. Returns the key for connections of the session.
 ///
 /// # Errors
-/// When it refuses, or does not know the token.
+/// When the listener refuses, or does not know the token.
 pub fn prove(stream: &mut (impl Read + Write), access: &Access, meeting: &Meeting) -> io::Result<Token> {
     write_frame(stream, &Shown { proof: access.proof(meeting, End::Caller, CONTROL) })?;
     match read_frame(stream)? {
@@ -245,10 +249,11 @@ pub fn prove(stream: &mut (impl Read + Write), access: &Access, meeting: &Meetin
     }
 }
 
-/// Lets a caller prove that it knows the token, and proves it too; the key of what will belong to the connection.
+/// Checks a caller's proof of the token and proves knowledge of it in turn. Returns the key for connections of the
+/// session.
 ///
 /// # Errors
-/// When it does not know the token; it has been told so.
+/// When the caller does not know the token; it has then been sent a refusal.
 pub fn be_proved(stream: &mut (impl Read + Write), access: &Access, meeting: &Meeting) -> io::Result<Token> {
     let shown: Shown = read_frame_up_to(stream, LARGEST_FROM_STRANGER)?;
     if !access.accepts(meeting, End::Caller, CONTROL, &shown.proof) {
@@ -274,7 +279,7 @@ pub fn write_frame(stream: &mut impl Write, message: &impl Serialize) -> io::Res
     stream.write_all(&frame)
 }
 
-/// Reads one frame. Memory is taken only for bytes that came, at most [`LARGEST_FRAME`].
+/// Reads one frame. Allocates only for bytes that arrived, at most [`LARGEST_FRAME`].
 ///
 /// # Errors
 /// When the length is too large, the bytes are no such message, or the other end is gone.
@@ -282,7 +287,7 @@ pub fn read_frame<T: DeserializeOwned>(stream: &mut impl Read) -> io::Result<T> 
     read_frame_up_to(stream, LARGEST_FRAME)
 }
 
-/// The same of a caller that has proved nothing yet, which may say less.
+/// Reads one frame of at most `most` bytes: unauthenticated callers have a lower limit.
 ///
 /// # Errors
 /// As [`read_frame`].

@@ -1,9 +1,9 @@
 //! Reads all counters at one instant, from a thread that is not on the computing CPU.
 //!
-//! Time and counters are read together; where that took too long (the sampler was pushed aside in between) they are
-//! read again, since 1 ms lost there would be 3 % of a block of 40 ms. CPU times come from the threads' clocks, which are
-//! exact to the nanosecond; `/proc/self/task/T/schedstat` gives run delay and switches; `/proc/stat` counts ticks of
-//! 10 ms and is there for its split into user, system, interrupt and steal.
+//! Time and counters are read together. If that took too long (the sampler was preempted), they are read again: 1 ms
+//! lost there would be 3 % of a block of 40 ms. CPU times come from the threads' clocks, exact to the nanosecond.
+//! `/proc/self/task/T/schedstat` gives run delay and switches. `/proc/stat` counts ticks of 10 ms; it supplies the
+//! split into user, system, interrupt and steal.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -18,7 +18,7 @@ const TOO_LONG_NS: u64 = 100_000;
 const TRIES: usize = 5;
 const TICK_S: f64 = 0.01; // USER_HZ is 100 on every Linux that this builds for
 
-/// Use of the CPU by some threads.
+/// CPU use of some threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Use {
     /// CPU time, s.
@@ -28,7 +28,7 @@ pub struct Use {
     pub switches: f64,
 }
 
-/// What a CPU did, s.
+/// Times of a CPU by state, s.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CpuTimes {
     /// User code, niced or not.
@@ -44,9 +44,9 @@ pub struct CpuTimes {
 /// CPU time of a runtime's own threads, s: neither the task's nor the traffic's.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RuntimeCpu {
-    /// All of them.
+    /// All of its own threads.
     pub all_s: f64,
-    /// Those that carry virtual threads; the task and the traffic may be among what they carry.
+    /// Carriers of virtual threads, whose time may include that of the task and the traffic.
     pub carriers_s: f64,
     pub jit_s: f64,
     pub gc_s: f64,
@@ -55,7 +55,7 @@ pub struct RuntimeCpu {
 /// All counters at one instant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
-    /// When, ns of the monotonic clock.
+    /// Time of the reading, ns of the monotonic clock.
     pub at_ns: u64,
     /// Steps of the kernel.
     pub steps: u64,
@@ -66,7 +66,7 @@ pub struct Reading {
     /// The computing thread and its children.
     pub compute: Use,
     pub traffic: Use,
-    /// What a runtime's own threads have had, where there is a runtime.
+    /// CPU time of a runtime's own threads; `None` without a runtime.
     pub runtime: Option<RuntimeCpu>,
     /// The computing CPU, or the mean of those permitted.
     pub cpu: CpuTimes,
@@ -83,10 +83,10 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// A sampler for these CPUs; none: all.
+    /// Creates a sampler for these CPUs; empty: all.
     ///
     /// # Errors
-    /// Without `/proc`.
+    /// When `/proc` is missing.
     pub fn new(cpus: &[u32]) -> Result<Self, MeasureError> {
         let stat = File::open("/proc/stat").map_err(MeasureError::system("opening /proc/stat"))?;
         Ok(Self { stat, cpus: cpus.to_vec(), buffer: vec![0; 16 << 10], schedstats: Schedstats::default() })
@@ -95,7 +95,7 @@ impl Sampler {
     /// Reads everything.
     ///
     /// # Errors
-    /// When a thread is gone.
+    /// When a thread has ended.
     pub fn read(&mut self, work: &mut dyn Workload) -> Result<Reading, MeasureError> {
         let mut best: Option<(u64, Reading)> = None;
         for _ in 0..TRIES {
@@ -127,14 +127,14 @@ impl Sampler {
     }
 }
 
-/// The files `schedstat` of threads, kept open.
+/// Open `schedstat` files of threads.
 #[derive(Default)]
 pub struct Schedstats {
     files: Vec<(i32, Option<File>)>,
 }
 
 impl Schedstats {
-    /// What a thread of this process has had; zeros where the kernel does not say.
+    /// Returns the CPU use of a thread of this process; zeros if the kernel does not report it.
     pub fn of_thread(&mut self, thread: i32) -> Use {
         let index = self.files.iter().position(|(known, _)| *known == thread).unwrap_or_else(|| {
             let mut path = Vec::new();
@@ -147,7 +147,7 @@ impl Schedstats {
     }
 }
 
-/// CPU time, run delay and switches in an open file `schedstat`; none once its thread has ended.
+/// Parses CPU time, run delay and switches from an open `schedstat`; `None` once its thread has ended.
 #[must_use]
 pub fn schedstat(file: &File) -> Option<Use> {
     let mut text = [0u8; 96];

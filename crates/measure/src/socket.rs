@@ -1,4 +1,4 @@
-//! Settings of a data connection that are known to move interference, made explicit, and what is in force.
+//! Socket settings of data connections that affect interference, made explicit, and the values in force.
 
 use std::io;
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use crosswind_access::place::resolve;
 /// Connects to the first address that answers.
 ///
 /// # Errors
-/// What the last address said.
+/// The error of the last address tried.
 pub fn connect(address: &str) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::InvalidInput, "the name has no address");
     for candidate in resolve(address)? {
@@ -22,10 +22,10 @@ pub fn connect(address: &str) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// No delay, a patience for every read and write, and a probe when the other end is silent for long.
+/// Sets TCP_NODELAY, a timeout for every read and write, and keepalive for a silent other end.
 ///
 /// # Errors
-/// When the connection is gone.
+/// When the connection is closed.
 pub fn prepare(stream: TcpStream) -> io::Result<TcpStream> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -37,10 +37,10 @@ pub fn prepare(stream: TcpStream) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Makes a data connection of it: waits without limit, with buffers and congestion control as asked.
+/// Configures a data connection: no timeouts, with buffers and congestion control as requested.
 ///
-/// A buffer larger than the system permits is forced where privilege allows and else cut by the kernel;
-/// [`in_force`] tells.
+/// A buffer larger than the system permits is forced if privileges allow it; otherwise the kernel limits it.
+/// [`in_force`] returns the result.
 ///
 /// # Errors
 /// When a congestion control is not available.
@@ -76,7 +76,7 @@ fn set(stream: &TcpStream, level: i32, name: i32, value: i32) -> io::Result<()> 
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What the kernel uses for a connection.
+/// Settings in force on a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InForce {
     pub congestion_control: String,
@@ -86,7 +86,7 @@ pub struct InForce {
     pub receive_buffer: i32,
 }
 
-/// Asks the kernel what it uses.
+/// Reads the settings in force from the kernel.
 #[must_use]
 pub fn in_force(stream: &TcpStream) -> InForce {
     let mut name = [0u8; 16];
@@ -105,10 +105,10 @@ pub fn in_force(stream: &TcpStream) -> InForce {
     }
 }
 
-/// Bytes that the other end's TCP has acknowledged, from the start of the connection.
+/// Returns the bytes that the other end's TCP has acknowledged since the start of the connection.
 ///
-/// Finer than a count of what was handed over: a blocking call counts when it returns, and waits until a third of the
-/// send buffer is free.
+/// Finer than a count of the bytes handed over: a blocking call counts when it returns, and it waits until a third of
+/// the send buffer is free.
 ///
 /// # Errors
 /// When the connection is gone, or the kernel is older than 4.1.
@@ -116,7 +116,7 @@ pub fn bytes_acknowledged(stream: &TcpStream) -> io::Result<u64> {
     told_by_tcp(stream, 120) // tcpi_bytes_acked
 }
 
-/// Bytes that TCP has received, from the start of the connection; not all of them need have been taken yet.
+/// Returns the bytes that TCP has received since the start of the connection, including bytes not yet read.
 ///
 /// # Errors
 /// When the connection is gone, or the kernel is older than 4.1.
@@ -124,7 +124,7 @@ pub fn bytes_received(stream: &TcpStream) -> io::Result<u64> {
     told_by_tcp(stream, 128) // tcpi_bytes_received
 }
 
-/// The counter at this offset of `tcp_info` in linux/tcp.h; the libc crate's structure ends before it.
+/// Reads the counter at this offset of `tcp_info` in linux/tcp.h; the libc crate's structure ends before it.
 fn told_by_tcp(stream: &TcpStream, at: usize) -> io::Result<u64> {
     let mut info = [0u8; 136];
     let mut length = info.len() as libc::socklen_t;

@@ -1,7 +1,7 @@
-//! What a probe drives and counts: something that computes and moves bytes.
+//! The workload that a probe drives and counts: it computes and moves bytes.
 //!
-//! [`Own`] is this crate's own: a computing thread and traffic threads of this process.
-//! [`Foreign`](crate::foreign::Foreign) is a process of its own, in whatever language, that does both.
+//! [`Own`] runs a computing thread and traffic threads in this process. [`Foreign`](crate::foreign::Foreign) is a
+//! separate process, in any language, that does both.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,80 +15,81 @@ use crate::link::{ChannelLink, PeerLink};
 use crate::sampler::{Reading, Schedstats};
 use crate::socket::InForce;
 
-/// Computes and communicates, and is counted.
+/// A workload that computes and communicates.
 pub trait Workload: Send {
-    /// Steps of the computation in one unit of work.
+    /// Returns the steps of the computation per unit of work.
     fn steps_per_unit(&self) -> f64;
 
-    /// Whether a step is a whole unit that cannot be cut.
+    /// Whether a step is a whole, indivisible unit.
     fn coarse(&self) -> bool {
         false
     }
 
-    /// Connects the channels; those that were there before are given up. `places` says which channel of its peer each is.
+    /// Connects the channels, replacing any earlier connections. `places` gives the index of each channel at its
+    /// peer.
     ///
     /// # Errors
     /// When a connection, a socket setting or a placement is refused.
     fn connect(&mut self, config: &Config, peers: &mut [PeerLink], places: &[usize]) -> Result<(), MeasureError>;
 
-    /// Takes other memory, where it can.
+    /// Moves to other memory, if it can.
     ///
     /// # Errors
-    /// When there is none.
+    /// When memory is short.
     fn renew(&mut self, config: &Config) -> Result<(), MeasureError>;
 
-    /// The peers keep these rates from now on, MB/s for each channel; what this end keeps is set here.
+    /// Applies new rates at this end, MB/s for each channel; the peers have already applied theirs.
     ///
     /// # Errors
     /// When a connection has ended.
     fn set_levels(&mut self, levels: &[Option<f64>]) -> Result<(), MeasureError>;
 
-    /// Computes and moves bytes, or holds still.
+    /// Pauses or resumes computation and traffic.
     fn pause(&self, paused: bool);
 
     fn steps(&self) -> u64;
 
-    /// Whether it has ended; [`Workload::check`] tells why.
+    /// Whether it has ended; [`Workload::check`] returns the cause.
     fn ended(&self) -> bool;
 
-    /// Waits until a step after `steps` is done, or the time is over.
+    /// Waits until more than `steps` steps are completed, at most `patience`. Returns whether they are.
     fn wait_beyond(&self, steps: u64, patience: Duration) -> bool;
 
-    /// Checks that it still computes and that every connection is there.
+    /// Checks that it still computes and that every connection is open.
     ///
     /// # Errors
-    /// What has failed.
+    /// The failure, if any.
     fn check(&mut self) -> Result<(), MeasureError>;
 
-    /// Reads what must belong to one instant.
+    /// Reads the counters that must belong to one instant.
     ///
     /// # Errors
     /// When it has ended.
     fn read_exact(&self, reading: &mut Reading) -> Result<(), MeasureError>;
 
-    /// Reads what is too coarse for the instant to matter.
+    /// Reads the counters that are too coarse for the instant to matter.
     fn read_coarse(&mut self, reading: &mut Reading, schedstats: &mut Schedstats);
 
-    /// What the kernel uses for the first connection.
+    /// Returns the settings in force on the first connection.
     fn in_force(&self) -> InForce;
 
-    /// What it says of itself, where it is a process of its own.
+    /// Returns the description of a foreign process; `None` for [`Own`].
     fn foreign(&self) -> Option<crate::foreign::Told> {
         None
     }
 }
 
-/// A thread that computes and threads that move bytes, of this process.
+/// A computing thread and traffic threads of this process.
 pub struct Own {
     computation: Computation,
     channels: Vec<ChannelLink>,
 }
 
 impl Own {
-    /// Starts to compute.
+    /// Starts the computation.
     ///
     /// # Errors
-    /// When kernel or placement are impossible.
+    /// When the kernel cannot be created or the thread cannot be placed.
     pub fn start(config: &Config, own_work: Option<Maker>) -> Result<Self, MeasureError> {
         Ok(Self { computation: Computation::start(config, own_work)?, channels: Vec::new() })
     }
@@ -108,7 +109,7 @@ impl Workload for Own {
         for (channel, place) in config.channels.iter().zip(places) {
             channels.push(ChannelLink::open(config, &peers[channel.peer], *place, channel.direction)?);
         }
-        self.channels = channels; // the new stand before the old go, so that they lie elsewhere
+        self.channels = channels; // the new connections exist before the old ones close, so that their memory differs
         Ok(())
     }
 
@@ -163,7 +164,7 @@ impl Workload for Own {
             reading.bytes.push(channel.bytes());
         }
         if tally.ended() {
-            compute_ns = 0; // its clock means nothing any more
+            compute_ns = 0; // its clock is no longer meaningful
         }
         reading.compute.cpu_s = compute_ns as f64 * 1e-9;
         reading.traffic.cpu_s = traffic_ns as f64 * 1e-9;

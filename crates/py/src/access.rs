@@ -14,7 +14,7 @@ pub(crate) fn exception(py: Python<'_>, error: &AccessError) -> PyErr {
     errors::raise(py, class, &error.to_string(), error.code(), Some(error.hint()))
 }
 
-/// Makes a certificate and a key for each node (JSON: a list of `{name, hosts, parent}`), valid for so many days.
+/// Creates a certificate and a key, valid for `days` days, for each node (JSON: a list of `{name, hosts, parent}`).
 #[pyfunction]
 fn make_certificates(py: Python<'_>, directory: PathBuf, nodes: &str, days: u32) -> PyResult<()> {
     let nodes: Vec<Node> = serde_json::from_str(nodes)
@@ -22,7 +22,7 @@ fn make_certificates(py: Python<'_>, directory: PathBuf, nodes: &str, days: u32)
     py.detach(|| authority::make(&directory, &nodes, days)).map_err(|error| exception(py, &error))
 }
 
-/// What stands in the certificates of a directory, as JSON.
+/// Returns the contents of a directory's certificates, as JSON.
 #[pyfunction]
 fn show_certificates(py: Python<'_>, directory: PathBuf) -> PyResult<String> {
     json(&py.detach(|| authority::show(&directory)).map_err(|error| exception(py, &error))?)

@@ -15,29 +15,30 @@ pub fn formula_of(py: Python<'_>, formula: &str) -> PyResult<Formula> {
     word(py, "formula", formula, "corrected, literal")
 }
 
-/// The form that a table describes.
+/// Parses the form of the effective ratio.
 fn form_of(py: Python<'_>, effective: &str) -> PyResult<EffectiveRatio> {
     let wrong = |error| errors::raise(py, "DescriptionError", &format!("effective: {error}"), "argument", None);
     serde_json::from_str(effective).map_err(wrong)
 }
 
-/// Messages per second of a link (gamma).
+/// Returns the messages per second of a link (gamma).
 #[pyfunction]
 fn message_rate(py: Python<'_>, link_mb_per_s: f64, message_bytes: f64, formula: &str) -> PyResult<f64> {
     rate(link_mb_per_s, message_bytes, formula_of(py, formula)?).map_err(|e| raise(py, &e))
 }
 
-/// The part of a link that flows use (delta): `(ratio, whether it was measured)`; `effective` is the form, as JSON.
+/// Returns the fraction of a link that flows use (delta): `(ratio, whether it was measured)`. `effective` is the
+/// form, as JSON.
 #[pyfunction]
 fn effective_ratio(py: Python<'_>, effective: &str, flows: u32) -> PyResult<(f64, bool)> {
     let form = form_of(py, effective)?;
     Ok((form.of(flows).map_err(|e| raise(py, &e))?, form.is_measured(flows)))
 }
 
-/// Which link is beyond saturation: its name, what flows want of it, what it carries.
+/// The saturated link: its name, the requested rate, and the rate that it carries.
 type Beyond = Option<(String, f64, f64)>;
 
-/// How much later a parallel job's messages are (eta): `(over managed, over unmanaged, which link is beyond saturation)`.
+/// Returns the delay ratio of a parallel job's messages (eta): `(over managed, over unmanaged, the saturated link)`.
 #[pyfunction]
 #[pyo3(signature = (pattern, link, parallel, local, effective, formula, local_target, at_targets))]
 #[allow(clippy::too_many_arguments)] // what the paper's forms depend on
@@ -62,7 +63,7 @@ fn delay_ratio(
     Ok((found.over_managed, found.over_unmanaged, beyond))
 }
 
-/// What the queues of one point of an experiment of kind streams promise the local class, as JSON.
+/// Returns the guarantees of the queues for the local class, at one point of an experiment of kind streams, as JSON.
 #[pyfunction]
 fn streams_promise(py: Python<'_>, point: &str, slowdown: f64) -> PyResult<String> {
     let point =

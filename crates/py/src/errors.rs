@@ -3,7 +3,7 @@
 use crosswind_schema::DescriptionError;
 use pyo3::prelude::*;
 
-/// An instance of `crosswind.errors.{class}` with a message, a code and a hint.
+/// Creates an instance of `crosswind.errors.{class}` with a message, a code and a hint.
 pub fn raise(py: Python<'_>, class: &str, message: &str, code: &str, hint: Option<&str>) -> PyErr {
     let build = || -> PyResult<PyErr> {
         let class = py.import("crosswind.errors")?.getattr(class)?;
@@ -12,7 +12,7 @@ pub fn raise(py: Python<'_>, class: &str, message: &str, code: &str, hint: Optio
     build().unwrap_or_else(|error| error)
 }
 
-/// A wrong description: `DescriptionError`, exit code 2.
+/// Creates a `DescriptionError`, exit code 2, for an invalid description.
 pub fn description(py: Python<'_>, error: &DescriptionError) -> PyErr {
     raise(py, "DescriptionError", &error.to_string(), "description", error.hint().as_deref())
 }

@@ -1,4 +1,4 @@
-//! `crosswind-live` for Python: the root of a farm on a thread of its own, and an agent on this one.
+//! `crosswind-live` for Python: the root of a farm on a thread of its own, and an agent on the calling thread.
 
 use std::ffi::c_int;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ use crate::schema::{PyPlatform, json};
 use crate::sim::table;
 use crate::watched::{LOOK, locked, waited};
 
-/// Task, whether it succeeded, bytes or path, node.
+/// A result: task, whether it succeeded, bytes or path, node.
 type Taken<'py> = (u64, bool, Bound<'py, PyAny>, String);
 
 pub fn exception(py: Python<'_>, error: &LiveError) -> PyErr {
@@ -58,11 +58,12 @@ struct Input(Arc<Vec<u8>>);
 #[pymethods]
 impl Input {
     /// # Safety
-    /// As the buffer protocol asks: `view` is valid or null.
+    /// As the buffer protocol requires: `view` is valid or null.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let bytes = &slf.get().0;
         let (start, length) = (bytes.as_ptr().cast_mut().cast(), bytes.len() as ffi::Py_ssize_t);
-        // SAFETY: the bytes live as long as this object, which the view holds, and are never written: it is read-only.
+        // SAFETY: the bytes live as long as this object, which the view keeps alive, and are never written: the view
+        // is read-only.
         match unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags) } {
             0 => Ok(()),
             _ => Err(PyErr::fetch(slf.py())),
@@ -70,7 +71,8 @@ impl Input {
     }
 }
 
-/// A Python callable as the work of tasks: `call(memoryview or path) -> (ok, bytes)`. Python is held only while it runs.
+/// A Python callable as the work of tasks: `call(memoryview or path) -> (ok, bytes)`. The GIL is held only while it
+/// runs.
 struct Callable(Py<PyAny>);
 
 impl Executor for Callable {
@@ -87,7 +89,7 @@ impl Executor for Callable {
     }
 }
 
-/// Kernels, and callables where Python says how to load them: `load(code) -> call`.
+/// Executor factory for kernels, and for callables if Python supplies `load(code) -> call`.
 struct Python3(Option<Py<PyAny>>);
 
 impl Workshop for Python3 {
@@ -115,7 +117,7 @@ pub struct PyFarmRoot {
     address: String,
     tasks: Option<u64>,
     summary: Mutex<Option<RunSummary>>,
-    /// What ended the run, if that was no good end.
+    /// The error that ended the run, if any.
     failure: OnceLock<LiveError>,
 }
 
@@ -151,13 +153,13 @@ impl PyFarmRoot {
         })
     }
 
-    /// HOST:PORT at which children connect.
+    /// HOST:PORT to which children connect.
     #[getter]
     fn address(&self) -> &str {
         &self.address
     }
 
-    /// How many tasks the workload itself has; None where they are handed over.
+    /// Number of tasks of the workload; None if tasks are submitted.
     #[getter]
     fn tasks(&self) -> Option<u64> {
         self.tasks
@@ -169,7 +171,7 @@ impl PyFarmRoot {
         py.detach(|| self.counter.delivered())
     }
 
-    /// `(code, node, message)` of what happened so far, all but the first `known`.
+    /// Returns `(code, node, message)` of the events so far, without the first `known`.
     fn events(&self, py: Python<'_>, known: usize) -> Vec<(String, Option<String>, String)> {
         let events = py.detach(|| self.counter.events(known));
         events.into_iter().map(|event| (event.code, event.node, event.message)).collect()
@@ -183,8 +185,8 @@ impl PyFarmRoot {
         Ok(())
     }
 
-    /// Waits until all agents are there, where tasks are handed over, at most so long; whether they are, or are waited for no
-    /// more. Raises what ended the run before.
+    /// Waits until all agents have connected or are no longer waited for, at most `timeout_s`. For submitted tasks
+    /// only. Returns whether that is so. Raises the error that ended the run before.
     fn wait_for_agents(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
         let begun = waited(py, timeout_s, |left| match self.counter.has_begun(left) {
             true => Some(true),
@@ -194,8 +196,8 @@ impl PyFarmRoot {
         Ok(begun.unwrap_or_default())
     }
 
-    /// Hands a task over; waits while there is no room. `identity`: what it is known by in the journal, as
-    /// `(label, input, recipe)`.
+    /// Submits a task; waits while the queue is full. `identity` identifies the task in the journal: `(label, input,
+    /// recipe)`.
     #[pyo3(signature = (task, data, work = 0.0, name = String::new(), identity = None))]
     fn submit(
         &self,
@@ -221,20 +223,20 @@ impl PyFarmRoot {
                 Ok(true) => return Ok(()),
                 Ok(false) => py.check_signals()?,
                 Err(error) => {
-                    self.ended(py)?; // what ended the run says more
+                    self.ended(py)?; // the error that ended the run is more specific
                     return Err(exception(py, &error));
                 }
             }
         }
     }
 
-    /// No more tasks.
+    /// Declares that no more tasks will be submitted.
     fn end_of_tasks(&self) {
         self.counter.end_of_tasks();
     }
 
-    /// `(task, ok, bytes or path, node)` of what has come; waits for at least one, or until the time is over. Empty also
-    /// when the run has ended and all are taken; raises then what ended it, if that was no good end.
+    /// Returns `(task, ok, bytes or path, node)` of the available results; waits for at least one, at most
+    /// `timeout_s`. Also empty when the run has ended and all are taken; then raises the error that ended it, if any.
     fn results<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Vec<Taken<'py>>> {
         let results = waited(py, timeout_s, |left| match self.counter.results(left) {
             Some(results) if results.is_empty() => None,
@@ -247,7 +249,7 @@ impl PyFarmRoot {
         let mut taken = Vec::with_capacity(results.len());
         for result in results {
             let data = match &result.payload {
-                // A result that lies in a file of the root's own goes away with it: it is read.
+                // A result in a temporary file of the root is deleted with it, so it is read into memory.
                 Payload::File(file) if !file.is_ours() => file.path.as_os_str().into_pyobject(py)?.into_any(),
                 payload => PyBytes::new(py, &payload.read()?).into_any(),
             };
@@ -261,7 +263,7 @@ impl PyFarmRoot {
         self.counter.interrupt();
     }
 
-    /// Waits for the end, at most so long; whether it has come. Raises what ended the run.
+    /// Waits for the end, at most `timeout_s`. Returns whether the run has ended. Raises the error that ended it.
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
         if waited(py, timeout_s, |left| self.counter.has_ended(left).then_some(()))?.is_none() {
             return Ok(false);
@@ -270,21 +272,21 @@ impl PyFarmRoot {
         Ok(true)
     }
 
-    /// What the run came to, as JSON: `{makespan_s, tasks, nodes, events}`; after `wait`.
+    /// Returns the summary of the run as JSON, `{makespan_s, tasks, nodes, events}`; call it after `wait`.
     fn summary(&self) -> PyResult<String> {
         let guard = locked(&self.summary);
         let Some(summary) = guard.as_ref() else { return Ok("null".into()) };
         Ok(summary.told().to_string())
     }
 
-    /// Each node's log of events and commands, where they were kept; after `wait`.
+    /// Returns each node's log of events and commands, if logs were recorded; call it after `wait`.
     fn logs(&self) -> Vec<(String, String)> {
         let guard = locked(&self.summary);
         guard.iter().flat_map(|summary| &summary.nodes).map(|node| (node.name.clone(), node.log.clone())).collect()
     }
 
-    /// Activities as columns of bytes, as `crosswind.run.columns` takes them; after `wait`. Those of nodes that the
-    /// platform does not know are left out.
+    /// Returns the activities as columns of bytes, for `crosswind.run.columns`; call it after `wait`. Activities of
+    /// nodes that are not in the platform are left out.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let guard = locked(&self.summary);
         guard.as_ref().map_or_else(|| Ok(PyDict::new(py)), |summary| table(py, columns::of_run(summary)))
@@ -292,7 +294,7 @@ impl PyFarmRoot {
 }
 
 impl PyFarmRoot {
-    /// Takes what the run came to, once it has ended. Raises what ended it, each time.
+    /// Stores the summary once the run has ended. Raises the error that ended it, on every call.
     fn ended(&self, py: Python<'_>) -> PyResult<()> {
         match self.counter.outcome() {
             Some(Ok(summary)) => *locked(&self.summary) = Some(summary),
@@ -303,7 +305,7 @@ impl PyFarmRoot {
     }
 }
 
-/// Is an agent until its run ends. `load(code)` gives `call(bytes or path) -> (ok, bytes)`.
+/// Runs an agent until its run ends. `load(code)` returns `call(bytes or path) -> (ok, bytes)`.
 #[pyfunction]
 #[pyo3(signature = (config, token, on_listening, load, tls = None))]
 fn run_agent(
@@ -329,8 +331,8 @@ fn run_agent(
     result.map_err(|error| exception(py, &error))
 }
 
-/// What every agent of a live farm is told, as JSON: of a point, of the work of its tasks (`{kind, command}`) and of the
-/// limits; `tasks_csv` is the content of the tasks' file that the point names.
+/// Returns the settings for every agent of a live farm, as JSON: from a point, the work of its tasks (`{kind,
+/// command}`) and the limits. `tasks_csv` is the content of the point's tasks file.
 #[pyfunction]
 #[pyo3(signature = (platform, experiment, work, limits, trace = false, tasks_csv = None))]
 fn farm_settings(
@@ -350,7 +352,7 @@ fn farm_settings(
     json(&py.detach(settings).map_err(|error| crate::sim::exception(py, &error))?)
 }
 
-/// A live node's log through a fresh policy; how many events it had. Raises where commands differ.
+/// Replays a live node's log through a fresh policy and returns its number of events. Raises if the commands differ.
 #[pyfunction]
 fn replay_log(py: Python<'_>, run: &str, node: &str, log: &str) -> PyResult<usize> {
     let settings: Result<RunSettings, _> = serde_json::from_str(run);

@@ -26,7 +26,7 @@ fn open(config: &str, token: Option<&str>, tls: Option<&Path>) -> Result<Filter,
     Filter::open(asked.settings(), &Access::of(token, tls)?, log)
 }
 
-/// A filter at work on threads of its own.
+/// A running filter, on threads of its own.
 #[pyclass(frozen, name = "Filter", module = "crosswind._core")]
 struct PyFilter {
     filter: Mutex<Option<Filter>>,
@@ -44,7 +44,7 @@ impl PyFilter {
         Ok(Self { filter: Mutex::new(Some(filter)), address, ports })
     }
 
-    /// HOST:PORT where peers connect; None: no listener.
+    /// HOST:PORT to which peers connect; None: no listener.
     #[getter]
     fn address(&self) -> Option<&str> {
         self.address.as_deref()
@@ -56,24 +56,24 @@ impl PyFilter {
         self.ports.clone()
     }
 
-    /// Waits for all dialled peers, at most so long, s; whether they are there.
+    /// Waits for all dialled peers, at most `patience_s`. Returns whether all are connected.
     fn wait_for_peers(&self, py: Python<'_>, patience_s: f64) -> bool {
         let patience = Duration::from_secs_f64(patience_s.clamp(0.0, 1e6));
         py.detach(|| locked(&self.filter).as_ref().is_some_and(|filter| filter.wait_for_peers(patience)))
     }
 
-    /// Whether it still works.
+    /// Whether it is still running.
     fn is_at_work(&self) -> bool {
         locked(&self.filter).as_ref().is_some_and(Filter::is_at_work)
     }
 
-    /// What was done so far, as JSON.
+    /// Returns the counters so far, as JSON.
     fn counters(&self, py: Python<'_>) -> PyResult<String> {
         let counters = locked(&self.filter).as_ref().map(Filter::counters);
         counters.map_or_else(|| Err(closed(py)), |counters| json(&counters))
     }
 
-    /// Ends it; what was done, as JSON.
+    /// Stops the filter and returns its counters, as JSON.
     fn stop(&self, py: Python<'_>) -> PyResult<String> {
         let filter = locked(&self.filter).take();
         let Some(filter) = filter else { return Err(closed(py)) };
@@ -86,7 +86,8 @@ fn closed(py: Python<'_>) -> PyErr {
     errors::raise(py, "CrosswindError", "the filter has ended", "ended", None)
 }
 
-/// The type of service's byte with which a connection marked with `tos` arrives; None: the other end cannot tell.
+/// Returns the type-of-service byte with which a connection marked with `tos` arrives; None: the other end cannot
+/// determine it.
 #[pyfunction]
 #[pyo3(signature = (tos, peer = None, token = None, tls = None))]
 fn arriving_mark(
@@ -103,8 +104,9 @@ fn arriving_mark(
     py.detach(ask).map_err(|error| exception(py, &error))
 }
 
-/// Runs one point of an experiment of kind streams on this machine; its entry in `runs.json`, `params` left empty. With
-/// `policy.filter = "kernel"` on these hosts: where each one's network namespace can be entered, and its address.
+/// Runs one point of an experiment of kind streams on this machine and returns its entry in `runs.json`, with
+/// `params` empty. `namespaces` is for `policy.filter = "kernel"`: the path of each host's network namespace, and its
+/// address.
 #[pyfunction]
 #[pyo3(signature = (point, namespaces = Vec::new()))]
 fn run_streams(py: Python<'_>, point: &str, namespaces: Vec<(PathBuf, IpAddr)>) -> PyResult<String> {

@@ -1,4 +1,5 @@
-//! `crosswind-linux`'s freezer for Python: freezes processes and control groups, and thaws them however this process ends.
+//! `crosswind-linux`'s freezer for Python: freezes processes and control groups, and thaws them however this process
+//! ends.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -18,7 +19,7 @@ fn exception(py: Python<'_>, refusal: &Refusal) -> PyErr {
     errors::raise(py, class, &refusal.to_string(), refusal.code(), Some(hint.as_str()).filter(|hint| !hint.is_empty()))
 }
 
-/// The process that freezes; it ends with this object, and everything goes on.
+/// The guard process that freezes; it ends with this object, and everything is thawed.
 #[pyclass(frozen, name = "Freezer", module = "crosswind._core")]
 struct PyFreezer(Mutex<Option<Freezer>>);
 
@@ -44,7 +45,7 @@ impl PyTarget {
         self.0.means.name()
     }
 
-    /// Whether it would stay frozen if everything of this process's control group were killed at once.
+    /// Whether it would stay frozen if all processes of this process's control group were killed at once.
     #[getter]
     fn exposed(&self) -> bool {
         self.0.exposed
@@ -62,30 +63,30 @@ impl PyFreezer {
         })
     }
 
-    /// Number of its process; 0: it has ended.
+    /// Process id of the guard; 0: it has ended.
     #[getter]
     fn pid(&self, py: Python<'_>) -> Pid {
         self.call(py, |freezer| Ok(freezer.pid())).unwrap_or(0)
     }
 
-    /// Takes processes with all that descend from them; by tracing, or where that is not permitted by signals.
+    /// Seizes processes with all their descendants: by tracing, or by signals where tracing is not permitted.
     #[pyo3(signature = (roots, *, by_signals=false))]
     fn seize(&self, py: Python<'_>, roots: Vec<Pid>, by_signals: bool) -> PyResult<PyTarget> {
         let means = by_signals.then_some(Means::Signals);
         self.call(py, |freezer| freezer.seize(&roots, means)).map(PyTarget)
     }
 
-    /// Takes a control group of version 2.
+    /// Seizes a control group of version 2.
     fn seize_group(&self, py: Python<'_>, directory: PathBuf) -> PyResult<PyTarget> {
         self.call(py, |freezer| freezer.seize_group(&directory)).map(PyTarget)
     }
 
-    /// Stops all of it until it is thawed, which is to be at that time (CLOCK_MONOTONIC, ns); whether all were stopped.
+    /// Stops all of it until it is thawed, planned for `due_ns` (CLOCK_MONOTONIC). Returns whether all were stopped.
     fn freeze(&self, py: Python<'_>, target: &PyTarget, due_ns: u64) -> PyResult<bool> {
         self.call(py, |freezer| freezer.freeze(target.0, due_ns)).map(|frozen| frozen.all)
     }
 
-    /// What is frozen will be thawed later than was said.
+    /// Postpones the planned thaw of a frozen target.
     fn defer(&self, py: Python<'_>, target: &PyTarget, due_ns: u64) -> PyResult<()> {
         self.call(py, |freezer| freezer.defer(target.0, due_ns))
     }
@@ -95,28 +96,28 @@ impl PyFreezer {
         self.call(py, |freezer| freezer.thaw(target.0))
     }
 
-    /// The processes that belong to it now.
+    /// Returns its current processes.
     fn members(&self, py: Python<'_>, target: &PyTarget) -> PyResult<Vec<Pid>> {
         self.call(py, |freezer| freezer.members(target.0))
     }
 
-    /// Has a process group ended if this process ends without `close`.
+    /// Makes the guard end a process group if this process ends without `close`.
     fn end_with_command(&self, py: Python<'_>, group: Pid) -> PyResult<()> {
         self.call(py, |freezer| freezer.end_with_command(group))
     }
 
-    /// Takes that back.
+    /// Reverts `end_with_command` for a process group.
     fn forget(&self, py: Python<'_>, group: Pid) -> PyResult<()> {
         self.call(py, |freezer| freezer.forget(group))
     }
 
-    /// Thaws everything and waits for the end of its process; to do so twice does no harm.
+    /// Thaws everything and waits for the end of the guard; closing twice is harmless.
     fn close(&self, py: Python<'_>) {
         py.detach(|| drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take()));
     }
 }
 
-/// For a child between fork and exec: permits that process to trace it, where only parents may.
+/// For a child between fork and exec: permits `tracer` to trace it, where only parents may.
 #[pyfunction]
 fn permit_tracing(tracer: Pid) {
     permit_tracing_by(tracer);

@@ -16,7 +16,7 @@ fn exception(py: Python<'_>, error: &GpuError) -> PyErr {
     errors::raise(py, class, &error.to_string(), error.code(), hint)
 }
 
-/// One GPU, opened; `crosswind.gpu` decides which blocks it times.
+/// An open GPU; `crosswind.gpu` decides which blocks it times.
 #[pyclass(frozen, name = "Gpu", module = "crosswind._core")]
 pub struct PyGpu(Gpu);
 
@@ -27,34 +27,35 @@ impl PyGpu {
         py.detach(|| Gpu::open(index)).map(Self).map_err(|error| exception(py, &error))
     }
 
-    /// What the device is, as JSON.
+    /// Returns a description of the device, as JSON.
     fn about(&self) -> PyResult<String> {
         json(self.0.about())
     }
 
-    /// Its clocks, power and temperature now, as JSON.
+    /// Returns its current clocks, power and temperature, as JSON.
     fn condition(&self, py: Python<'_>) -> PyResult<String> {
         json(&py.detach(|| self.0.condition()))
     }
 
-    /// Unit of a kernel's work.
+    /// Returns the unit of a kernel's work.
     #[staticmethod]
     fn unit(py: Python<'_>, kernel: &str) -> PyResult<&'static str> {
         Kernel::of_name(kernel).map(Kernel::unit).map_err(|error| exception(py, &error))
     }
 
-    /// Rounds with which one launch of a kernel lasts about so long, s.
+    /// Returns the number of rounds with which one launch of a kernel takes about `seconds`.
     fn rounds_for(&self, py: Python<'_>, kernel: &str, seconds: f64) -> PyResult<u32> {
         py.detach(|| self.0.rounds_for(Kernel::of_name(kernel)?, seconds)).map_err(|error| exception(py, &error))
     }
 
-    /// The stream on which kernels run, as the number that PyTorch and CuPy take for an external stream.
+    /// Returns the stream on which kernels run, as the number that PyTorch and CuPy accept as an external stream.
     fn stream(&self) -> u64 {
         self.0.stream()
     }
 
-    /// Times one block (JSON): seconds, work, MB into the device, out of it and within it, and when the last byte had moved.
-    /// `enqueue` takes the number of launches and puts that much work on the stream; the block has no kernel then.
+    /// Times one block (JSON) and returns seconds, work, MB into the device, out of it and within it, and the time
+    /// when the last byte had moved. `enqueue` takes the number of launches and puts that much work on the stream;
+    /// the block then has no kernel.
     #[pyo3(signature = (block, enqueue=None))]
     fn time<'py>(&self, py: Python<'py>, block: &str, enqueue: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
         let block: Block = serde_json::from_str(block)
@@ -75,8 +76,8 @@ impl PyGpu {
         Ok(table)
     }
 
-    /// Calls a function behind work of about `lead_s` on its stream: seconds of that work, until the calls had returned,
-    /// and of what they enqueued.
+    /// Calls a function behind work of about `lead_s` on its stream. Returns the seconds of that work, until the
+    /// calls had returned, and of the enqueued work.
     fn ahead(&self, py: Python<'_>, enqueue: Py<PyAny>, calls: u32, lead_s: f64) -> PyResult<(f64, f64, f64)> {
         let mut raised = None;
         let found = py.detach(|| self.0.ahead(calls, lead_s, &mut |calls| called(&enqueue, calls, &mut raised)));
@@ -85,7 +86,7 @@ impl PyGpu {
     }
 }
 
-/// Calls a function of Python; what it raises is kept for the caller.
+/// Calls a Python function and stores the exception that it raises.
 fn called(function: &Py<PyAny>, calls: u32, raised: &mut Option<PyErr>) -> Result<(), GpuError> {
     Python::attach(|py| function.call1(py, (calls,))).map(drop).map_err(|error| {
         *raised = Some(error);

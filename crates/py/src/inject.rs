@@ -1,5 +1,5 @@
-//! `crosswind-disturb`'s injection for Python: it runs on threads of its own, and Python waits, looks at its signals, and
-//! stops it.
+//! `crosswind-disturb`'s injection for Python. It runs on its own threads; Python waits, checks signals, and stops
+//! it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -25,14 +25,14 @@ pub fn exception(py: Python<'_>, error: &DisturbError) -> PyErr {
     errors::raise(py, class, &error.to_string(), error.code(), None)
 }
 
-/// Configuration and script, as Python describes them.
+/// Parses the configuration and the script from Python.
 fn prepared(config: &str, disturbance: &[u8], file: &str) -> Result<(InjectConfig, Described, String), DisturbError> {
     let asked: Asked =
         serde_json::from_str(config).map_err(|error| DisturbError::Setup(format!("the injection: {error}")))?;
     asked.checked(disturbance, file)
 }
 
-/// A command that is being injected into.
+/// A running injection into a command.
 #[pyclass(frozen, name = "Injection", module = "crosswind._core")]
 struct PyInjection {
     inner: Mutex<Injection>,
@@ -51,22 +51,22 @@ impl PyInjection {
         Ok(Self { inner: Mutex::new(inner), causes, name })
     }
 
-    /// Waits for its end, at most so long; whether it has come.
+    /// Waits for its end, at most `timeout_s`. Returns whether it has ended.
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> bool {
         py.detach(|| locked(&self.inner).wait(Duration::from_secs_f64(timeout_s.clamp(0.0, 1e9))))
     }
 
-    /// Asks it to end with a signal, which the command gets too.
+    /// Requests its end with a signal, which the command also receives.
     fn stop(&self, signal: i32) {
         locked(&self.inner).stop(signal);
     }
 
-    /// Seconds since its start.
+    /// Returns the seconds since its start.
     fn elapsed_s(&self) -> f64 {
         locked(&self.inner).elapsed_s()
     }
 
-    /// What was injected, as JSON, and as a disturbance in TOML that replays it; once, after the end.
+    /// Returns the record of the injection as JSON, and a disturbance in TOML that replays it; once, after the end.
     fn outcome(&self, py: Python<'_>) -> PyResult<(String, String)> {
         let outcome = py.detach(|| locked(&self.inner).outcome()).map_err(|error| exception(py, &error))?;
         let recorded = outcome.recorded(&format!("{}, as it was injected", self.name), &self.causes);
@@ -76,7 +76,7 @@ impl PyInjection {
     }
 }
 
-/// What an injection would do, as JSON, without doing it: how each cause would be injected, and rank 0's first seconds.
+/// Previews an injection without running it, as JSON: the method for each cause, and the first seconds of rank 0.
 #[pyfunction]
 fn injection_preview(py: Python<'_>, config: &str, disturbance: &[u8], file: &str, horizon_s: f64) -> PyResult<String> {
     let shown = prepared(config, disturbance, file)
@@ -84,13 +84,14 @@ fn injection_preview(py: Python<'_>, config: &str, disturbance: &[u8], file: &st
     shown.map(|shown| shown.to_string()).map_err(|error| exception(py, &error))
 }
 
-/// Whether programs that this process starts may be traced; else they are stopped by signals.
+/// Whether programs started by this process may be traced; otherwise they are stopped by signals.
 #[pyfunction]
 fn injection_traces(py: Python<'_>) -> bool {
-    py.detach(hold::permitted).unwrap_or(true) // what starts no process now says so when it injects
+    py.detach(hold::permitted).unwrap_or(true) // if no process can be started, the injection itself reports it
 }
 
-/// What injection can do here, as JSON: the priority of what takes a CPU, and why groups can't be frozen (null: they can).
+/// Returns the means of injection on this machine, as JSON: the priority of the thread that takes a CPU, and the
+/// reason why groups cannot be frozen (null: they can).
 #[pyfunction]
 fn injection_means(py: Python<'_>) -> String {
     let (urgency, freezer) = py.detach(|| (priority::permitted(), group::permitted()));

@@ -1,4 +1,4 @@
-//! The journal of a farm for Python: what earlier runs did, asked before a task is handed over.
+//! The journal of a farm for Python: results of earlier runs, looked up before a task is submitted.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 
 use crate::farm::exception;
 
-/// A journal, and what it knows. The farm that it is given to takes it, once.
+/// A journal with its entries. A farm can take it once.
 #[pyclass(frozen, name = "Journal", module = "crosswind._core")]
 pub struct PyJournal {
     pub journal: Mutex<Option<Journal>>,
@@ -19,7 +19,7 @@ pub struct PyJournal {
 
 #[pymethods]
 impl PyJournal {
-    /// Opens the journal of a run, to go on with (`resume`, where there is one) or as a new one.
+    /// Opens the journal of a run: resumes it with `resume` if the file exists, otherwise creates it.
     #[new]
     fn new(py: Python<'_>, path: PathBuf, digest: &str, resume: bool) -> PyResult<Self> {
         let opened = py.detach(|| {
@@ -33,13 +33,14 @@ impl PyJournal {
         Ok(Self { journal: Mutex::new(Some(journal)), past: Mutex::new(past) })
     }
 
-    /// Where a journal with a damaged head was moved to; None: it was whole, or new.
+    /// Path to which a journal with a damaged head was moved; None: it was intact, or new.
     #[getter]
     fn set_aside(&self) -> Option<PathBuf> {
         self.past.lock().unwrap_or_else(PoisonError::into_inner).set_aside().map(PathBuf::from)
     }
 
-    /// `(input, recipe, ok, bytes)` as noted last of a task; it counts as asked for. None: not known.
+    /// Returns the last recorded `(input, recipe, ok, bytes)` of a task and marks it as requested; None: not
+    /// recorded.
     fn known(&self, py: Python<'_>, label: &[u8]) -> PyResult<Option<(u64, u64, bool, u64)>> {
         let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
         let known = past.known(label).map_err(LiveError::system("reading the journal"));
@@ -47,7 +48,7 @@ impl PyJournal {
         Ok(known.map(|known| (known.input, known.recipe, known.ok, known.bytes)))
     }
 
-    /// Tasks that nothing has asked for: how many, and the labels of the first of them.
+    /// Returns the number of recorded tasks that were not requested, and the labels of the first `most`.
     fn gone<'py>(&self, py: Python<'py>, most: usize) -> PyResult<(usize, Vec<Bound<'py, PyBytes>>)> {
         let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
         let found = past.gone(most).map_err(LiveError::system("reading the journal"));

@@ -1,6 +1,7 @@
-//! The Python module `crosswind._core`: the only crate that knows Python.
+//! The Python module `crosswind._core`, the only crate that depends on Python.
 //!
-//! Thin: every function converts, calls one crate, converts back. `python/crosswind/_core.pyi` is its contract.
+//! It is thin: every function converts its arguments, calls one crate and converts the result.
+//! `python/crosswind/_core.pyi` is its contract.
 
 use pyo3::prelude::*;
 
@@ -27,7 +28,7 @@ mod watched;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    // A build for tests computes, and so loses, at other rates.
+    // A build for tests computes at other rates, and its losses differ.
     module.add("FOR_TESTS", cfg!(debug_assertions))?;
     schema::register(module)?;
     model::register(module)?;

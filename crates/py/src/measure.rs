@@ -18,7 +18,7 @@ use crate::errors;
 use crate::schema::json;
 use crate::watched::locked;
 
-/// One exception for each kind of error: wrong value, lost peer, the rest.
+/// Creates the exception for each kind of error: invalid value, lost peer, other.
 fn exception(py: Python<'_>, error: &MeasureError) -> PyErr {
     let class = match error {
         MeasureError::Value { .. } | MeasureError::Access(_) => "DescriptionError",
@@ -42,12 +42,12 @@ impl Kernel for Callable {
     }
 }
 
-/// The probe. The thread that makes it is its sampler, and must be the one that runs its blocks.
+/// The probe. The thread that creates it is its sampler and must also run its blocks.
 #[pyclass(frozen, name = "Probe", module = "crosswind._core")]
 pub struct PyProbe(Mutex<Option<Probe>>);
 
 impl PyProbe {
-    /// Runs something on the open probe without holding Python.
+    /// Calls a function on the open probe without holding the GIL.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -69,18 +69,18 @@ impl PyProbe {
             .map_err(|error| exception(py, &error))
     }
 
-    /// Connects to all peers, with a token, a node's directory of certificates, or both, where they ask for it.
+    /// Connects to all peers, with a token, a node's directory of certificates, or both, if they require it.
     #[pyo3(signature = (token = None, tls = None))]
     fn connect(&self, py: Python<'_>, token: Option<&str>, tls: Option<PathBuf>) -> PyResult<()> {
         self.with(py, |probe| probe.connect(&Access::of(token, tls.as_deref())?))
     }
 
-    /// Takes other memory for the kernel, other connections and buffers.
+    /// Moves to other memory for the kernel, and to other connections and buffers.
     fn renew(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, Probe::renew)
     }
 
-    /// Sets the levels (MB/s; 0: silence, None: no limit) and samples for so many seconds.
+    /// Sets the levels (MB/s; 0: silence, None: no limit) and samples for `seconds`.
     #[pyo3(signature = (levels, seconds, settle_s, interval_s, phase, cycle = -1, load = 0, patience_s = 60.0))]
     #[allow(clippy::too_many_arguments)] // they are keywords in Python
     fn run_block(
@@ -104,33 +104,33 @@ impl PyProbe {
             };
             probe.run_block(&block, &mut interrupted)
         });
-        // What the signal's handler raised says more than that there was one.
+        // The exception of the signal's handler is more specific than the interruption.
         signal.map_or(result, Err)
     }
 
-    /// The rows since the last call: column -> values.
+    /// Returns the rows since the last call: column -> values.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let rows = self.with(py, |probe| Ok(probe.take()))?;
         columns(py, &rows)
     }
 
-    /// MB that the peers themselves have moved on each channel.
+    /// Returns the MB that the peers have counted on each channel.
     fn moved_there_mb(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
         self.with(py, Probe::moved_there_mb)
     }
 
-    /// Tests a process of another language (settings as JSON); what was found, as JSON.
+    /// Tests a foreign process (settings as JSON) and returns the findings, as JSON.
     #[staticmethod]
     fn check(py: Python<'_>, config: &str) -> PyResult<String> {
         settings(py, config).and_then(|probe| json(&py.detach(|| check::check(&probe))))
     }
 
-    /// Holds still what computes and moves bytes; the next block wakes it.
+    /// Pauses computation and traffic; the next block resumes them.
     fn hold(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, Probe::hold)
     }
 
-    /// What is in force, as JSON: peers, sockets, work.
+    /// Returns the settings in force, as JSON: peers, sockets, work.
     fn header(&self, py: Python<'_>) -> PyResult<String> {
         json(&self.with(py, |probe| Ok(probe.header()))?)
     }
@@ -160,7 +160,7 @@ fn columns<'py>(py: Python<'py>, rows: &[Row]) -> PyResult<Bound<'py, PyDict>> {
     Ok(table)
 }
 
-/// Serves probes until `should_stop()` is true, or a signal's handler raises.
+/// Serves probes until `should_stop()` returns true, or a signal handler raises.
 #[pyfunction]
 #[pyo3(signature = (listen, on_listening, should_stop = None, token = None, tls = None))]
 fn serve(
@@ -190,7 +190,8 @@ fn serve(
     result.map_err(|error| exception(py, &error))
 }
 
-/// Connects to a peer, opens a session without channels, and leaves: the peer and the round trip, as JSON.
+/// Connects to a peer, opens a session without channels, and disconnects. Returns the peer and the round-trip time,
+/// as JSON.
 #[pyfunction]
 #[pyo3(signature = (address, token = None, tls = None))]
 fn greet(py: Python<'_>, address: &str, token: Option<&str>, tls: Option<PathBuf>) -> PyResult<String> {
@@ -198,7 +199,7 @@ fn greet(py: Python<'_>, address: &str, token: Option<&str>, tls: Option<PathBuf
     json(&link.map_err(|error| exception(py, &error))?.told())
 }
 
-/// A burner: the thread that makes it takes its place and nice level, and must be the one that runs it.
+/// A burner. The thread that creates it gets its CPUs and nice level and must also run it.
 #[pyclass(frozen, name = "Burner", module = "crosswind._core")]
 pub struct PyBurner(Burner);
 
@@ -211,14 +212,14 @@ impl PyBurner {
         Ok(Self(burner))
     }
 
-    /// Computes from the common start (ns of the monotonic clock) to the end; when, as JSON.
+    /// Computes from the common start (ns of the monotonic clock) to the end. Returns its times, as JSON.
     fn run(&self, py: Python<'_>, start_ns: u64) -> PyResult<String> {
         let burned = py.detach(|| self.0.run(start_ns)).map_err(|error| exception(py, &error))?;
         json(&burned)
     }
 }
 
-/// A ping: connected and ready when it is made, of use once.
+/// A ping: connected and ready when it is created, usable once.
 #[pyclass(frozen, name = "Ping", module = "crosswind._core")]
 pub struct PyPing(Mutex<Option<Ping>>);
 
@@ -234,7 +235,7 @@ impl PyPing {
         Ok(Self(Mutex::new(Some(ping))))
     }
 
-    /// Exchanges all messages from the common start (ns of the monotonic clock) on; when, as JSON.
+    /// Exchanges all messages from the common start (ns of the monotonic clock). Returns its times, as JSON.
     fn run(&self, py: Python<'_>, start_ns: u64) -> PyResult<String> {
         let ping = locked(&self.0).take();
         let used = || MeasureError::Task("a ping runs once".into());
@@ -248,19 +249,19 @@ fn settings<T: serde::de::DeserializeOwned>(py: Python<'_>, config: &str) -> PyR
     serde_json::from_str(config).map_err(wrong)
 }
 
-/// Iterations of the burner that one thread does per second, from so many seconds' trial.
+/// Measures the iterations per second of a burner on one thread, in a trial of at least `seconds`.
 #[pyfunction]
 fn burn_iterations_per_s(py: Python<'_>, seconds: f64) -> f64 {
     py.detach(|| burn::iterations_per_s(seconds))
 }
 
-/// Ends this process when the thread that started it ends.
+/// Makes the kernel kill this process when the thread that started it ends.
 #[pyfunction]
 fn end_with_parent() -> PyResult<()> {
     Ok(crosswind_linux::end_with_parent()?)
 }
 
-/// Has the kernel count the CPU time of what runs of these processes up to now.
+/// Makes the kernel update the CPU time of the running threads of these processes.
 #[pyfunction]
 fn account_for(processes: Vec<i32>) {
     processes.into_iter().for_each(crosswind_linux::account_for_all);

@@ -15,7 +15,7 @@ use crate::contention::formula_of;
 use crate::errors;
 use crate::schema::{PyDisturbance, PyPlatform, json};
 
-/// A wrong argument: `DescriptionError`, exit code 2.
+/// Creates a `DescriptionError`, exit code 2, for an invalid argument.
 pub fn raise(py: Python<'_>, error: &ModelError) -> PyErr {
     let code = match error {
         ModelError::NoClosedForm { .. } => "no-closed-form",
@@ -27,7 +27,7 @@ pub fn raise(py: Python<'_>, error: &ModelError) -> PyErr {
     errors::raise(py, class, &error.to_string(), code, error.hint().as_deref())
 }
 
-/// One of a few words, as it stands in the files.
+/// Parses one of a few words, spelled as in files.
 pub fn word<T: DeserializeOwned>(py: Python<'_>, field: &str, value: &str, permitted: &str) -> PyResult<T> {
     serde_json::from_value(value.into()).map_err(|_| {
         let message = format!("{field} is {value:?}; it must be one of: {permitted}");
@@ -39,7 +39,7 @@ fn words(py: Python<'_>, ports: &str, method: &str) -> PyResult<(Ports, Method)>
     Ok((word(py, "ports", ports, "single, multi")?, word(py, "method", method, "exact, greedy")?))
 }
 
-/// The plan of a platform, as JSON text of `plan.json`.
+/// Plans a platform and returns the JSON text of `plan.json`.
 #[pyfunction]
 #[pyo3(signature = (platform, task_size_mb, task_work, ports = "single", method = "exact"))]
 fn plan(
@@ -56,7 +56,8 @@ fn plan(
     json(&py.detach(|| crosswind_model::plan(platform, task, ports, method)).map_err(|e| raise(py, &e))?)
 }
 
-/// What a disturbance may be for a barrier program: limits of its fields, and closed forms as it is, as JSON.
+/// Returns which disturbances a barrier program tolerates: limits of the fields, and closed forms for the current
+/// values, as JSON.
 #[pyfunction]
 fn tolerance(
     py: Python<'_>,
@@ -73,7 +74,7 @@ fn tolerance(
     }))
 }
 
-/// Tasks per second of a fork graph whose single port serves in an order of the paper.
+/// Returns the tasks per second of a fork graph whose single port serves in an order of the paper.
 #[pyfunction]
 fn fork_throughput(
     py: Python<'_>,
@@ -114,7 +115,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Indices {
     }
 }
 
-/// A column as bytes.
+/// Returns a column as bytes.
 fn bytes<'py, T: Copy, const N: usize>(
     py: Python<'py>,
     values: &[T],
@@ -128,7 +129,7 @@ fn bytes<'py, T: Copy, const N: usize>(
     })
 }
 
-/// The plan of a platform given as columns; columns come back as bytes in native order.
+/// Plans a platform given as columns; returns columns as bytes in native order.
 #[pyfunction]
 #[pyo3(signature = (parent, compute_per_s, send_limit_mb_per_s, receive_limit_mb_per_s, receive_limit_drop,
     ir_receive_s_per_mb, ir_send_s_per_mb, task_size_mb, task_work, ports = "single", method = "exact"))]
@@ -149,7 +150,7 @@ fn plan_rates<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (ports, method) = words(py, ports, method)?;
     let task = Task::new(task_size_mb, task_work).map_err(|e| raise(py, &e))?;
-    // The copies of the columns end with the first of the two steps: of a million nodes they take 52 MB.
+    // The copies of the columns are dropped after the first of the two steps: for a million nodes they take 52 MB.
     let prepared = py.detach(move || {
         let columns = Columns {
             parent: &parent.0,
@@ -185,7 +186,7 @@ fn plan_rates<'py>(
     Ok(result)
 }
 
-/// The law through k + 2 measured points: `(ir_receive_s_per_mb, [ir_send_s_per_mb])`.
+/// Fits the law through k + 2 measured points: `(ir_receive_s_per_mb, [ir_send_s_per_mb])`.
 #[pyfunction]
 #[pyo3(signature = (compute_per_s, receiving, sending, formula = "corrected"))]
 fn three_point(
@@ -209,7 +210,8 @@ fn three_point(
     Ok((law.ir_receive_s_per_mb, law.ir_send_s_per_mb))
 }
 
-/// `(makespan, machine of each job)`: the smallest that there is, proved within so many steps; without steps, longest task first.
+/// Returns `(makespan, machine of each job)`: the optimum, proved within `budget` steps; with None, longest task
+/// first.
 #[pyfunction]
 #[pyo3(signature = (times, machines, budget = None))]
 fn makespan(py: Python<'_>, times: Vec<f64>, machines: usize, budget: Option<u64>) -> PyResult<(f64, Vec<u32>)> {
@@ -220,13 +222,13 @@ fn makespan(py: Python<'_>, times: Vec<f64>, machines: usize, budget: Option<u64
     found.map(|done| (done.makespan, done.machine)).map_err(|e| raise(py, &e))
 }
 
-/// The most that longest-first can exceed the optimum.
+/// Returns the largest ratio of longest-first to the optimum.
 #[pyfunction]
 fn lpt_ratio_bound(machines: usize) -> f64 {
     homework::lpt_ratio_bound(machines)
 }
 
-/// Jobs on which longest-first is as bad as it gets.
+/// Returns jobs on which longest-first reaches its worst case.
 #[pyfunction]
 fn tight_family(machines: u32) -> Vec<f64> {
     homework::tight_family(machines)

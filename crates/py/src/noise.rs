@@ -1,4 +1,4 @@
-//! `crosswind-disturb`'s recording of noise for Python: it runs on threads of its own, and Python waits and stops it.
+//! `crosswind-disturb`'s recording of noise for Python. It runs on threads of its own; Python waits and stops it.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::inject::exception;
 use crate::watched::locked;
 
-/// A recording that goes on.
+/// A running recording.
 #[pyclass(frozen, name = "NoiseRecorder", module = "crosswind._core")]
 struct PyNoiseRecorder(Mutex<Recorder>);
 
@@ -28,22 +28,22 @@ impl PyNoiseRecorder {
         recorder.map(|recorder| Self(Mutex::new(recorder))).map_err(|error| exception(py, &error))
     }
 
-    /// Waits for its end, at most so long; whether it has come.
+    /// Waits for its end, at most `timeout_s`. Returns whether it has ended.
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> bool {
         py.detach(|| locked(&self.0).wait(Duration::from_secs_f64(timeout_s.clamp(0.0, 1e9))))
     }
 
-    /// Ends it before its time.
+    /// Ends it early.
     fn stop(&self) {
         locked(&self.0).stop();
     }
 
-    /// Seconds since its start.
+    /// Returns the seconds since its start.
     fn elapsed_s(&self) -> f64 {
         locked(&self.0).elapsed_s()
     }
 
-    /// What was recorded, in numbers as JSON, and as a disturbance in TOML; once, after the end.
+    /// Returns a summary of the recording as JSON, and the recording as a disturbance in TOML; once, after the end.
     fn recording(&self, py: Python<'_>, name: &str) -> PyResult<(String, String)> {
         let result = py.detach(|| {
             let recording = locked(&self.0).recording()?;
@@ -55,19 +55,20 @@ impl PyNoiseRecorder {
     }
 }
 
-/// Why the kernel's trace can't be had here; None: it can.
+/// Returns the reason why the kernel's trace is not available here; None: it is available.
 #[pyfunction]
 fn no_trace(py: Python<'_>) -> Option<String> {
     py.detach(trace::permitted).err()
 }
 
-/// What commands that were killed together with what guarded them have left in the kernel, as JSON: kind and name of each.
+/// Returns what commands that were killed together with their guards have left in the kernel, as JSON: kind and name
+/// of each.
 #[pyfunction]
 fn leftovers(py: Python<'_>) -> String {
     told(&py.detach(crosswind_disturb::leftovers::find))
 }
 
-/// Removes that, but for stopped processes; what was removed.
+/// Removes these leftovers, except stopped processes, and returns those removed.
 #[pyfunction]
 fn remove_leftovers(py: Python<'_>) -> String {
     told(&py.detach(crosswind_disturb::leftovers::remove))

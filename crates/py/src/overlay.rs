@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::model::{raise, word};
 use crate::schema::{PyLinks, json};
 
-/// The tree over these links whose exact plan is fastest, as JSON.
+/// Returns the tree over these links whose exact plan is fastest, as JSON.
 #[pyfunction]
 #[pyo3(signature = (links, task_size_mb, task_work, ports, root = None, seed = 1, steps = None))]
 #[allow(clippy::too_many_arguments)] // they are keywords in Python

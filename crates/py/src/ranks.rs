@@ -1,4 +1,5 @@
-//! `crosswind-live`'s ranks for Python: the conductor of a parallel program on a thread of its own, and a rank on this one.
+//! `crosswind-live`'s ranks for Python: the conductor of a parallel program on a thread of its own, and a rank on the
+//! calling thread.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -40,13 +41,13 @@ impl PyConductor {
         Ok(Self { begin, ended, outcome, stop, address, ranks, program })
     }
 
-    /// How many ranks there must be.
+    /// Required number of ranks.
     #[getter]
     fn ranks(&self) -> u32 {
         self.ranks
     }
 
-    /// HOST:PORT at which ranks connect.
+    /// HOST:PORT to which ranks connect.
     #[getter]
     fn address(&self) -> &str {
         &self.address
@@ -60,17 +61,17 @@ impl PyConductor {
         Ok(())
     }
 
-    /// The user wants no more of it.
+    /// Ends the run on the user's request.
     fn interrupt(&self) {
         self.stop.interrupt();
     }
 
-    /// It cannot go on: a process has ended.
+    /// Ends the run as failed, because a process has ended.
     fn fail(&self, why: &str) {
         self.stop.fail(why);
     }
 
-    /// Waits for the end, at most so long; whether it has come. Raises what ended the run.
+    /// Waits for the end, at most `timeout_s`. Returns whether the run has ended. Raises the error that ended it.
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
         let told = waited(py, timeout_s, |left| match locked(&self.ended).recv_timeout(left) {
             Err(RecvTimeoutError::Timeout) => None,
@@ -80,26 +81,26 @@ impl PyConductor {
             None => return Ok(false),
             Some(Some(Ok(outcome))) => *locked(&self.outcome) = Some(outcome),
             Some(Some(Err(error))) => return Err(exception(py, &error)),
-            Some(None) => {} // told before
+            Some(None) => {} // already returned
         }
         Ok(true)
     }
 
-    /// The run's entry of `runs.json` as JSON, closed forms left out; after `wait`. `dedicated_s`: what the same took
-    /// undisturbed; none: this run was.
+    /// Returns the run's entry in `runs.json`, as JSON, without closed forms; call it after `wait`. `dedicated_s` is
+    /// the time of the undisturbed run; None if this run was undisturbed.
     fn entry(&self, dedicated_s: Option<f64>) -> PyResult<String> {
         let guard = locked(&self.outcome);
         let Some(outcome) = guard.as_ref() else { return Ok("null".into()) };
         json(&self.program.entry(outcome, dedicated_s))
     }
 
-    /// What each rank did, as JSON; after `wait`.
+    /// Returns the activity of each rank, as JSON; call it after `wait`.
     fn reports(&self) -> PyResult<String> {
         json(&locked(&self.outcome).as_ref().map(|outcome| outcome.ranks.clone()).unwrap_or_default())
     }
 }
 
-/// Is a rank of a program until its run ends; the end of the standard input ends it.
+/// Runs a rank of a program until its run ends. The end of standard input ends it.
 #[pyfunction]
 fn run_rank(py: Python<'_>, config: &str, token: &str) -> PyResult<()> {
     let asked: RankAsked = serde_json::from_str(config).map_err(|error| exception(py, &wrong("the rank", error)))?;

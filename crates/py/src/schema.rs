@@ -12,7 +12,7 @@ use pyo3::types::IntoPyDict;
 
 use crate::errors;
 
-/// A class of Python's that holds a checked document, with what all of them have; and what one has beside.
+/// Defines a Python class that holds a checked document, with the methods common to all and those of its own.
 macro_rules! document {
     ($(#[$about:meta])* $class:ident($document:ty), $name:literal, { $($more:tt)* }) => {
         $(#[$about])*
@@ -93,7 +93,7 @@ document! {
             Self(self.0.aligned())
         }
 
-        /// A rank's intervals that begin before `until_s`: `(start s, end s, place of the cause)`.
+        /// Returns a rank's intervals that start before `until_s`: `(start s, end s, index of the cause)`.
         fn intervals(
             &self,
             py: Python<'_>,
@@ -119,7 +119,7 @@ document! {
 }
 
 impl PyDisturbance {
-    /// A cause that exists, or the refusal.
+    /// Returns the cause if it exists; otherwise raises.
     fn known<'a>(&self, py: Python<'_>, cause: &'a str) -> PyResult<&'a str> {
         let causes = self.0.causes();
         if causes.contains(&cause) {
@@ -139,18 +139,18 @@ document! {
 document! {
     /// A checked experiment of any kind; `crosswind.Experiment` wraps it.
     PyExperiment(AnyExperiment), "Experiment", {
-        /// The experiment with a field, named by its dotted path, set to a value given as JSON.
+        /// Returns the experiment with the field at a dotted path set to a value given as JSON.
         fn fixed(&self, py: Python<'_>, path: &str, value: &str) -> PyResult<Self> {
             let value = serde_json::from_str(value).map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))?;
             self.0.fixed(path, &value).map(Self).map_err(|e| errors::description(py, &e))
         }
 
-        /// How many runs the sweep and the repetitions make.
+        /// Number of runs of the sweep and its repetitions.
         fn __len__(&self) -> usize {
             self.0.runs().map_or(usize::MAX, |runs| runs as usize)
         }
 
-        /// One run: `(params as JSON pairs, experiment without a sweep as JSON)`.
+        /// Returns one run: `(params as JSON pairs, experiment without a sweep as JSON)`.
         fn point(&self, py: Python<'_>, number: u64) -> PyResult<(String, String)> {
             if self.0.runs().is_none_or(|runs| number >= runs) {
                 return Err(pyo3::exceptions::PyIndexError::new_err(number));
@@ -170,7 +170,7 @@ document! {
     }
 }
 
-/// Checks a result, or a table's header, of a kind of files; its canonical form as JSON.
+/// Checks a result, or a table's header, of a file kind. Returns its canonical form as JSON.
 #[pyfunction]
 fn read_result(py: Python<'_>, kind: &str, text: &[u8], file: &str) -> PyResult<String> {
     fn checked<T: serde::Serialize>(py: Python<'_>, read: Result<T, DescriptionError>) -> PyResult<String> {
@@ -188,14 +188,14 @@ fn read_result(py: Python<'_>, kind: &str, text: &[u8], file: &str) -> PyResult<
     }
 }
 
-/// The JSON Schema of a file kind, as JSON text.
+/// Returns the JSON Schema of a file kind, as JSON text.
 #[pyfunction]
 fn schema_of(kind: &str) -> PyResult<String> {
     let known = || pyo3::exceptions::PyKeyError::new_err(format!("{kind}: one of {}", json_schema::KINDS.join(", ")));
     json(&json_schema::of(kind).ok_or_else(known)?)
 }
 
-/// The kinds that files name, each by its name and what it means, by what they are kinds of.
+/// Returns the kinds used in files, grouped by subject, each with its name and meaning.
 fn kinds() -> [(&'static str, Vec<(&'static str, &'static str)>); 3] {
     [
         ("order", Order::ALL.map(Order::told).to_vec()),

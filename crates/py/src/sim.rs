@@ -28,9 +28,10 @@ pub fn table<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDi
     columns.map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).into_py_dict(py)
 }
 
-/// Simulates one point of an experiment: its entry of `runs.json` as JSON, and the columns of its trace.
+/// Simulates one point of an experiment. Returns its entry in `runs.json` as JSON, and the columns of its trace.
 ///
-/// `progress` is called now and then with the tasks done, on the calling thread; what it raises ends the run.
+/// `progress` is called periodically with the number of completed tasks, on the calling thread. An exception that it
+/// raises ends the run.
 #[pyfunction]
 #[pyo3(signature = (platform, experiment, *, tasks_csv = None, trace = false, progress = None))]
 fn simulate<'py>(
@@ -49,7 +50,7 @@ fn simulate<'py>(
     Ok((json(&run)?, trace.map(|trace| table(py, columns::of_trace(&trace))).transpose()?))
 }
 
-/// A farm's run, simulated or live, with the bounds and the warnings that go with its point; both as JSON.
+/// Adds the bounds and warnings of its point to a farm's run, simulated or live; both as JSON.
 #[pyfunction]
 #[pyo3(signature = (platform, experiment, run, tasks_csv = None))]
 fn complete_farm(
@@ -66,12 +67,12 @@ fn complete_farm(
     json(&run)
 }
 
-/// Simulates one point of an experiment of kind program: its entry of `runs.json` as JSON.
+/// Simulates one point of an experiment of kind program. Returns its entry in `runs.json` as JSON.
 ///
-/// The disturbance is what the point names or holds, `goal` the text of the GOAL file that it names. `dedicated_s` is
-/// what the same program takes undisturbed, where the caller knows it, and `bare` what the point is without a disturbance:
-/// what that comes to is then remembered. With neither it is simulated too. `progress` is called now and then with the
-/// operations begun, on the calling thread; what it raises ends the run.
+/// The disturbance is the one that the point names or contains; `goal` is the content of its GOAL file. `dedicated_s`
+/// is the time of the undisturbed program, if known. `bare` is the point without a disturbance; its run is then
+/// cached. With neither, the undisturbed program is simulated too. `progress` is called periodically with the number
+/// of started operations, on the calling thread. An exception that it raises ends the run.
 #[pyfunction]
 #[pyo3(signature = (point, disturbance = None, goal = None, *, dedicated_s = None, bare = None, progress = None))]
 fn simulate_program(
@@ -91,12 +92,12 @@ fn simulate_program(
     json(&done.map_err(|error| exception(py, &error))?)
 }
 
-/// Takes note of what an undisturbed point, or `bare`, came to in another process: an entry of `runs.json` as JSON.
+/// Caches the run of an undisturbed point (`bare`) from another process: an entry of `runs.json` as JSON.
 #[pyfunction]
 #[pyo3(signature = (bare, goal, run))]
 fn remember_undisturbed(py: Python<'_>, bare: &str, goal: Option<&str>, run: &str) -> PyResult<()> {
     let run = serde_json::from_str(run).map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))?;
-    py.detach(|| undisturbed::remember(bare, goal, run)); // waits where a thread is simulating it
+    py.detach(|| undisturbed::remember(bare, goal, run)); // waits while a thread is simulating it
     Ok(())
 }
 
@@ -104,11 +105,12 @@ fn streams_point(point: &str) -> Result<StreamsExperiment, DescriptionError> {
     StreamsExperiment::from_json(point.as_bytes(), "experiment")
 }
 
-/// Simulates one point of an experiment of kind streams: its entry of `runs.json` as JSON, with the closed forms.
+/// Simulates one point of an experiment of kind streams. Returns its entry in `runs.json` as JSON, with the closed
+/// forms.
 ///
-/// `progress` is called now and then, and at the end of each of the measurements (each stream and each job alone, one
-/// queue, the queues of the policy), with the frames that have arrived in all of them, on the calling thread; what it
-/// raises ends the run.
+/// `progress` is called periodically, and at the end of each measurement (each stream and each job alone, one queue,
+/// the queues of the policy). It gets the number of frames that have arrived in all of them, on the calling thread.
+/// An exception that it raises ends the run.
 #[pyfunction]
 #[pyo3(signature = (point, *, progress = None))]
 fn simulate_streams(py: Python<'_>, point: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
@@ -116,7 +118,7 @@ fn simulate_streams(py: Python<'_>, point: &str, progress: Option<Py<PyAny>>) ->
     json(&done.map_err(|error| exception(py, &error))?)
 }
 
-/// A run of streams, simulated or live, with the seed and the closed forms of its point; both as JSON.
+/// Adds the seed and the closed forms of its point to a run of streams, simulated or live; both as JSON.
 #[pyfunction]
 fn complete_streams(py: Python<'_>, point: &str, run: &str) -> PyResult<String> {
     let mut run: StreamsRun =
@@ -126,9 +128,10 @@ fn complete_streams(py: Python<'_>, point: &str, run: &str) -> PyResult<String> 
     json(&run)
 }
 
-/// Simulates a matrix of overlap, given as JSON: the matrix as JSON.
+/// Simulates a matrix of overlap. Takes and returns it as JSON.
 ///
-/// `progress` is called now and then with the events of a run so far, on the calling thread; what it raises ends the run.
+/// `progress` is called periodically with the number of events of a run so far, on the calling thread. An exception
+/// that it raises ends the run.
 #[pyfunction]
 #[pyo3(signature = (asked, *, progress = None))]
 fn simulate_overlap(py: Python<'_>, asked: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {

@@ -1,4 +1,4 @@
-//! Many points simulated at a time, by threads that hold no Python.
+//! Simulates many points in parallel, on threads that do not hold the GIL.
 
 use std::panic::resume_unwind;
 use std::sync::Mutex;
@@ -17,10 +17,10 @@ use crate::schema::PyPlatform;
 use crate::sim::{exception, table};
 use crate::watched::{LOOK, locked};
 
-/// An entry of `runs.json` as JSON, and the trace where one was asked for.
+/// An entry of `runs.json` as JSON, and the trace if requested.
 type Entry = (String, Option<Trace>);
 
-/// Points that are simulated at a time: put in by number, taken out as they are done.
+/// Points simulated in parallel: added by number, returned as they are completed.
 #[pyclass(module = "crosswind._core", frozen)]
 pub struct Simulations {
     pool: Mutex<Option<Pool<Result<Entry, ExperimentError>>>>,
@@ -42,7 +42,7 @@ impl Simulations {
         Ok(Self { pool: Mutex::new(Some(pool)) })
     }
 
-    /// Puts in a farm's point; arguments as of `simulate`.
+    /// Adds a farm's point; arguments as for `simulate`.
     #[pyo3(signature = (number, platform, experiment, *, tasks_csv = None, trace = false))]
     fn farm(&self, number: u64, platform: Py<PyPlatform>, experiment: String, tasks_csv: Option<Vec<u8>>, trace: bool) {
         self.put(number, move |watch| {
@@ -52,7 +52,7 @@ impl Simulations {
         });
     }
 
-    /// Puts in a program's point; arguments as of `simulate_program`.
+    /// Adds a program's point; arguments as for `simulate_program`.
     #[pyo3(signature = (number, point, disturbance, goal, bare))]
     fn program(&self, number: u64, point: String, disturbance: Option<String>, goal: Option<String>, bare: String) {
         self.put(number, move |watch| {
@@ -61,7 +61,7 @@ impl Simulations {
         });
     }
 
-    /// Puts in a point of streams.
+    /// Adds a point of streams.
     fn streams(&self, number: u64, point: String) {
         self.put(number, move |watch| {
             let point = StreamsExperiment::from_json(point.as_bytes(), "experiment")?;
@@ -69,14 +69,14 @@ impl Simulations {
         });
     }
 
-    /// The next that is done, of those put in: its number, its entry of `runs.json` as JSON, and the columns of a trace.
-    /// Waits for it, and looks at signals meanwhile.
+    /// Waits for the next completed point, and checks signals meanwhile. Returns its number, its entry in `runs.json`
+    /// as JSON, and the columns of its trace; None after `close`.
     #[allow(clippy::type_complexity)] // a tuple for Python
     fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<(u64, String, Option<Bound<'py, PyDict>>)>> {
         loop {
             let waited = py.detach(|| locked(&self.pool).as_ref().map(|pool| pool.next(LOOK)));
             let Some(done) = waited else { return Ok(None) };
-            // What is done is the caller's before a signal is looked at.
+            // A completed point is returned before signals are checked.
             let Some((number, result)) = done else {
                 py.check_signals()?;
                 continue;
@@ -87,7 +87,7 @@ impl Simulations {
         }
     }
 
-    /// Ends what is under way; returns when its threads are gone.
+    /// Ends the running simulations and waits for their threads.
     fn close(&self, py: Python<'_>) {
         py.detach(|| drop(locked(&self.pool).take()));
     }

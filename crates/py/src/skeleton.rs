@@ -1,4 +1,4 @@
-//! What NAS kernels send, for Python: `crates/program/src/nas`.
+//! Communication of NAS kernels, for Python: `crates/program/src/nas`.
 
 use crosswind_program::Skeleton;
 use crosswind_schema::experiment::parameters::NasParameters;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::errors;
 
-/// Totals of a kernel on so many hosts, as JSON: messages, bytes, what each host computes, supersteps.
+/// Returns totals of a kernel on `hosts` hosts, as JSON: messages, bytes, compute time of each host, supersteps.
 #[pyfunction]
 #[pyo3(signature = (program, hosts, parameters = "{}"))]
 fn skeleton(py: Python<'_>, program: &str, hosts: u32, parameters: &str) -> PyResult<String> {

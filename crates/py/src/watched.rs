@@ -1,12 +1,12 @@
-//! Long work that Python looks on at, and waits for.
+//! Long-running work that Python waits for and observes.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
-/// Runs something without holding Python. What it calls now and then calls `progress` and looks at signals, on the
-/// calling thread; what that raises ends the work, and is returned.
+/// Calls `run` without holding the GIL. The callback that it gets calls `progress` and checks signals, on the calling
+/// thread. An exception of either ends the work and is returned.
 pub fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
@@ -24,7 +24,7 @@ pub fn watched<T: Send>(
     raised.map_or(Ok(done), Err)
 }
 
-/// What a mutex guards, whatever became of a thread that held it.
+/// Locks a mutex, even if it is poisoned.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -32,8 +32,8 @@ pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Poll interval for signals during a wait.
 pub const LOOK: Duration = Duration::from_millis(100);
 
-/// Asks `ready` again and again, without holding Python, for at most so long, and looks at signals in between; none: the time
-/// is over. `ready` waits as long as it is told to.
+/// Calls `ready` repeatedly without holding the GIL, for at most `timeout_s`, and checks signals in between. `None`
+/// means that the time is over. `ready` waits for at most the duration that it gets.
 pub fn waited<T: Send>(
     py: Python<'_>,
     timeout_s: f64,

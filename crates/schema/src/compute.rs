@@ -1,10 +1,10 @@
-//! What computes: kernels beside the traffic of a measurement, agents for the work of a task, ranks for the time of a
-//! computation.
+//! Kinds of computation: kernels beside the traffic of a measurement, the work of a farm's tasks, and the computation
+//! of a program's ranks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A kernel of the probe that needs nothing of the user's.
+/// A built-in compute kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kernel {
@@ -24,24 +24,24 @@ impl Kernel {
         (Self::Triad, "triad", "million elements of a triad"),
     ];
 
-    /// The kernel of a name.
+    /// Returns the kernel of a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, known, _)| *known == name).map(|(kernel, ..)| *kernel)
     }
 
-    /// Its name in files.
+    /// Returns its name in files.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 }
 
-/// What an agent does for the work of a task.
+/// How an agent performs the work of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Compute {
-    /// Sleeps for as long as the platform's rates and the interference law say; links are paced.
+    /// Sleeps for the time that follows from the platform's rates and the interference law; links are paced.
     #[default]
     Emulated,
     /// The synthetic kernel of the measurements.
@@ -52,25 +52,25 @@ pub enum Compute {
     Triad,
 }
 
-/// What a rank of a parallel program does for the time of a computation, live.
+/// How a rank of a live parallel program spends the time of a computation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RankCompute {
-    /// Waits for as long, and keeps to the disturbance by itself: needs no processor, so ranks may outnumber CPUs.
+    /// Waits for that time and simulates the disturbance itself. It needs no processor, so ranks may outnumber CPUs.
     #[default]
     Emulated,
-    /// Keeps a CPU busy until it has had it for as long; the disturbance is injected.
+    /// Keeps a CPU busy until it has used that much CPU time; the disturbance is injected.
     Burn,
 }
 
-/// What did the computing.
+/// How the computation was performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ComputedBy {
-    /// Nothing: the time was virtual.
+    /// Not performed: the time was virtual.
     Simulated,
-    /// Real agents that slept for the time that the platform's rates give, over paced links; ranks that waited as long as
-    /// they would have computed.
+    /// Real agents that slept for the time that follows from the platform's rates, over paced links; or ranks that
+    /// waited for the time of their computation.
     Emulated,
     /// The synthetic kernel of the measurements.
     Diagonals,

@@ -1,4 +1,4 @@
-//! What can be wrong with a description, where it stands, and what would mend it.
+//! Errors of descriptions: what is wrong, where it is in the file, and how to fix it.
 
 use std::fmt;
 
@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::place::place_of;
 
-/// Something a user should know before trusting a number. Stands in the result file and in the report.
+/// Something to know before trusting a number. Written to the result file and shown in the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Warning {
     /// Stable word for scripts.
     pub code: String,
-    /// What is so.
+    /// The condition that the warning is about.
     pub message: String,
     /// What to do about it.
     pub hint: String,
 }
 
 impl Warning {
-    /// A warning from its three parts.
+    /// Creates a warning from its three parts.
     pub fn new(code: &str, message: impl Into<String>, hint: &str) -> Self {
         Self { code: code.into(), message: message.into(), hint: hint.into() }
     }
 }
 
-/// What is wrong. Each variant is something the user can act on; its message says what.
+/// What is wrong with a description. Each variant is something the user can act on; its message describes it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Problem {
     #[error("is empty")]
@@ -80,13 +80,13 @@ fn ring(names: &[String]) -> String {
 }
 
 impl Problem {
-    /// The problem at a field's path, such as `node[2].name`.
+    /// Places the problem at a field's path, such as `node[2].name`.
     #[must_use]
     pub fn at(self, field: String) -> DescriptionError {
         DescriptionError { file: None, line: None, column: None, field: Some(field), problem: Box::new(self) }
     }
 
-    /// The problem at a line and column, from 1.
+    /// Places the problem at a line and column, from 1.
     pub(crate) fn at_line(self, line: usize, column: usize) -> DescriptionError {
         let (line, column) = (Some(line), Some(column));
         DescriptionError { file: None, line, column, field: None, problem: Box::new(self) }
@@ -142,7 +142,7 @@ pub struct DescriptionError {
 }
 
 impl DescriptionError {
-    /// What would mend it.
+    /// Returns how to fix it, if known.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         self.problem.hint()
@@ -153,7 +153,7 @@ impl DescriptionError {
         self
     }
 
-    /// The error of a part, as one of the whole that has it as its field `section`.
+    /// Turns the error of a part into one of the whole, whose field `section` is the part.
     #[must_use]
     pub fn below(mut self, section: &str) -> Self {
         self.field = Some(match self.field {
@@ -163,7 +163,7 @@ impl DescriptionError {
         self
     }
 
-    /// Adds the place of the error's field in `text`.
+    /// Adds line and column of the error's field in `text`.
     pub(crate) fn located(mut self, text: &str) -> Self {
         if let (None, Some(field)) = (self.line, &self.field) {
             if let Some((line, column)) = place_of(text, field, matches!(*self.problem, Problem::Unknown { .. })) {
@@ -196,7 +196,7 @@ impl fmt::Display for DescriptionError {
 
 impl std::error::Error for DescriptionError {}
 
-/// The known name nearest to `word`, when one is near enough to be what was meant.
+/// Returns the known name nearest to `word`, if one is near enough to have been meant.
 pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
     const LOOKED_AT: usize = 10_000; // bounds the time on huge platforms
     if word.len() > 255 {
@@ -205,7 +205,7 @@ pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<S
     known
         .take(LOOKED_AT)
         .map(|name| {
-            // Of two fields of one section, the section's name says nothing.
+            // The name of a section that both have is not compared.
             let (word, field) = match (word.rsplit_once('.'), name.rsplit_once('.')) {
                 (Some((section, word)), Some((same, name))) if section == same => (word, name),
                 _ => (word, name),

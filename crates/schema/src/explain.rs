@@ -1,10 +1,11 @@
-//! Serde's messages, rewritten: which field, what it is, what it must be.
+//! Rewrites serde's messages: which field, what it is, what it must be.
 
 use std::borrow::Cow;
 
 use crate::error::{DescriptionError, Problem, nearest};
 
-/// Characters of what serde says: it quotes what it found, however long that is, and lists what is known behind it.
+/// Most characters of a message from serde, which quotes the value found, however long, and lists the known names
+/// after it.
 const LONGEST_MESSAGE: usize = 4_000;
 const LONGEST_PATH: usize = 400;
 
@@ -22,7 +23,7 @@ pub fn explain(message: &str, path: Option<&str>) -> DescriptionError {
     } else if message.starts_with("unknown field") && !quoted.is_empty() {
         let known: Vec<String> = quoted[1..].iter().map(|s| (*s).to_owned()).collect();
         let nearest = nearest(quoted[0], known.iter().map(String::as_str));
-        // The path already ends with the unknown field where the format tells it.
+        // With some formats, the path already ends with the unknown field.
         let field = match &parent {
             Some(p) if p == quoted[0] || p.ends_with(&format!(".{}", quoted[0])) => p.clone(),
             _ => inside(quoted[0]),
@@ -49,7 +50,7 @@ pub fn explain(message: &str, path: Option<&str>) -> DescriptionError {
     DescriptionError { file: None, line: None, column: None, field, problem: Box::new(problem) }
 }
 
-/// A sentence with its beginning and its end, whatever a file has put into its middle.
+/// Shortens a sentence in its middle, where it quotes the file.
 fn clipped(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {
         return Cow::Borrowed(text);
@@ -64,7 +65,7 @@ fn clipped(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}...{}", &text[..start], &text[end..]))
 }
 
-/// Serde's names of types, as people say them.
+/// Returns serde's names of types in plain words.
 fn in_words(type_name: &str) -> String {
     match type_name.trim() {
         "f64" => "a number".into(),

@@ -1,4 +1,4 @@
-//! Hosts: the address of each node of a farm whose agents people start themselves, at which its children reach it.
+//! Hosts: the addresses at which children reach the nodes of a farm whose agents are started by hand.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub struct Hosts {
     pub hosts: Vec<Host>,
 }
 
-/// A host that carries a node of the platform.
+/// A host that runs a node of the platform.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
@@ -29,7 +29,8 @@ pub struct Host {
     /// Name of the node that sends it tasks; absent at the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// HOST:PORT where its children connect, as they see it, with a port of 1 to 65535. Required where it has children.
+    /// HOST:PORT to which its children connect, as they reach it, with a port of 1 to 65535. Required if it has
+    /// children.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<String>,
 }
@@ -75,7 +76,7 @@ impl Hosts {
     }
 }
 
-/// HOST:PORT, or [V6]:PORT.
+/// Whether a text is HOST:PORT, or [V6]:PORT.
 fn is_address(text: &str) -> bool {
     let Some((host, port)) = text.rsplit_once(':') else { return false };
     let host_is_one = match host.strip_prefix('[') {

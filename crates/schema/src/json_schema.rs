@@ -1,4 +1,4 @@
-//! JSON Schema of each file kind, generated from the types: editors complete and check with it.
+//! JSON Schema of each file kind, generated from the types, for completion and checks in editors.
 
 use schemars::schema_for;
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub const KINDS: [&str; 12] = [
     "hosts",
 ];
 
-/// The JSON Schema of a file kind, or `None` for a kind that does not exist.
+/// Returns the JSON Schema of a file kind; `None` for a kind that does not exist.
 #[must_use]
 pub fn of(kind: &str) -> Option<Value> {
     Some(match kind {

@@ -1,9 +1,9 @@
-//! The nouns of Crosswind: files that a person can open, and the types behind them.
+//! The documents of Crosswind: files that a person can open, and the types behind them.
 //!
-//! A verb turns one noun into the next; verbs meet only here. This crate parses and validates.
-//! It computes nothing, and it never touches a clock, a thread or a socket.
+//! A command turns one document into the next; commands share nothing else. This crate parses and validates. It
+//! computes nothing, and never uses a clock, a thread or a socket.
 //!
-//! | noun | file | module |
+//! | document | file | module |
 //! |---|---|---|
 //! | Platform | `platform.toml` | [`platform`] |
 //! | Links | `links.toml` | [`links`] |

@@ -1,7 +1,7 @@
-//! Links: what was measured between the hosts of a cluster, before a tree of them is chosen.
+//! Links: measurements between the hosts of a cluster, before a tree is chosen.
 //!
-//! A platform states which node sends to which; this file states what each pair could do, in each direction. Pairs may be
-//! missing: they were not measured, or one host cannot reach the other.
+//! A platform states which node sends to which; this file states the capacity of each pair, in each direction. Pairs
+//! may be missing: they were not measured, or one host cannot reach the other.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,13 +19,13 @@ use crate::units::{MegabytesPerSecond, Seconds, SecondsPerMegabyte, WorkPerSecon
 pub struct Links {
     /// Version of this file's schema; this build reads 1.
     pub schema_version: u64,
-    /// What people call it.
+    /// Name, for people.
     pub name: String,
     /// The hosts.
     #[serde(rename = "host")]
     #[schemars(length(min = 1))]
     pub hosts: Vec<Host>,
-    /// The links that are known, each in one direction.
+    /// The known links, each in one direction.
     #[serde(rename = "link", default)]
     pub links: Vec<Link>,
 }
@@ -39,7 +39,7 @@ pub struct Host {
     pub name: String,
     /// Work units per second while it neither sends nor receives.
     pub compute_per_s: WorkPerSecond,
-    /// Most MB/s to all others together; absent: no limit. Used with multi-port sends.
+    /// Highest rate to all others together, MB/s; absent: no limit. Used with multi-port sends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_limit_mb_per_s: Option<MegabytesPerSecond>,
 }
@@ -52,9 +52,9 @@ pub struct Link {
     pub from: String,
     /// Name of the host that receives.
     pub to: String,
-    /// Most MB/s.
+    /// Highest rate, MB/s.
     pub receive_limit_mb_per_s: MegabytesPerSecond,
-    /// Seconds that a message takes beside its bytes' own time.
+    /// Time of a message beyond that of its bytes, s.
     #[serde(default, skip_serializing_if = "is_none")]
     pub latency_s: Seconds,
     /// Fraction of its compute rate that the receiver loses per MB/s.
@@ -82,10 +82,10 @@ impl Links {
         read::json_checked(text, file, Self::check)
     }
 
-    /// The file as TOML, with the fields in the order of the documentation.
+    /// Converts the file to TOML, with the fields in the order of the documentation.
     ///
     /// # Errors
-    /// Never for what passed its checks.
+    /// Never for a file that passed its checks.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         toml::to_string(self)
     }
@@ -95,10 +95,11 @@ impl Links {
         self.ends().map(|_| ())
     }
 
-    /// Sender and receiver of each link, as places in `hosts`.
+    /// Returns sender and receiver of each link, as indices into `hosts`.
     ///
     /// # Errors
-    /// No host, a name twice, a link from or to an unknown host, from a host to itself, or given twice.
+    /// When there is no host, a name is repeated, or a link is from or to an unknown host, from a host to itself, or
+    /// repeated.
     pub fn ends(&self) -> Result<Vec<(usize, usize)>, DescriptionError> {
         if self.hosts.is_empty() {
             return Err(Problem::Length { permitted: "at least 1 host" }.at("host".into()));

@@ -1,7 +1,7 @@
 //! Measurement: the header of a `measurement.parquet`.
 //!
-//! The samples themselves are the Parquet file's columns (docs/reference/files.md); this header, as JSON in the
-//! file's metadata under the key `crosswind`, says how they came about and whether to trust them.
+//! The samples themselves are the Parquet file's columns (docs/reference/files.md). This header, as JSON in the
+//! file's metadata under the key `crosswind`, describes how they were taken and whether to trust them.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 use crate::error::{DescriptionError, Warning};
 use crate::read;
 
-/// How the samples came about.
+/// How the samples were taken.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
     /// Version of this file's schema.
     pub schema_version: u64,
-    /// What people call it.
+    /// Name, for people.
     pub name: String,
     /// Start, RFC 3339, UTC.
     pub started: String,
@@ -27,13 +27,14 @@ pub struct Measurement {
     pub seed: u64,
     /// The host that was measured.
     pub host: Host,
-    /// What computed.
+    /// The compute kernel.
     pub kernel: Kernel,
-    /// Where threads were put.
+    /// Placement of the threads.
     pub placement: Placement,
     /// How bytes moved.
     pub traffic: Traffic,
-    /// The process of another language that computed and moved the bytes; absent: Crosswind's own threads did.
+    /// The external process, in another language, that computed and moved the bytes; absent: Crosswind's own threads
+    /// did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Runtime>,
     /// How the transfer rate was varied.
@@ -44,19 +45,19 @@ pub struct Measurement {
     pub channels: Vec<Channel>,
     /// Length of a block at one level, settling included, s.
     pub block_s: f64,
-    /// Start of each block that is not used, s.
+    /// Time at the start of each block that is not used, s.
     pub settle_s: f64,
     /// Length of a sampling interval, s.
     pub interval_s: f64,
     /// Seconds from start to end.
     pub elapsed_s: f64,
-    /// Why it ended.
+    /// Reason for its end.
     pub ended: Ended,
-    /// What to keep in mind when trusting the figures.
+    /// Warnings about the figures.
     pub warnings: Vec<Warning>,
 }
 
-/// The host that was measured, and every setting of it that is known to move interference.
+/// The measured host, and every setting of it that is known to affect interference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
@@ -73,13 +74,13 @@ pub struct Host {
     pub settings: BTreeMap<String, String>,
 }
 
-/// What computed.
+/// The compute kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
     /// diagonals, burn, triad, command or callable.
     pub name: String,
-    /// What one unit of its work is.
+    /// Description of one unit of its work.
     pub unit: String,
     /// Side of the matrix (diagonals only).
     pub matrix: Option<u32>,
@@ -89,7 +90,7 @@ pub struct Kernel {
     pub task: Option<String>,
 }
 
-/// Where threads were put: it decides the answer.
+/// Placement of the threads, which decides the result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Placement {
@@ -113,19 +114,19 @@ pub struct Placement {
 pub enum Wait {
     /// Blocks in the kernel.
     Event,
-    /// Asks again and again.
+    /// Polls without blocking.
     Poll,
 }
 
-/// Which end keeps the rate.
+/// Which end paces the traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PacedBy {
-    /// The end that sends.
+    /// The sending end.
     Sender,
-    /// The end that receives.
+    /// The receiving end.
     Receiver,
-    /// The peer, whichever way the bytes go, so that pacing costs the measured host nothing.
+    /// The peer, in both directions, so that pacing costs the measured host nothing.
     Peer,
 }
 
@@ -139,47 +140,47 @@ pub struct Traffic {
     pub streams: u32,
     /// How the measured host waits.
     pub wait: Wait,
-    /// Which end keeps the rate.
+    /// Which end paces the traffic.
     pub paced_by: PacedBy,
     /// Granularity of the pacing, bytes.
     pub pacing_chunk_bytes: u64,
     /// Congestion control of the data connections.
     pub congestion_control: String,
-    /// Socket buffers asked for, bytes; absent: the kernel's autotuning.
+    /// Requested socket buffers, bytes; absent: the kernel's autotuning.
     pub socket_buffer_bytes: Option<u64>,
 }
 
-/// A process that computed and moved the bytes, by the probe protocol (docs/reference/probe-protocol.md).
+/// An external process that computed and moved the bytes, by the probe protocol (docs/reference/probe-protocol.md).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Runtime {
-    /// What it calls itself, such as java.
+    /// Name that it reported, such as java.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// How it was started.
+    /// Command that started it.
     pub command: Vec<String>,
-    /// What else it says of itself, by key.
+    /// Further facts that it reported, by key.
     pub facts: BTreeMap<String, String>,
-    /// When it was put on its CPUs.
+    /// When it was pinned to its CPUs.
     pub pin: Pin,
-    /// Starts of it: column `fork` counts them from 0. They are what intervals resample.
+    /// Number of its starts: column `fork` counts them from 0. Confidence intervals resample them.
     pub forks: u32,
-    /// Whether its threads have names by which task and traffic are told apart.
+    /// Whether the names of its threads distinguish task and traffic.
     pub split: bool,
     /// Whether its sockets' buffers and congestion control were those of `traffic`.
     pub sockets_set: bool,
-    /// Whether it computed work of its own in place of the kernel.
+    /// Whether it computed its own work in place of the kernel.
     pub own_work: bool,
 }
 
-/// When a runtime is put on its CPUs: it looks at them once, when it starts.
+/// When a runtime is pinned to its CPUs: it reads its CPU set once, at startup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pin {
     /// Before it starts.
     Process,
-    /// Once it has started, thread by thread.
+    /// After its start, thread by thread.
     Threads,
 }
 
@@ -187,7 +188,7 @@ pub enum Pin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variation {
-    /// The paced end is told each block's rate.
+    /// The pacing end gets the rate of each block.
     Paced,
     /// Other senders load the peer (the papers' way).
     Contention,
@@ -197,9 +198,9 @@ pub enum Variation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Peer {
-    /// HOST:PORT as asked for.
+    /// HOST:PORT as requested.
     pub address: String,
-    /// The peer's own name for itself.
+    /// Host name reported by the peer.
     pub host: String,
     /// Whether it is this same machine.
     pub loopback: bool,
@@ -207,7 +208,7 @@ pub struct Peer {
     pub rtt_s: f64,
 }
 
-/// Seen from the measured host.
+/// Direction, as seen from the measured host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -223,11 +224,11 @@ pub enum Direction {
 pub struct Channel {
     /// Index into `peers`.
     pub peer: u32,
-    /// Seen from the measured host.
+    /// Direction, as seen from the measured host.
     pub direction: Direction,
-    /// Rate reached without pacing, alone, MB/s.
+    /// Rate reached without pacing, with no other channel, MB/s.
     pub unpaced_mb_per_s: f64,
-    /// Top of the ladder, MB/s.
+    /// Highest level, MB/s.
     pub top_mb_per_s: f64,
 }
 
@@ -235,13 +236,13 @@ pub struct Channel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
-    /// Every interference rate is known as well as was asked.
+    /// Every interference rate reached the requested precision.
     Settled,
-    /// The time was up first.
+    /// The time limit was reached first.
     TimeLimit,
-    /// Ctrl-C or a signal: partial.
+    /// Ctrl-C or a signal: the measurement is partial.
     Interrupted,
-    /// A peer went away: partial.
+    /// A peer disconnected: the measurement is partial.
     PeerLost,
 }
 
@@ -249,7 +250,7 @@ impl Measurement {
     /// Parses and checks a header.
     ///
     /// # Errors
-    /// What is wrong, with its place.
+    /// The first error, with its position.
     pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
         read::json_checked(text, file, |header: &Self| read::version(header.schema_version))
     }

@@ -1,5 +1,5 @@
-//! Overlap: what a program that only communicates and programs that only compute cost each other on the same processors
-//! (`overlap.json`).
+//! Overlap: the cost of a program that only communicates and of programs that only compute to each other, on the same
+//! processors (`overlap.json`).
 //!
 //! Written by `crosswind overlap`, live or from the simulator's processors; quadrics-overlap, tables 1 to 4. Times are
 //! absolute, alone and together, because the two ends do not coincide.
@@ -19,15 +19,15 @@ use crate::simulated_overlap::Wait;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Waiting {
-    /// It blocks until the kernel wakes it.
+    /// Blocks until the kernel wakes it.
     Event,
-    /// It asks again and again, and never blocks.
+    /// Polls, and never blocks.
     Poll,
-    /// It asks again and again for as long as a wake-up costs, and blocks then.
+    /// Polls for about the cost of a wake-up, and then blocks.
     SpinBlock,
 }
 
-/// The kind of such a file.
+/// Kind of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverlapKind {
@@ -36,17 +36,17 @@ pub enum OverlapKind {
     Overlap,
 }
 
-/// Where it was found out.
+/// Where it was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverlapOn {
-    /// By real processes.
+    /// With real processes.
     Live,
     /// In the simulator.
     Sim,
 }
 
-/// The processor's scheduler that was simulated.
+/// The simulated scheduler of the processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
@@ -60,15 +60,16 @@ pub enum Scheduler {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OverlapPeer {
-    /// Its own name for itself.
+    /// Host name that it reported.
     pub host: String,
     /// Whether it ran on this same machine.
     pub loopback: bool,
-    /// Median round trip of a small message at the start, s.
+    /// Median round-trip time of a small message at the start, s.
     pub rtt_s: f64,
 }
 
-/// One way of waiting, one nice level, one kind of message: the times of both, alone and together. Medians over repetitions.
+/// One cell: a way of waiting, a nice level and a kind of message, with the times of both, alone and together.
+/// Medians over repetitions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OverlapCell {
@@ -80,9 +81,9 @@ pub struct OverlapCell {
     pub messages: u64,
     /// Bytes of each message, each way.
     pub message_bytes: u64,
-    /// From the start to the last answer, with nothing beside it, s.
+    /// Time from the start to the last answer, without burners, s.
     pub ping_alone_s: f64,
-    /// From the start to the end of the last burner, with nothing beside them, s.
+    /// Time from the start to the end of the last burner, without messages, s.
     pub burn_alone_s: f64,
     /// As `ping_alone_s`, beside the burners, s.
     pub ping_s: f64,
@@ -91,21 +92,22 @@ pub struct OverlapCell {
     /// CPU time of both ends of the messages, alone, s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ping_cpu_s: Option<f64>,
-    /// From the start to the end of the last burner at the peer, beside the messages, s; absent: none burnt there.
+    /// Time from the start to the end of the last burner at the peer, beside the messages, s; absent: no burners
+    /// there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn_there_s: Option<f64>,
-    /// The verdict's word.
+    /// The verdict, in one word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// The verdict in a sentence.
+    /// The verdict, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub says: Option<String>,
-    /// What to change; absent: nothing in this matrix is better.
+    /// Recommended change; absent: no other cell of this matrix is better.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
 }
 
-/// What became of communication and computation.
+/// Verdict on communication and computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -121,25 +123,25 @@ pub enum Verdict {
     BothDamaged,
 }
 
-/// What ran in one run.
+/// The programs of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverlapWhat {
-    /// Messages, nothing beside them.
+    /// Only messages.
     PingAlone,
-    /// Burners, nothing beside them.
+    /// Only burners.
     BurnAlone,
     /// Both.
     Together,
 }
 
-/// One run of real processes, as it was measured.
+/// One measured run of real processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OverlapRun {
-    /// What ran.
+    /// The programs of the run.
     pub what: OverlapWhat,
-    /// Which repetition, from 0.
+    /// Number of the repetition, from 0.
     pub repetition: u32,
     /// How both ends of the messages waited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -153,16 +155,16 @@ pub struct OverlapRun {
     /// Bytes of each message, each way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_bytes: Option<u64>,
-    /// From the start to the last answer, s.
+    /// Time from the start to the last answer, s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ping_s: Option<f64>,
-    /// From the start to the end of the last burner, s.
+    /// Time from the start to the end of the last burner, s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn_s: Option<f64>,
-    /// From the start to the end of the first burner, s.
+    /// Time from the start to the end of the first burner, s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn_first_s: Option<f64>,
-    /// The same of the last burner at the peer, s.
+    /// Time from the start to the end of the last burner at the peer, s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn_there_s: Option<f64>,
     /// CPU time of both ends of the messages, s.
@@ -171,9 +173,9 @@ pub struct OverlapRun {
     /// CPU time of the burners here, s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn_cpu_s: Option<f64>,
-    /// How much later than the common start the last process got a processor, s.
+    /// Delay after the common start until the last process got a processor, s.
     pub late_s: f64,
-    /// CPUs' worth of time that other processes used meanwhile.
+    /// Mean number of CPUs that other processes used meanwhile.
     pub others_cpus: f64,
 }
 
@@ -183,7 +185,7 @@ pub struct OverlapRun {
 pub struct Overlap {
     /// Version of this file's schema.
     pub schema_version: u64,
-    /// What tells this from other files.
+    /// Kind of this file.
     pub kind: OverlapKind,
     /// Real processes or the simulator.
     pub on: OverlapOn,
@@ -191,20 +193,20 @@ pub struct Overlap {
     pub cpus: u32,
     /// Processes that only compute.
     pub burners: u32,
-    /// How long a burner was meant to compute alone, s.
+    /// Requested time of a burner alone, s.
     pub asked_burn_s: f64,
     /// The cells that have all four times.
     pub cells: Vec<OverlapCell>,
-    /// How many runs of each kind were asked for.
+    /// Requested runs of each kind.
     #[serde(default = "one")]
     pub repetitions: u32,
     /// Seed of the order of the runs, and of the simulator.
     #[serde(default)]
     pub seed: u64,
-    /// Iterations of x += sin x that each burner does (live).
+    /// Iterations of x += sin x of each burner (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u64>,
-    /// For how long spin-block asks before it blocks, s.
+    /// Time that spin-block polls before it blocks, s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin_s: Option<f64>,
     /// The processors' scheduler (sim).
@@ -213,7 +215,7 @@ pub struct Overlap {
     /// The network between the two ends (sim).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Value>,
-    /// What the simulated machine takes beside the work (sim).
+    /// Overheads of the simulated machine (sim).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub costs: Option<Value>,
     /// The other end (live).
@@ -222,16 +224,16 @@ pub struct Overlap {
     /// The machine (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<Host>,
-    /// What was asked for, as it must be again to resume (live).
+    /// The request, which must be the same to resume (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Value>,
-    /// What the matrix says as a whole, in sentences.
+    /// Conclusions from the whole matrix, in sentences.
     #[serde(default)]
     pub findings: Vec<String>,
-    /// Every run, in the order in which they were made (live).
+    /// Every run, in order of execution (live).
     #[serde(default)]
     pub runs: Vec<OverlapRun>,
-    /// What to keep in mind when trusting the figures.
+    /// Warnings about the figures.
     #[serde(default)]
     pub warnings: Vec<Warning>,
 }
@@ -244,7 +246,7 @@ impl Overlap {
     /// Parses and checks an `overlap.json`.
     ///
     /// # Errors
-    /// What is wrong, with its place.
+    /// The first error, with its position.
     pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
         read::json_checked(text, file, Self::check)
     }

@@ -1,8 +1,8 @@
-//! A platform's text in pieces: what stands before the first `[[node]]`, then each node.
+//! Splits a platform's text into the part before the first `[[node]]`, and one piece per node.
 //!
 //! A TOML parser holds its whole document in memory, at about fifty times the size of the text. A platform may have a
-//! million nodes, and a file may be rubbish; so each node is parsed by itself, and no piece may be large. The price: a
-//! multi-line string that contains a line `[[node]]` is not understood. No field of a platform calls for one.
+//! million nodes, and a file may be garbage, so each node is parsed separately and no piece may be large. The price:
+//! a multi-line string that contains a line `[[node]]` is not understood. No field of a platform needs one.
 
 /// The text of one node, without its header, and the line at which that text starts, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Piece<'a> {
     pub line: usize,
 }
 
-/// The text before the first `[[node]]`, and the nodes.
+/// Returns the text before the first `[[node]]`, and the nodes.
 pub fn pieces(text: &str) -> (&str, impl Iterator<Item = Piece<'_>>) {
     let mut headers = Headers { text, at: 0, line: 1 };
     let mut open = headers.next();
@@ -25,7 +25,7 @@ pub fn pieces(text: &str) -> (&str, impl Iterator<Item = Piece<'_>>) {
     (head, nodes)
 }
 
-/// A line that is the header `[[node]]`, from its first byte to after its end, and its number.
+/// A line that is the header `[[node]]`: its first byte, the byte after its end, and its number.
 #[derive(Clone, Copy)]
 struct Header {
     start: usize,

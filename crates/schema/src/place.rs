@@ -1,10 +1,10 @@
-//! Where a thing stands in a text.
+//! Finds the position of a field in a text.
 
 use toml::de::{DeTable, DeValue};
 
 use crate::pieces::{Piece, pieces};
 
-/// Line and column, from 1, of a byte offset.
+/// Returns line and column, from 1, of a byte offset.
 pub fn line_column(text: &str, at: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..at.min(text.len())];
     let line = before.iter().filter(|b| **b == b'\n').count() + 1;
@@ -12,11 +12,11 @@ pub fn line_column(text: &str, at: usize) -> (usize, usize) {
     (line, String::from_utf8_lossy(&before[start..]).chars().count() + 1)
 }
 
-/// Where a field such as `node[2].name` stands in a TOML text, its value or (`of_name`) its name; its nearest existing
-/// ancestor otherwise.
+/// Returns line and column, in a TOML text, of the value or (`of_name`) the name of a field such as `node[2].name`;
+/// if the field does not exist, those of its nearest existing ancestor.
 pub fn place_of(text: &str, field: &str, of_name: bool) -> Option<(usize, usize)> {
     let (head, mut nodes) = pieces(text);
-    // Nodes written as `[[node]]` are looked up in their own piece: the whole of a large file would not fit in memory.
+    // Nodes written as `[[node]]` are looked up in their own piece: a whole large file would not fit in memory.
     if let Some((index, rest)) = field.strip_prefix("node[").and_then(|f| f.split_once(']')) {
         if let Some(Piece { text, line }) = nodes.nth(index.parse().ok()?) {
             let (row, column) = place_in(text, rest.trim_start_matches('.'), of_name).unwrap_or((1, 1));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{DescriptionError, Warning};
 use crate::read;
 
-/// How many sends a node may have under way.
+/// Concurrent sends of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ports {
@@ -22,13 +22,13 @@ pub enum Ports {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// The best rates there are.
+    /// Optimal rates.
     Exact,
     /// The paper's greedy rule.
     Greedy,
 }
 
-/// What keeps a node from doing more.
+/// What limits a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimitedBy {
@@ -40,21 +40,21 @@ pub enum LimitedBy {
     SendLimit,
     /// The time of its single port.
     Port,
-    /// Sending more would leave less than nothing for its own computation.
+    /// Sending more would leave its own computation less than nothing.
     LocalCompute,
-    /// Its parent gives it less than it could use.
+    /// Its parent sends it less than it could use.
     Parent,
-    /// It is on the never-send list: what it would compute costs its parent more.
+    /// It is on the never-send list: its work would cost its parent more.
     NeverSend,
 }
 
 impl LimitedBy {
-    /// The names in files, by `limited_by as usize`.
+    /// Names in files, by `limited_by as usize`.
     pub const NAMES: [&str; 7] =
         ["compute", "receive-limit", "send-limit", "port", "local-compute", "parent", "never-send"];
 }
 
-/// The kind of such a file.
+/// Kind of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlanKind {
@@ -69,7 +69,7 @@ pub enum PlanKind {
 pub struct Plan {
     /// Version of this file's schema.
     pub schema_version: u64,
-    /// What tells it from other results; plans of version 0.1.0 do not have it.
+    /// Kind of this file; plans of version 0.1.0 do not have it.
     #[serde(default)]
     pub kind: PlanKind,
     /// Name of the platform.
@@ -78,7 +78,7 @@ pub struct Plan {
     pub task_size_mb: f64,
     /// Work of a task, work units.
     pub task_work: f64,
-    /// Sends at a time.
+    /// Concurrent sends.
     pub ports: Ports,
     /// How the rates were chosen.
     pub method: Method,
@@ -86,21 +86,21 @@ pub struct Plan {
     pub throughput_tasks_per_s: f64,
     /// An upper bound on the throughput of any schedule that sends along the tree.
     pub bound_tasks_per_s: f64,
-    /// An upper bound on the throughput of constant rates, which may be lower than that of schedules that send in bursts; only with
-    /// several ports, where the platform has `receive_losses` or `send_losses`.
+    /// An upper bound on the throughput of constant rates, which may be lower than that of schedules that send in
+    /// bursts. Only with several ports, if the platform has `receive_losses` or `send_losses`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constant_rates_bound_tasks_per_s: Option<f64>,
     /// (bound - throughput) / bound, in 0..1.
     pub gap_to_exact: f64,
-    /// Throughput of the root alone, without sending anything: the yardstick of the paper.
+    /// Throughput of the root alone, without sending anything: the paper's baseline.
     pub root_only_tasks_per_s: f64,
     /// One entry per node, in the platform's order.
     pub nodes: Vec<PlannedNode>,
-    /// What to keep in mind when trusting the figures.
+    /// Warnings about the figures.
     pub warnings: Vec<Warning>,
 }
 
-/// What the plan asks of one node.
+/// The plan for one node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedNode {
@@ -112,24 +112,24 @@ pub struct PlannedNode {
     pub computed_tasks_per_s: f64,
     /// Tasks per second received from the parent; for the root, the tasks that it takes from its own store.
     pub received_tasks_per_s: f64,
-    /// Place among its siblings in the order of service, from 1; 0 for the root and for nodes never sent to.
+    /// Position among its siblings in the order of service, from 1; 0 for the root and for nodes that get no tasks.
     pub rank: u32,
     /// Sending a task to it costs the parent more than the task is worth (IR_s Z C >= 1).
     pub never_send: bool,
-    /// What keeps it from doing more.
+    /// What limits it.
     pub limited_by: LimitedBy,
     /// Marginal gain of the whole tree, tasks/s per MB/s of this node's receive limit: a derivative.
     pub gain_per_receive_mb_per_s: f64,
     /// Marginal gain of the whole tree, tasks/s per MB/s of this node's send limit: a derivative.
     pub gain_per_send_mb_per_s: f64,
-    /// Marginal gain of the whole tree, tasks/s per work unit/s of this node's compute rate: a derivative. Null for a node that computes
-    /// nothing and may then receive and send as it does; with any compute rate its interference would forbid that, and the
-    /// tree's rate would jump down.
+    /// Marginal gain of the whole tree, tasks/s per work unit/s of this node's compute rate: a derivative. Null for a
+    /// node that computes nothing and may then receive and send as it does: with any compute rate its interference
+    /// would forbid that, and the tree's rate would jump down.
     pub gain_per_work_per_s: Option<f64>,
-    /// The line that agrees with its `receive_losses` at the planned rate, s/MB; only where the platform has these.
+    /// The line that agrees with its `receive_losses` at the planned rate, s/MB; only if the platform has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ir_receive_s_per_mb: Option<f64>,
-    /// The line that agrees with its `send_losses` at the planned rate, s/MB; only where the platform has these.
+    /// The line that agrees with its `send_losses` at the planned rate, s/MB; only if the platform has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ir_send_s_per_mb: Option<f64>,
 }
@@ -138,7 +138,7 @@ impl Plan {
     /// Parses and checks a `plan.json`.
     ///
     /// # Errors
-    /// What is wrong, with its place.
+    /// The first error, with its position.
     pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
         read::json_checked(text, file, |plan: &Self| read::version(plan.schema_version))
     }

@@ -15,10 +15,10 @@ use crate::units::{MegabytesPerSecond, Quantity, Ratio, Seconds, SecondsPerMegab
 pub struct Platform {
     /// Version of this file's schema; this build reads 1.
     pub schema_version: u64,
-    /// What people call it.
+    /// Name, for people.
     pub name: String,
-    /// What is known against the figures, such as what the measurement that they come from could not tell. In TOML
-    /// these stand before the first node.
+    /// Known limits of the figures, such as what the underlying measurement could not determine. In TOML these come
+    /// before the first node.
     #[serde(rename = "warning", default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
     /// The nodes, each with the name of its parent; exactly one, the root, has none.
@@ -39,16 +39,17 @@ pub struct Node {
     pub parent: Option<String>,
     /// Work units per second while it neither sends nor receives (C^n of the paper).
     pub compute_per_s: WorkPerSecond,
-    /// Most MB/s to all children together (B_s Z of the paper); absent: no limit. Used with multi-port sends.
+    /// Highest rate to all children together, MB/s (B_s Z of the paper); absent: no limit. Used with multi-port
+    /// sends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_limit_mb_per_s: Option<MegabytesPerSecond>,
-    /// Most MB/s from the parent while it sends nothing (MR^n of the paper). Required below the root.
+    /// Highest rate from the parent while it sends nothing, MB/s (MR^n of the paper). Required below the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_limit_mb_per_s: Option<MegabytesPerSecond>,
     /// MB/s of receive limit lost per MB/s sent to children; 0: sending does not slow receiving.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub receive_limit_drop: Ratio,
-    /// Seconds that a message takes beside its bytes' own time, to or from the parent.
+    /// Time of a message to or from the parent beyond that of its bytes, s.
     #[serde(default, skip_serializing_if = "is_none")]
     pub latency_s: Seconds,
     /// Fraction of its compute rate lost per MB/s received (IR_r of the paper).
@@ -57,24 +58,26 @@ pub struct Node {
     /// Fraction of the parent's compute rate lost per MB/s that the parent sends to this node (IR_s(i) of the paper).
     #[serde(default)]
     pub ir_send_s_per_mb: SecondsPerMegabyte,
-    /// What is lost at some rates received, ascending, where it is no line; planners then take it for `ir_receive_s_per_mb`.
+    /// Losses at some receive rates, ascending, if they are not proportional to the rate; planners then use them in
+    /// place of `ir_receive_s_per_mb`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receive_losses: Vec<Loss>,
-    /// What the parent loses at some rates sent to this node, ascending; planners then take it for `ir_send_s_per_mb`.
+    /// Losses of the parent at some rates sent to this node, ascending; planners then use them in place of
+    /// `ir_send_s_per_mb`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub send_losses: Vec<Loss>,
 }
 
-/// How much of a compute rate is lost at a transfer rate: the rate, then the part lost.
+/// Loss of compute rate at a transfer rate: the rate, then the fraction lost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Loss(pub MegabytesPerSecond, pub Ratio);
 
 impl Loss {
-    /// The interference rate of the line from no traffic to what is lost at a rate, s/MB: between two measured rates on the
-    /// line through them, below the first and beyond the last as there.
+    /// Returns the slope of the line from no traffic to the loss at a rate, s/MB. Between two measured rates the loss
+    /// is interpolated linearly; below the first and beyond the last, the slope at that rate applies.
     ///
     /// # Panics
-    /// Without any measured rate.
+    /// If there is no measured rate.
     #[must_use]
     pub fn chord_s_per_mb(losses: &[Self], mb_per_s: f64) -> f64 {
         let above = losses.partition_point(|one| one.0.get() < mb_per_s);
@@ -87,10 +90,10 @@ impl Loss {
         (low.1.get() + part * (high.1.get() - low.1.get())) / mb_per_s
     }
 
-    /// The part that is lost at a rate: nothing without traffic.
+    /// Returns the fraction lost at a rate; 0 without traffic.
     ///
     /// # Panics
-    /// Without any measured rate.
+    /// If there is no measured rate.
     #[must_use]
     pub fn at(losses: &[Self], mb_per_s: f64) -> f64 {
         if mb_per_s > 0.0 { Self::chord_s_per_mb(losses, mb_per_s) * mb_per_s } else { 0.0 }
@@ -105,7 +108,7 @@ fn is_zero(ratio: &Ratio) -> bool {
     ratio.get() == 0.0
 }
 
-/// The shape of a platform by index: what planners and simulators walk.
+/// The shape of a platform by index, for planners and simulators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
     /// Index of the root.
@@ -120,17 +123,17 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The children of `node`, in the order of the file.
+    /// Returns the children of `node`, in the order of the file.
     #[must_use]
     pub fn children(&self, node: u32) -> &[u32] {
         let n = node as usize;
         &self.children[self.first_child[n] as usize..self.first_child[n + 1] as usize]
     }
 
-    /// Builds the shape from the names of each node and its parent, which stand in a file's array of tables `list`.
+    /// Builds the shape from the names of each node and its parent, in a file's array of tables `list`.
     ///
     /// # Errors
-    /// Two roots, no root, a cycle, an unknown parent, a duplicate name.
+    /// When there are two roots, no root, a cycle, an unknown parent or a duplicate name.
     pub(crate) fn of<'a>(
         list: &str,
         nodes: impl ExactSizeIterator<Item = (&'a str, Option<&'a str>)> + Clone,
@@ -145,7 +148,7 @@ impl Tree {
         let mut parents: Vec<Option<u32>> = Vec::with_capacity(nodes.len());
         let mut last: Option<&str> = None;
         for (at, (_, parent)) in nodes.clone().enumerate() {
-            // Siblings stand together in most files, and need not be looked for one by one.
+            // Siblings are adjacent in most files, so their parent need not be looked up again.
             let found = match parent {
                 None => None,
                 Some(_) if parent == last => parents[at - 1],
@@ -168,7 +171,7 @@ impl Tree {
         })
     }
 
-    /// A node and all below it, every one after its parent.
+    /// Returns a node and all nodes below it, each after its parent.
     #[must_use]
     pub fn below(&self, node: u32) -> Vec<u32> {
         let mut all = vec![node];
@@ -191,7 +194,7 @@ impl Tree {
         if let Some(second) = roots.next() {
             return Err(Shape::TwoRoots(root, second));
         }
-        // Counted, then summed to where each node's children end; filled from the back, that becomes where they begin.
+        // Counts, then sums that give the end of each node's children; filling from the back turns these into starts.
         let mut first_child = vec![0u32; count + 1];
         for p in parents.iter().flatten() {
             first_child[*p as usize] += 1;
@@ -228,7 +231,7 @@ impl Tree {
     }
 }
 
-/// Why a list of parents is not one tree. Numbers are node indices.
+/// Reason why a list of parents is not one tree. Numbers are node indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Every node has a parent.
@@ -239,7 +242,7 @@ pub enum Shape {
     Cycle(Vec<u32>),
 }
 
-/// One cycle among the nodes that the root does not reach.
+/// Returns one cycle among the nodes that the root does not reach.
 fn cycle(parents: &[Option<u32>], reached: &[u32]) -> Vec<u32> {
     let mut seen = vec![false; parents.len()];
     for &n in reached {
@@ -279,7 +282,7 @@ impl Platform {
         read::json_checked(text, file, Self::check)
     }
 
-    /// The platform as TOML, with the fields in the order of the documentation.
+    /// Converts the platform to TOML, with the fields in the order of the documentation.
     ///
     /// # Errors
     /// Never for a platform that passed its checks.
@@ -287,7 +290,7 @@ impl Platform {
         toml::to_string(self)
     }
 
-    /// Checks what a single field cannot tell.
+    /// Checks constraints between fields.
     pub(crate) fn check(&self) -> Result<(), DescriptionError> {
         read::version(self.schema_version)?;
         self.tree()?;
@@ -315,15 +318,15 @@ impl Platform {
         Ok(())
     }
 
-    /// The platform's shape.
+    /// Returns the platform's shape.
     ///
     /// # Errors
-    /// Two roots, no root, a cycle, an unknown parent, a duplicate name.
+    /// When there are two roots, no root, a cycle, an unknown parent or a duplicate name.
     pub fn tree(&self) -> Result<Tree, DescriptionError> {
         Tree::of("node", self.nodes.iter().map(|node| (node.name.as_str(), node.parent.as_deref())))
     }
 
-    /// What the file says against its figures, then what is allowed but suspicious: an interference rate times its
+    /// Returns the warnings in the file, then suspicious values that are allowed: an interference rate times its
     /// link's rate above 1.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {

@@ -1,4 +1,4 @@
-//! Runs of parallel programs: what the runs of an experiment of kind program came to (`runs.json` with `kind = "program"`).
+//! Runs of parallel programs: the results of an experiment of kind program (`runs.json` with `kind = "program"`).
 
 use std::collections::BTreeMap;
 
@@ -16,20 +16,20 @@ use crate::read;
 pub struct ProgramRuns {
     /// Version of this file's schema.
     pub schema_version: u64,
-    /// What tells these from the runs of a farm.
+    /// Kind of these runs.
     pub kind: ProgramKind,
     /// Name of the experiment.
     pub experiment: String,
     /// Where they ran: sim, or local.
     pub on: String,
-    /// Digest of the experiment and all that it names: what may be resumed into this file.
+    /// Digest of the experiment and all files that it refers to; it must be the same to resume into this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// One entry per run, in the order of the grid.
     pub runs: Vec<ProgramRun>,
 }
 
-/// The kind of such runs.
+/// Kind of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProgramKind {
@@ -38,50 +38,51 @@ pub enum ProgramKind {
     Program,
 }
 
-/// What one run of a parallel program came to.
+/// Result of one run of a parallel program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramRun {
-    /// What the sweep set: dotted path -> value, in the order of the experiment's file.
+    /// Values set by the sweep: dotted path -> value, in the order of the experiment's file.
     #[serde(default)]
     pub params: Params,
     /// Seed of everything drawn at random.
     pub seed: u64,
     /// The program.
     pub program: String,
-    /// How many ranks it had.
+    /// Number of ranks.
     pub ranks: u32,
-    /// Name of the disturbance; null where there was none.
+    /// Name of the disturbance; null if there was none.
     #[serde(default)]
     pub disturbance: Option<String>,
-    /// What did the computing: nothing (simulated), or real ranks that waited (emulated) or kept CPUs busy (burn).
+    /// How the computation was performed: not at all (simulated), or by real ranks that waited (emulated) or kept
+    /// CPUs busy (burn).
     #[serde(default = "simulated")]
     pub compute: ComputedBy,
-    /// From the start to the end of the last rank, s.
+    /// Time from the start to the end of the last rank, s.
     pub makespan_s: f64,
-    /// Makespan of the same program with the same seed and nothing that disturbs it, s.
+    /// Makespan of the same program with the same seed without a disturbance, s.
     pub dedicated_s: f64,
-    /// What the program would take if all its ranks were always away together: `dedicated_s` times the jobs that share the
-    /// machine, s.
+    /// Time of the program if all its ranks were always away together, s: `dedicated_s` times the number of jobs that
+    /// share the machine.
     pub coscheduled_s: f64,
     /// `makespan_s` / `coscheduled_s`.
     pub slowdown: f64,
     /// `makespan_s` / `dedicated_s`.
     pub slowdown_dedicated: f64,
-    /// Messages sent, answers among them; acknowledgements are not.
+    /// Messages sent, including answers but not acknowledgements.
     pub messages: u64,
     /// Packets sent.
     pub packets: u64,
-    /// Waiting for credits, summed over ranks, s.
+    /// Time waiting for credits, summed over ranks, s.
     pub stalled_s: f64,
-    /// Closed forms of the slowdown (of `slowdown`), by name; those that apply.
+    /// Applicable closed forms of `slowdown`, by name.
     #[serde(default)]
     pub bounds: BTreeMap<String, f64>,
-    /// How long the ranks' processors worked on the program, s.
+    /// Time that the ranks' processors worked on the program, s.
     pub busy_s: Spread,
-    /// How long they were taken away, until the end of the run, s.
+    /// Time that they were taken away, until the end of the run, s.
     pub away_s: Spread,
-    /// What to keep in mind when trusting the figures.
+    /// Warnings about the figures.
     #[serde(default)]
     pub warnings: Vec<Warning>,
 }
@@ -90,20 +91,20 @@ fn simulated() -> ComputedBy {
     ComputedBy::Simulated
 }
 
-/// A quantity over all ranks.
+/// Statistics of a quantity over all ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spread {
-    /// The least.
+    /// The smallest.
     pub min: f64,
     /// The mean.
     pub mean: f64,
-    /// The most.
+    /// The largest.
     pub max: f64,
 }
 
 impl Spread {
-    /// Of some values; zeros where there are none.
+    /// Returns the statistics of some values; zeros if there are none.
     #[must_use]
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let (mut spread, mut count) = (Self { min: f64::INFINITY, mean: 0.0, max: f64::NEG_INFINITY }, 0_u64);
@@ -119,12 +120,12 @@ impl ProgramRuns {
     /// Parses and checks such a `runs.json`.
     ///
     /// # Errors
-    /// What is wrong, with its place.
+    /// The first error, with its position.
     pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
         read::json_checked(text, file, |runs: &Self| read::version(runs.schema_version))
     }
 
-    /// Whether a file says that it holds runs of a program; whatever else is wrong with it shows when it is read.
+    /// Whether a file is declared to hold runs of a program. Other errors in it show when it is read.
     #[must_use]
     pub fn is_one(text: &[u8]) -> bool {
         #[derive(Deserialize)]

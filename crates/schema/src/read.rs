@@ -1,4 +1,4 @@
-//! From bytes to a noun: in bounded memory, and with the place of whatever is wrong.
+//! Parses bytes into a document, in bounded memory and with the position of any error.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -10,9 +10,9 @@ use crate::pieces::pieces;
 use crate::place::line_column;
 use crate::platform::{Node, Platform};
 
-/// Larger files are refused unread: a platform of a million nodes takes about 150 MB, its plan about 400 MB.
+/// Larger files are refused without reading: a platform of a million nodes takes about 150 MB, its plan about 400 MB.
 pub const LARGEST_BYTES: usize = 1_000_000_000;
-/// The most TOML that is parsed at once; the parser takes about fifty times as much memory.
+/// Most bytes of TOML that are parsed at once; the parser takes about fifty times as much memory.
 const LARGEST_PIECE_BYTES: usize = 4_000_000;
 
 fn whole(problem: Problem) -> DescriptionError {
@@ -23,14 +23,14 @@ fn too_large(bytes: usize, limit: usize) -> DescriptionError {
     whole(Problem::TooLarge { megabytes: bytes as f64 / 1e6, limit: limit / 1_000_000 })
 }
 
-/// A file's bytes as text: UTF-8, not empty, not too large.
+/// Returns a file's bytes as text: UTF-8, not empty, not too large.
 pub fn text(bytes: &[u8]) -> Result<&str, DescriptionError> {
     if bytes.len() > LARGEST_BYTES {
         return Err(too_large(bytes.len(), LARGEST_BYTES));
     }
     let text = std::str::from_utf8(bytes).map_err(|e| {
         let mut error = whole(Problem::NotText { at: e.valid_up_to() });
-        // What comes before the bad byte is text.
+        // The bytes before the invalid one are text.
         let before = std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or_default();
         let (line, column) = line_column(before, e.valid_up_to());
         (error.line, error.column) = (Some(line), Some(column));
@@ -39,12 +39,12 @@ pub fn text(bytes: &[u8]) -> Result<&str, DescriptionError> {
     if text.trim().is_empty() { Err(whole(Problem::Empty)) } else { Ok(text) }
 }
 
-/// A noun from TOML that is parsed at once.
+/// Parses a document from TOML at once.
 pub fn toml<T: DeserializeOwned>(bytes: &[u8], file: &str) -> Result<T, DescriptionError> {
     text(bytes).and_then(|text| piece(text)).map_err(|e| e.in_file(file))
 }
 
-/// A noun from TOML that is parsed at once, and then checked.
+/// Parses a document from TOML at once, and checks it.
 pub fn toml_checked<T: DeserializeOwned>(
     bytes: &[u8],
     file: &str,
@@ -55,7 +55,7 @@ pub fn toml_checked<T: DeserializeOwned>(
     Ok(noun)
 }
 
-/// A noun from JSON, checked.
+/// Parses a document from JSON, and checks it.
 pub fn json_checked<T: DeserializeOwned>(
     bytes: &[u8],
     file: &str,
@@ -66,12 +66,12 @@ pub fn json_checked<T: DeserializeOwned>(
     Ok(noun)
 }
 
-/// An error that a check found in what was read from TOML, with its place in the text.
+/// Adds the position in a TOML text to an error that a check found.
 pub fn placed(error: DescriptionError, bytes: &[u8], file: &str) -> DescriptionError {
     error.located(std::str::from_utf8(bytes).unwrap_or_default()).in_file(file)
 }
 
-/// A platform from TOML, node by node.
+/// Parses a platform from TOML, node by node.
 pub fn platform(bytes: &[u8], file: &str) -> Result<Platform, DescriptionError> {
     text(bytes).and_then(in_pieces).map_err(|e| e.in_file(file))
 }
@@ -127,7 +127,7 @@ fn piece<T: DeserializeOwned>(text: &str) -> Result<T, DescriptionError> {
     })
 }
 
-/// A noun from JSON.
+/// Parses a document from JSON.
 pub fn json<T: DeserializeOwned>(bytes: &[u8], file: &str) -> Result<T, DescriptionError> {
     let text = text(bytes).map_err(|e| e.in_file(file))?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -142,12 +142,12 @@ pub fn json<T: DeserializeOwned>(bytes: &[u8], file: &str) -> Result<T, Descript
     })
 }
 
-/// A part that was read before it was known what it is.
+/// Parses a part that was read before its type was known.
 pub fn value<T: DeserializeOwned>(value: &serde_json::Value) -> Result<T, DescriptionError> {
     serde_path_to_error::deserialize(value).map_err(|e| explain(&e.inner().to_string(), Some(&e.path().to_string())))
 }
 
-/// The check that every file starts with.
+/// Checks the schema version, the first check of every file.
 pub fn version(found: u64) -> Result<(), DescriptionError> {
     if found == SCHEMA_VERSION {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Runs: what an experiment's runs came to (`runs.json`, and what `crosswind run --json` prints).
+//! Runs: the results of an experiment's runs (`runs.json`, and the output of `crosswind run --json`).
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::experiment::{Order, Params};
 use crate::plan::Ports;
 use crate::read;
 
-/// The kind of such runs.
+/// Kind of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FarmKind {
@@ -26,76 +26,76 @@ pub enum FarmKind {
 pub struct Runs {
     /// Version of this file's schema.
     pub schema_version: u64,
-    /// What tells these from other runs; runs of version 0.1.0 do not have it.
+    /// Kind of these runs; runs of version 0.1.0 do not have it.
     #[serde(default)]
     pub kind: FarmKind,
     /// Name of the experiment.
     pub experiment: String,
     /// Where they ran: sim, or local.
     pub on: String,
-    /// Digest of the experiment, its platforms and its tasks: what may be resumed into this file.
+    /// Digest of the experiment, its platforms and its tasks; it must be the same to resume into this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// One entry per run, in the order of the grid.
     pub runs: Vec<Run>,
 }
 
-/// What one run came to.
+/// Result of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// What the sweep set: dotted path -> value, in the order of the experiment's file.
+    /// Values set by the sweep: dotted path -> value, in the order of the experiment's file.
     #[serde(default)]
     pub params: Params,
     /// Seed of everything drawn at random.
     pub seed: u64,
     /// Name of the platform.
     pub platform: String,
-    /// Which child was served next.
+    /// Order of service.
     pub order: Order,
-    /// Sends at a time.
+    /// Concurrent sends.
     pub ports: Ports,
-    /// What did the computing.
+    /// How the computation was performed.
     pub compute: ComputedBy,
-    /// How many tasks were computed.
+    /// Number of computed tasks.
     pub tasks: u64,
-    /// From the start to the end of the last task (with results: to its result's arrival at the root), s.
+    /// Time from the start to the end of the last task (with results: to its result's arrival at the root), s.
     pub makespan_s: f64,
     /// Tasks per second: tasks / makespan.
     pub throughput_tasks_per_s: f64,
-    /// No steady state along the tree computes more tasks per second; null where a task's work is unknown. For tasks that
-    /// differ, of tasks of mean size and work.
+    /// Upper bound on the tasks per second of any steady state along the tree; null if a task's work is unknown. If
+    /// tasks differ, the bound is for tasks of mean size and work.
     pub bound_tasks_per_s: Option<f64>,
-    /// The root alone would compute so many tasks per second; null where a task's work is unknown.
+    /// Tasks per second of the root alone; null if a task's work is unknown.
     pub root_only_tasks_per_s: Option<f64>,
     /// One entry per node, in the platform's order.
     pub nodes: Vec<RunNode>,
-    /// What happened: agents lost, tasks run again.
+    /// Events of the run, such as lost agents and repeated tasks.
     #[serde(default)]
     pub events: Vec<RunEvent>,
-    /// What to keep in mind when trusting the figures.
+    /// Warnings about the figures.
     #[serde(default)]
     pub warnings: Vec<Warning>,
-    /// What earlier runs into the same directory left for this one; absent where none was gone on with.
+    /// Results of earlier runs into the same directory that this one resumed; absent if it did not resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<Resumed>,
 }
 
-/// What earlier runs left for one that goes on with them.
+/// Tasks of a resumed run, by what earlier runs left.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resumed {
-    /// Tasks whose results stood.
+    /// Tasks whose results were reused.
     pub done: u64,
-    /// Tasks that were made again: why -> how many.
+    /// Tasks that were repeated: reason -> number.
     pub again: BTreeMap<String, u64>,
-    /// Tasks that no earlier run had.
+    /// Tasks that are in no earlier run.
     pub new: u64,
-    /// Inputs of earlier runs that this one does not have.
+    /// Inputs of earlier runs that are not in this one.
     pub gone: u64,
 }
 
-/// What one node did.
+/// Result of one node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunNode {
@@ -103,60 +103,61 @@ pub struct RunNode {
     pub name: String,
     /// Tasks computed there.
     pub tasks: u64,
-    /// Seconds in which its processor was computing.
+    /// Time in which its processor computed, s.
     pub busy_s: f64,
-    /// Received from the parent, MB.
+    /// Data received from the parent, MB.
     pub received_mb: f64,
-    /// What was seen of it beside what the platform says; absent where nothing was estimated.
+    /// Observed rates compared with the platform; absent if nothing was estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<ObservedNode>,
 }
 
-/// What was seen of a node and its link, each beside what the platform says.
+/// Observed rates of a node and its link, each compared with the platform.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObservedNode {
     /// Work units/s while it neither sends nor receives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_per_s: Option<ObservedRate>,
-    /// MB/s from the parent; seen by the parent.
+    /// MB/s from the parent, as observed by the parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_limit_mb_per_s: Option<ObservedRate>,
-    /// Part of its compute rate lost per MB/s received, s/MB; absent where its traffic did not tell.
+    /// Fraction of its compute rate lost per MB/s received, s/MB; absent if its traffic did not determine it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ir_receive_s_per_mb: Option<ObservedRate>,
-    /// Part of the parent's compute rate lost per MB/s sent here, s/MB; absent where the parent's traffic did not tell.
+    /// Fraction of the parent's compute rate lost per MB/s sent here, s/MB; absent if the parent's traffic did not
+    /// determine it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ir_send_s_per_mb: Option<ObservedRate>,
 }
 
-/// A rate as it is planned with, and as it was seen at the end of a run.
+/// A planned rate, and the rate observed at the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObservedRate {
-    /// As the platform says; null where it does not.
+    /// Value in the platform; null if it has none.
     pub planned: Option<f64>,
-    /// As it was seen.
+    /// Observed value.
     pub seen: f64,
-    /// Standard deviation of what was seen, in the same unit.
+    /// Standard deviation of the observed value, in the same unit.
     pub sd: f64,
-    /// Observations, since it last changed.
+    /// Number of observations since it last changed.
     pub observations: u64,
 }
 
-/// Something that happened in a run.
+/// An event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunEvent {
-    /// When, s since the start.
+    /// Time of the event, s since the start.
     pub t_s: f64,
     /// Stable word for scripts.
     pub code: String,
-    /// The node that it is about.
+    /// The node concerned.
     pub node: Option<String>,
-    /// How many tasks it is about.
+    /// Number of tasks concerned.
     pub tasks: Option<u64>,
-    /// What happened.
+    /// Description of the event.
     pub message: String,
 }
 
@@ -164,7 +165,7 @@ impl Runs {
     /// Parses and checks a `runs.json`.
     ///
     /// # Errors
-    /// What is wrong, with its place.
+    /// The first error, with its position.
     pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
         read::json_checked(text, file, |runs: &Self| read::version(runs.schema_version))
     }

@@ -1,8 +1,8 @@
-//! Burners and a ping on simulated processors: what is asked, and the matrix that comes of it.
+//! Burners and a ping on simulated processors: the request, and the resulting matrix.
 //!
-//! A *burner* only computes; a *ping* only communicates: its two ends send a message back and forth (quadrics-overlap, F3-1,
-//! F3-2). Each cell of the matrix is one such pair: how the ping waits, how nice the burners are, how many messages of which
-//! size. Live, `crosswind overlap` measures the same matrix.
+//! A *burner* only computes; a *ping* only communicates: its two ends send a message back and forth
+//! (quadrics-overlap, F3-1, F3-2). Each cell of the matrix is one such pair, with the ping's way of waiting, the
+//! burners' nice level, and the number and size of messages. Live, `crosswind overlap` measures the same matrix.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,21 +17,22 @@ use crate::units::{MegabytesPerSecond, PositiveSeconds, Quantity, Seconds};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wait {
-    /// It gives its processor away until an event wakes it.
+    /// Yields its processor until an event wakes it.
     Event,
-    /// It keeps asking, and takes its processor for that.
+    /// Polls, and keeps its processor busy.
     Poll,
-    /// It keeps asking for `spin_s`, and then gives its processor away.
+    /// Polls for `spin_s`, and then yields its processor.
     SpinBlock,
-    /// It gives its processor away; messages are buffered, and move in slices that all nodes agree on (buffered coscheduling).
+    /// Yields its processor; messages are buffered and moved in slices that all nodes agree on (buffered
+    /// coscheduling).
     Buffered,
 }
 
-/// One cell that is asked for.
+/// One requested cell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AskedCell {
-    /// How the ping waits.
+    /// The ping's way of waiting.
     pub wait: Wait,
     /// Nice level of the burners, -20 to 19. The ping has 0.
     pub burn_nice: i8,
@@ -47,11 +48,11 @@ pub struct AskedCell {
 pub struct PingNetwork {
     /// Rate of a message.
     pub mb_per_s: MegabytesPerSecond,
-    /// From sending to arriving, without the message's length.
+    /// Time from sending to arrival, without the time of the message's bytes.
     pub latency_s: Seconds,
     /// Processor time that each end spends on a message.
     pub message_cpu_s: Seconds,
-    /// Processor time that each end spends on a MB: copies.
+    /// Processor time that each end spends on a MB, for copies.
     pub cpu_s_per_mb: Seconds,
 }
 
@@ -66,35 +67,35 @@ impl Default for PingNetwork {
     }
 }
 
-/// What the machine and the ping take beside the work itself.
+/// Overheads of the machine and of the ping.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OverlapCosts {
-    /// Another process on a processor.
+    /// Time of a context switch.
     pub switch_s: Seconds,
     /// Processor time to wake a process that waits for an event: interrupt and kernel.
     pub wake_s: Seconds,
-    /// How long a spin-block waits polling, s; default: what blocking costs, `wake_s + 2 switch_s`.
+    /// Time that a spin-block polls, s; default: the cost of blocking, `wake_s + 2 switch_s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spin_s: Option<Seconds>,
-    /// For how long a wait for an event keeps its processor before it gives it away, if the process that wants it has a higher
-    /// nice level (worse priority) only.
+    /// Time for which a wait for an event keeps its processor before it yields it, if only processes with a higher
+    /// nice level (worse priority) want it.
     pub linger_s: Seconds,
-    /// Steps of the ping's start, each with a wait: a share of `start_cpu_s` and of `start_wait_s`.
+    /// Steps of the ping's start; each computes and waits a share of `start_cpu_s` and `start_wait_s`.
     pub start_steps: u32,
     /// Processor time of the start.
     pub start_cpu_s: Seconds,
-    /// Time of the start that is waited.
+    /// Waiting time of the start.
     pub start_wait_s: Seconds,
     /// Steps of preparing a MB of the buffer (10^6 bytes).
     pub prepare_steps_per_mb: f64,
     /// Processor time for a MB of the buffer.
     pub prepare_cpu_s_per_mb: Seconds,
-    /// Time waited for a MB of the buffer.
+    /// Waiting time for a MB of the buffer.
     pub prepare_wait_s_per_mb: Seconds,
     /// Slice of buffered coscheduling.
     pub slice_s: PositiveSeconds,
-    /// Processor time that the exchange of a slice takes on each node.
+    /// Processor time of the exchange of a slice on each node.
     pub exchange_s: Seconds,
 }
 
@@ -119,15 +120,15 @@ impl Default for OverlapCosts {
 }
 
 impl OverlapCosts {
-    /// How long a spin-block waits polling, s. Unless given, it is what blocking costs: so a wait never costs more than twice
-    /// that with the better choice for a wait of known length.
+    /// Returns the time that a spin-block polls, s. The default is the cost of blocking, so that a wait never costs
+    /// more than twice the better choice for a wait of known length.
     #[must_use]
     pub fn spin_s(&self) -> f64 {
         self.spin_s.map_or(self.wake_s.get() + 2.0 * self.switch_s.get(), Quantity::get)
     }
 }
 
-/// A matrix to be simulated.
+/// A matrix to simulate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SimulatedOverlap {
@@ -140,24 +141,24 @@ pub struct SimulatedOverlap {
     pub burners: u32,
     /// Processor time of a burner.
     pub burn_s: PositiveSeconds,
-    /// Nodes: 2, or 1 that holds both ends.
+    /// Number of nodes: 2, or 1 for both ends.
     #[serde(default = "two")]
     pub nodes: u32,
     /// The cells.
     pub cells: Vec<AskedCell>,
-    /// Between the ends.
+    /// The network between the ends.
     #[serde(default)]
     pub network: PingNetwork,
-    /// What the machine takes.
+    /// Overheads of the machine.
     #[serde(default)]
     pub costs: OverlapCosts,
-    /// Each burner and the ping start within so long.
+    /// Time within which all burners and the ping start, s.
     #[serde(default)]
     pub start_spread_s: Seconds,
-    /// What the starts are drawn from.
+    /// Seed of the starts.
     #[serde(default)]
     pub seed: u64,
-    /// Runs of each cell, whose mean is told.
+    /// Runs of each cell, whose mean is reported.
     #[serde(default = "one")]
     pub repetitions: u32,
 }
@@ -179,7 +180,7 @@ const MOST_MESSAGES: u64 = 100_000_000;
 const LONGEST_S: f64 = 1e7;
 
 impl SimulatedOverlap {
-    /// Reads it from JSON and checks it.
+    /// Parses and checks it from JSON.
     ///
     /// # Errors
     /// When a field is unknown, missing or out of its range.
@@ -237,7 +238,7 @@ impl SimulatedOverlap {
         Ok(())
     }
 
-    /// When each of so many processes starts in a run, ns.
+    /// Returns the start of each of `processes` processes in run `turn`, ns.
     #[must_use]
     pub fn starts(&self, turn: u32, processes: usize) -> Vec<u64> {
         let spread = (self.start_spread_s.get() * 1e9) as u64;
@@ -246,11 +247,11 @@ impl SimulatedOverlap {
     }
 }
 
-/// A cell and what became of it.
+/// Result of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OverlapTimes {
-    /// How the ping waited.
+    /// The ping's way of waiting.
     pub wait: Wait,
     /// Nice level of the burners.
     pub burn_nice: i8,
@@ -258,25 +259,25 @@ pub struct OverlapTimes {
     pub messages: u64,
     /// Bytes of each message.
     pub message_bytes: u64,
-    /// The ping without burners, s.
+    /// Time of the ping without burners, s.
     pub ping_alone_s: f64,
-    /// The burners without a ping, s: until the last of them ends.
+    /// Time of the burners without a ping, until the last of them ends, s.
     pub burn_alone_s: f64,
-    /// The ping beside burners, s; mean of the runs.
+    /// Time of the ping beside burners, s; mean of the runs.
     pub ping_s: f64,
-    /// The burners beside the ping, s; mean of the runs.
+    /// Time of the burners beside the ping, s; mean of the runs.
     pub burn_s: f64,
-    /// Processor time of both ends of the ping alone, polling included, s.
+    /// Processor time of both ends of the ping alone, including polling, s.
     pub ping_cpu_s: f64,
     /// The same beside burners; mean of the runs, s.
     pub ping_cpu_beside_s: f64,
 }
 
-/// The matrix.
+/// The resulting matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OverlapMatrix {
-    /// Where: sim.
+    /// Where it was measured: sim.
     pub on: String,
     /// The operating system's scheduler.
     pub scheduler: Scheduler,
@@ -286,13 +287,13 @@ pub struct OverlapMatrix {
     pub burners: u32,
     /// Nodes.
     pub nodes: u32,
-    /// How long a spin-block polled.
+    /// Time that a spin-block polled, s.
     pub spin_s: f64,
-    /// Between the ends.
+    /// The network between the ends.
     pub network: PingNetwork,
-    /// What the machine took.
+    /// Overheads of the machine.
     pub costs: OverlapCosts,
-    /// The cells, as they were asked.
+    /// The cells, in the order of the request.
     pub cells: Vec<OverlapTimes>,
 }
 

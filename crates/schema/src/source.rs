@@ -1,6 +1,6 @@
-//! What a field names by a word or a path, or holds itself as a table.
+//! Fields that hold a name or a path, or an inline table.
 //!
-//! By hand, since serde's untagged enums forget which field of the table was wrong.
+//! Implemented by hand, since serde's untagged enums lose which field of the table was wrong.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer};
 
 use crate::error::nearest;
 
-/// Reads a string by `named`, which says what it must be where it refuses it, or a table. `expected` is what stands in the
-/// refusal of anything else.
+/// Parses a table, or a string with `named`, whose error states the permitted values. `expected` is the error message
+/// for anything else.
 pub(crate) fn string_or_table<'de, D, Table, T>(
     deserializer: D,
     expected: &'static str,
@@ -26,7 +26,7 @@ where
     deserializer.deserialize_any(StringOrTable { expected, named, inline, table: PhantomData })
 }
 
-/// The value that a name stands for.
+/// Returns the value of a known name.
 pub(crate) fn known<T: Copy>(name: &str, names: &[(&str, T)]) -> Result<T, String> {
     if let Some(&(_, value)) = names.iter().find(|(known, _)| *known == name) {
         return Ok(value);

@@ -1,4 +1,4 @@
-//! Runs of streams: what the runs of an experiment of kind streams came to (`runs.json` with `kind = "streams"`).
+//! Runs of streams: the results of an experiment of kind streams (`runs.json` with `kind = "streams"`).
 
 use std::collections::BTreeMap;
 
@@ -16,20 +16,20 @@ use crate::read;
 pub struct StreamsRuns {
     /// Version of this file's schema.
     pub schema_version: u64,
-    /// What tells these from other runs.
+    /// Kind of these runs.
     pub kind: StreamsKind,
     /// Name of the experiment.
     pub experiment: String,
     /// Where they ran: sim, or local.
     pub on: String,
-    /// Digest of the experiment: what may be resumed into this file.
+    /// Digest of the experiment; it must be the same to resume into this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// One entry per run, in the order of the grid.
     pub runs: Vec<StreamsRun>,
 }
 
-/// The kind of such runs.
+/// Kind of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamsKind {
@@ -38,21 +38,21 @@ pub enum StreamsKind {
     Streams,
 }
 
-/// What one run came to, measured three times: each stream and each job by itself (alone, T1), all of them through one queue
-/// (fifo, T2), and all of them through the queues of the policy (queued, T3).
+/// Result of one run, measured three times: each stream and each job alone (T1), all of them through one queue (fifo,
+/// T2), and all of them through the queues of the policy (queued, T3).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamsRun {
-    /// What the sweep set: dotted path -> value, in the order of the experiment's file.
+    /// Values set by the sweep: dotted path -> value, in the order of the experiment's file.
     #[serde(default)]
     pub params: Params,
     /// Seed of everything drawn at random.
     pub seed: u64,
-    /// How many hosts.
+    /// Number of hosts.
     pub hosts: u32,
     /// The queues of T3.
     pub queue: Discipline,
-    /// T3: from the start until the last stream had its timed messages and the last job its end, s.
+    /// T3: time from the start until the last stream has its timed messages and the last job has ended, s.
     pub makespan_s: f64,
     /// One entry per stream, in the order of the file.
     #[serde(default)]
@@ -60,19 +60,19 @@ pub struct StreamsRun {
     /// One entry per job, in the order of the file.
     #[serde(default)]
     pub jobs: Vec<JobOutcome>,
-    /// Closed forms, by name; those that apply.
+    /// Applicable closed forms, by name.
     #[serde(default)]
     pub bounds: BTreeMap<String, f64>,
-    /// Frames that arrived in T3, of everything.
+    /// Frames that arrived in T3, of all streams and jobs.
     pub frames: u64,
-    /// Frames lost in T3, of everything: there was no room for them.
+    /// Frames lost in T3 for lack of room, of all streams and jobs.
     pub dropped: u64,
-    /// What to keep in mind when trusting the figures.
+    /// Warnings about the figures.
     #[serde(default)]
     pub warnings: Vec<Warning>,
 }
 
-/// What one stream came to.
+/// Result of one stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamOutcome {
@@ -80,25 +80,25 @@ pub struct StreamOutcome {
     pub name: String,
     /// Class of its messages.
     pub class: Class,
-    /// Operations that were timed.
+    /// Number of timed operations.
     pub messages: u64,
-    /// Bytes of them, answers among them.
+    /// Their bytes, including answers.
     pub bytes: u64,
-    /// T1: from the start until the last timed operation was done, nothing else there, s.
+    /// T1: time from the start until the last timed operation is done, alone, s.
     pub alone_s: f64,
-    /// T2: beside all others, one queue, s.
+    /// T2: the same beside all others, through one queue, s.
     pub fifo_s: f64,
-    /// T3: beside all others, the queues of the policy, s.
+    /// T3: the same beside all others, through the queues of the policy, s.
     pub queued_s: f64,
     /// T2 / T1.
     pub slowdown_fifo: f64,
     /// T3 / T1.
     pub slowdown_queued: f64,
-    /// From an operation's beginning until it was done, s.
+    /// Time from the start of an operation until it is done, s.
     pub latency_s: Latencies,
 }
 
-/// Latencies of the timed operations, three times measured.
+/// Latencies of the timed operations in the three measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Latencies {
@@ -116,15 +116,15 @@ pub struct Latencies {
 pub struct Latency {
     /// The mean, s.
     pub mean: f64,
-    /// Half are at most so long, s.
+    /// Median, s: half of the operations take at most this.
     pub p50: f64,
-    /// 99 of 100 are at most so long, s.
+    /// 99th percentile, s: 99 of 100 operations take at most this.
     pub p99: f64,
 }
 
 impl Latency {
-    /// Of some latencies, s, which are sorted in place; zeros where there are none. A percentile is the least latency that so
-    /// many do not exceed.
+    /// Returns the statistics of some latencies, s, which are sorted in place; zeros if there are none. A percentile
+    /// is the smallest latency that this fraction does not exceed.
     #[must_use]
     pub fn of(latencies_s: &mut [f64]) -> Self {
         latencies_s.sort_unstable_by(f64::total_cmp);
@@ -138,7 +138,7 @@ impl Latency {
     }
 }
 
-/// What one job came to.
+/// Result of one job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobOutcome {
@@ -146,17 +146,17 @@ pub struct JobOutcome {
     pub name: String,
     /// The program.
     pub program: JobProgram,
-    /// How many hosts it ran on.
+    /// Number of hosts that it ran on.
     pub hosts: u32,
     /// Messages sent.
     pub messages: u64,
-    /// Bytes of them.
+    /// Their bytes.
     pub bytes: u64,
-    /// T1: from the start to the end of its last process, nothing else there, s.
+    /// T1: time from the start to the end of its last process, alone, s.
     pub alone_s: f64,
-    /// T2: beside all others, one queue, s.
+    /// T2: the same beside all others, through one queue, s.
     pub fifo_s: f64,
-    /// T3: beside all others, the queues of the policy, s.
+    /// T3: the same beside all others, through the queues of the policy, s.
     pub queued_s: f64,
     /// (T2 - T1) / T1.
     pub eta_fifo: f64,
@@ -168,12 +168,12 @@ impl StreamsRuns {
     /// Parses and checks such a `runs.json`.
     ///
     /// # Errors
-    /// What is wrong, with its place.
+    /// The first error, with its position.
     pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
         read::json_checked(text, file, |runs: &Self| read::version(runs.schema_version))
     }
 
-    /// Whether a file says that it holds runs of streams; whatever else is wrong with it shows when it is read.
+    /// Whether a file is declared to hold runs of streams. Other errors in it show when it is read.
     #[must_use]
     pub fn is_one(text: &[u8]) -> bool {
         #[derive(Deserialize)]

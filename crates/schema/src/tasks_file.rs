@@ -1,7 +1,7 @@
-//! A user's tasks: a CSV file with the columns `size_mb` and `work`, a line per task.
+//! A user's tasks: a CSV file with the columns `size_mb` and `work`, one line per task.
 //!
-//! Comma-separated, a header first, the columns in either order; blank lines and lines that start with `#` are skipped.
-//! Numbers may stand in double quotes, as spreadsheets write them.
+//! It is comma-separated, starts with a header, and may have the columns in either order. Blank lines and lines that
+//! start with `#` are skipped. Numbers may be in double quotes, as spreadsheets write them.
 
 use crate::error::{DescriptionError, Problem, nearest};
 use crate::experiment::draw::{Column, Tasks};
@@ -10,7 +10,7 @@ use crate::units::{Megabytes, Quantity, WorkUnits};
 
 const COLUMNS: [&str; 2] = ["size_mb", "work"];
 
-/// The tasks of a file.
+/// Parses the tasks of a file.
 ///
 /// # Errors
 /// The first thing that is wrong, with its line and column.

@@ -1,7 +1,7 @@
 //! Trace: the header of a `trace.parquet`.
 //!
-//! The activities themselves are the Parquet file's columns (docs/reference/files.md); this header, as JSON in the
-//! file's metadata under the key `crosswind.trace`, says of which run they are.
+//! The activities themselves are the Parquet file's columns (docs/reference/files.md). This header, as JSON in the
+//! file's metadata under the key `crosswind.trace`, describes their run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::platform::Platform;
 use crate::read;
 use crate::run::Run;
 
-/// Of which run the activities are.
+/// The run of the activities.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
@@ -23,11 +23,11 @@ pub struct Trace {
     pub on: String,
     /// The tree of nodes.
     pub platform: Platform,
-    /// What the run came to.
+    /// Result of the run.
     pub run: Run,
 }
 
-/// What an activity is: the words of the column `kind`.
+/// Kind of an activity: the values of the column `kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Activity {
@@ -43,7 +43,7 @@ impl Trace {
     /// Parses and checks a header.
     ///
     /// # Errors
-    /// What is wrong, with its place.
+    /// The first error, with its position.
     pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
         read::json_checked(text, file, |header: &Self| read::version(header.schema_version))
     }

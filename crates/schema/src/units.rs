@@ -1,23 +1,23 @@
 //! Quantities with their unit and their permitted range.
 //!
-//! The range stands once, here: parsing, error messages and the JSON Schema all take it from the
-//! macro below. Serialised as a plain number; the field's name carries the unit.
+//! The range is defined only here: parsing, error messages and the JSON Schema all take it from the macro below. A
+//! quantity is serialised as a plain number; the field's name carries the unit.
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 /// A quantity's unit and range, for messages and schemas.
 pub trait Quantity: Copy {
-    /// The unit as people write it, empty for a pure number.
+    /// The unit in text, empty for a pure number.
     const UNIT: &'static str;
     /// The smallest permitted value.
     const MINIMUM: f64;
-    /// Whether the minimum itself is refused.
+    /// Whether the minimum itself is excluded.
     const EXCLUSIVE: bool;
-    /// The bare number.
+    /// Returns the plain number.
     fn get(self) -> f64;
 }
 
-/// "must be greater than 0 MB/s (finite)", the sentence of every range error.
+/// Formats the range for errors: "must be greater than 0 MB/s (finite)".
 fn permitted<Q: Quantity>() -> String {
     let relation = if Q::EXCLUSIVE { "greater than" } else { "at least" };
     let space = if Q::UNIT.is_empty() { "" } else { " " };
@@ -32,10 +32,10 @@ macro_rules! quantity {
         pub struct $name(f64);
 
         impl $name {
-            /// The quantity, or the sentence that says which values are permitted.
+            /// Checks and wraps a value.
             ///
             /// # Errors
-            /// When `value` is not finite or out of range.
+            /// When `value` is not finite or out of range, with the permitted range.
             pub fn new(value: f64) -> Result<Self, String> {
                 let above = if $exclusive { value > $minimum } else { value >= $minimum };
                 if value.is_finite() && above {
@@ -46,7 +46,7 @@ macro_rules! quantity {
                 }
             }
 
-            /// One that stands in the code.
+            /// Wraps a value from the code.
             #[must_use]
             pub const fn fixed(value: f64) -> Self {
                 assert!(value > $minimum || (value == $minimum && !$exclusive));
@@ -123,13 +123,13 @@ macro_rules! default {
 
 default!(SecondsPerMegabyte: 0.0, Ratio: 0.0, Seconds: 0.0, MegabytesOrNone: 0.0, TimeScale: 1.0);
 
-/// Part of a processor, above 0 and at most 1.
+/// Share of a processor, above 0 and at most 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
 #[serde(transparent)]
 pub struct Share(f64);
 
 impl Share {
-    /// The bare number.
+    /// Returns the plain number.
     #[must_use]
     pub fn get(self) -> f64 {
         self.0
@@ -167,7 +167,7 @@ impl Sigma {
     /// The largest permitted value.
     pub const MAXIMUM: f64 = 5.0;
 
-    /// The bare number.
+    /// Returns the plain number.
     #[must_use]
     pub fn get(self) -> f64 {
         self.0

@@ -1,6 +1,6 @@
-//! All tests of what is public, as one program: each compiled and linked by itself would take minutes.
+//! All integration tests in one program: compiling and linking each separately would take minutes.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
+#![allow(clippy::unwrap_used)] // a test that cannot continue must stop
 
 mod any_bytes;
 mod disturbances;

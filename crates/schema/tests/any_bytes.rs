@@ -1,4 +1,4 @@
-//! Whatever the bytes: an answer, never a panic; and an error always says where in a file it is about.
+//! Any bytes are accepted or refused without a panic, and every error has a position in the file.
 
 use crosswind_schema::disturbance::{NEVER, Timelines};
 use crosswind_schema::experiment::streams::MessageDraws;
@@ -66,7 +66,7 @@ fn read_all(bytes: &[u8]) {
     }
 }
 
-/// Goes some way through a disturbance's times.
+/// Walks through part of a disturbance's times.
 fn walk(disturbance: &Disturbance) {
     let Ok(timelines) = Timelines::new(disturbance, 2, 1) else { return };
     for rank in 0..2 {

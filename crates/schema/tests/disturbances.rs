@@ -1,4 +1,4 @@
-//! Disturbances: what is refused and what it is told; what is written is read back; what if a cause were not there.
+//! Disturbances: refusals and their messages, files read back after writing, and variants without a cause.
 
 use crosswind_schema::Disturbance;
 use crosswind_schema::disturbance::{NEVER, Source, Timelines};
@@ -20,7 +20,7 @@ fn recorded(intervals: &str) -> String {
     )
 }
 
-/// The files of the tests below: all kinds, with all their fields.
+/// The file of the tests below: all kinds, with all their fields.
 const ALL: &str = r#"
 switch_cost_s = 1e-5
 cache_cost_s = 2e-5

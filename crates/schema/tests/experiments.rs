@@ -1,4 +1,4 @@
-//! Experiments: what is refused and what it is told, the grid that a sweep makes, the tasks that are drawn.
+//! Experiments: refusals and their messages, the grid of a sweep, and the drawn tasks.
 
 use crosswind_schema::experiment::{Amount, Grid, Order, Policy, Tasks};
 use crosswind_schema::{Experiment, tasks_file};

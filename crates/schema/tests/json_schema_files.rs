@@ -1,6 +1,6 @@
-//! The JSON Schema files that are shipped are those that the types generate.
+//! The shipped JSON Schema files match the types.
 //!
-//! `CROSSWIND_WRITE_SCHEMAS=1 cargo test -p crosswind-schema` writes them anew after a change of the types.
+//! `CROSSWIND_WRITE_SCHEMAS=1 cargo test -p crosswind-schema` rewrites them after a change of the types.
 
 use crosswind_schema::json_schema;
 

@@ -1,4 +1,4 @@
-//! Experiments of kind program: what is refused and what it is told, what a sweep may vary, and how the kinds are told apart.
+//! Experiments of kind program: refusals and their messages, what a sweep may vary, and how the kind is selected.
 
 use crosswind_schema::experiment::{
     AwayRule, Credit, DisturbanceSource, Grid, KnownNetwork, NetworkSource, Parameters, ProgramName, WindowPolicy,

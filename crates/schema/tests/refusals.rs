@@ -1,4 +1,4 @@
-//! What a wrong platform is told: place, field, value, unit, range, nearest name.
+//! Errors of an invalid platform: place, field, value, unit, range, nearest name.
 
 use crosswind_schema::Platform;
 

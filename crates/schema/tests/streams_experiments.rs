@@ -1,4 +1,4 @@
-//! Experiments of kind streams: defaults, what is refused and what it is told, what a sweep may vary, what is drawn.
+//! Experiments of kind streams: defaults, refusals and their messages, what a sweep may vary, and the drawn messages.
 
 use crosswind_schema::experiment::Grid;
 use crosswind_schema::experiment::streams::{

@@ -1,11 +1,11 @@
-//! Timelines against a plain reference: all intervals of all sources in a list, added one by one.
+//! Timelines compared with a simple reference: all intervals of all sources in a list, added one by one.
 
 use crosswind_schema::Disturbance;
 use crosswind_schema::disturbance::{Interval, Timeline, Timelines};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Beyond this, ns, the reference knows nothing.
+/// End of the reference, ns.
 const HORIZON: u64 = 2_000_000_000;
 const RANKS: u32 = 5;
 
@@ -89,7 +89,7 @@ prop_compose! {
     }
 }
 
-/// The disturbance, where the draw made one that is permitted (daemons may take too much of the processor).
+/// Parses the disturbance, if the random one is permitted (daemons may take too much of the processor).
 fn read(description: &Value) -> Option<Disturbance> {
     Disturbance::from_json(description.to_string().as_bytes(), "d").ok()
 }
@@ -98,13 +98,13 @@ fn intervals(timeline: &mut Timeline, until: u64) -> Vec<Interval> {
     std::iter::from_fn(|| timeline.interval()).take_while(|interval| interval.start < until).collect()
 }
 
-/// Whether a cause's intervals wait for others of their like.
+/// Whether a cause's intervals wait for others that queue.
 fn queues(description: &Value, cause: &str) -> bool {
     let place: usize = cause[1..].parse().expect("a number");
     ["daemon", "recorded"].contains(&description["source"][place]["kind"].as_str().expect("a kind"))
 }
 
-/// Where the rank is away, from each cause alone: sorted, merged.
+/// Returns the times when the rank is away, from each cause alone, sorted and merged.
 fn reference(disturbance: &Disturbance, description: &Value, rank: u32, seed: u64) -> Vec<(u64, u64)> {
     let mut slices: Vec<(u64, u64)> = Vec::new();
     let mut queue = slices.clone();
@@ -132,7 +132,7 @@ fn reference(disturbance: &Disturbance, description: &Value, rank: u32, seed: u6
     merged
 }
 
-/// When work is done: every interval that begins before its end is added to its end, one by one.
+/// Returns when work is done: every interval that begins before its end is added to its end, one by one.
 fn done(away: &[(u64, u64)], from: u64, ns: u64) -> u64 {
     let mut end = from + ns;
     for (start, stop) in away {
@@ -204,7 +204,7 @@ proptest! {
                     _ => joined.push((interval.start, interval.end)),
                 }
             }
-            // At the horizon the lists may end in different places.
+            // At the horizon the lists may end at different positions.
             let within = |list: &[(u64, u64)]| list.iter().copied().filter(|i| i.1 < HORIZON / 2).collect::<Vec<_>>();
             prop_assert_eq!(within(&joined), within(&reference(&disturbance, &description, rank, seed)));
             let away: u64 = timelines.away(rank, HORIZON).iter().sum();
@@ -310,7 +310,7 @@ proptest! {
     }
 }
 
-/// Time 0 is like any other moment: as many daemons start in the first part of an interval as in any later part.
+/// Time 0 is like any other time: as many daemons start in the first part of an interval as in any later part.
 #[test]
 fn daemons_start_as_often_at_first_as_later() {
     const MANY: u32 = 20_000;

@@ -1,4 +1,4 @@
-//! An injection as it is asked for.
+//! Unchecked settings of an injection.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,15 +16,15 @@ use crate::DisturbError;
 #[serde(deny_unknown_fields)]
 pub struct Asked {
     pub command: Vec<OsString>,
-    /// Ranks that the command will have; none: as many as are found.
+    /// Ranks that the command will have; `None`: every rank that is found.
     pub ranks: Option<u32>,
-    /// Seed of what is drawn.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// The most that it may take, s.
+    /// Time limit, s.
     pub limit_s: f64,
-    /// A way for every interval, by name; none: what suits its cause.
+    /// Method for every interval, by name; `None`: the one that suits its cause.
     pub how: Option<String>,
-    /// As of [`InjectConfig`], and so are the others.
+    /// See [`InjectConfig::pin`].
     pub pin: bool,
     /// See [`InjectConfig::busy`].
     pub busy: bool,
@@ -41,11 +41,11 @@ fn value(field: &str, value: String, permitted: &str) -> DisturbError {
 }
 
 impl Asked {
-    /// The injection that it asks for, what a disturbance has it do, and the disturbance's name. The disturbance is TOML, or
-    /// JSON where its file is named so.
+    /// Checks the settings and parses the disturbance: JSON if the name of its file ends in `.json`, otherwise TOML.
+    /// Returns the checked settings, the script and the disturbance's name.
     ///
     /// # Errors
-    /// A disturbance that is wrong, or a value out of its range.
+    /// When the disturbance is invalid, or a value is out of its range.
     pub fn checked(self, disturbance: &[u8], file: &str) -> Result<(InjectConfig, Described, String), DisturbError> {
         let read = if file.ends_with(".json") { Disturbance::from_json } else { Disturbance::from_toml };
         let disturbance = read(disturbance, file)?;

@@ -1,11 +1,11 @@
 //! Keeps a rank's processors busy while the rank is held.
 //!
-//! A program that is away because another job has its processor comes back to one that was busy all the while. If the processor
-//! is idle instead, it sleeps: its frequency may go down, and on a virtual machine the host gives it to another guest, and may
-//! return it late. So threads compute where the rank's threads ran last, until the rank is let go, under the policy of the
-//! lowest priority (SCHED_IDLE): every other thread preempts them.
+//! A program that another job has displaced returns to a processor that stayed busy. An idle processor would sleep
+//! instead. Its frequency may drop, and on a virtual machine the host gives it to another guest and may return it
+//! late. So threads compute where the rank's threads ran last, until the rank is released. They run under SCHED_IDLE,
+//! the policy of the lowest priority, so every other thread preempts them.
 //!
-//! They are threads of the injector and end with it, however it ends: nothing of them is to be undone.
+//! They are threads of the injector and end with it in any case, so nothing of them needs to be undone.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -17,20 +17,22 @@ use super::priority;
 use crosswind_linux::now_ns;
 use crosswind_linux::processes::Pid;
 
-/// Shorter intervals end before a processor sleeps deeply, and the search for threads that compute would make them longer.
+/// Shorter intervals get no stand-ins: they end before a processor sleeps deeply, and the search for computing
+/// threads would lengthen them.
 const SHORTEST_NS: u64 = 1_000_000;
-/// The part of an interval after which no more threads are looked at.
+/// Fraction of an interval, as a divisor, after which no more threads are examined.
 const LOOKING: u64 = 10;
-/// The part of the time since it was looked at last that a thread has run if it computes.
+/// A thread counts as computing if it ran for at least this fraction, as a divisor, of the time since it was last
+/// examined.
 const COMPUTES: u64 = 20;
-/// Steps of arithmetic between two looks at what is told: about a microsecond.
+/// Arithmetic steps between two checks of the command: about a microsecond.
 const STEPS: u64 = 1000;
 
 const WAIT: u8 = 0;
 const COMPUTE: u8 = 1;
 const END: u8 = 2;
 
-/// A thread that computes on one CPU while it is told to.
+/// A thread that computes on one CPU while its command is [`COMPUTE`].
 #[derive(Debug)]
 struct StandIn {
     told: Arc<AtomicU8>,
@@ -57,14 +59,14 @@ impl Drop for StandIn {
     fn drop(&mut self) {
         self.tell(END);
         if let Some(thread) = self.thread.take() {
-            let _ = thread.join(); // one that broke down computes no more either
+            let _ = thread.join(); // a panicked thread no longer computes either
         }
     }
 }
 
 fn stand_in(cpu: usize, told: &AtomicU8) {
     if !priority::give_way() || priority::place(0, &[cpu]).is_err() {
-        return; // better no stand-in than one that takes time from others
+        return; // no stand-in is better than one that takes time from others
     }
     let mut word = 1u64;
     loop {
@@ -84,12 +86,13 @@ fn stand_in(cpu: usize, told: &AtomicU8) {
 #[derive(Debug, Default)]
 pub struct StandIns {
     by_cpu: BTreeMap<usize, StandIn>,
-    /// When each thread of the rank was looked at last, and how long it had run by then, ns.
+    /// For each thread of the rank: the time of its last examination, and its CPU time by then, ns.
     seen: HashMap<Pid, (u64, u64)>,
 }
 
 impl StandIns {
-    /// Computes where these processes computed last, in an interval of that length that has just begun.
+    /// Starts to compute on the CPUs where these processes computed last, for an interval of `length_ns` that has
+    /// just begun.
     pub fn step_in(&mut self, processes: impl IntoIterator<Item = Pid>, length_ns: u64) {
         if length_ns < SHORTEST_NS {
             return;
@@ -113,12 +116,12 @@ impl StandIns {
         }
     }
 
-    /// Yields the CPUs to all other threads.
+    /// Stops computing and leaves the CPUs to other threads.
     pub fn step_back(&self) {
         self.by_cpu.values().for_each(|one| one.tell(WAIT));
     }
 
-    /// CPUs on which a thread ever stood in.
+    /// Returns the CPUs that ever had a stand-in.
     #[must_use]
     pub fn cpus(&self) -> Vec<usize> {
         self.by_cpu.keys().copied().collect()
@@ -130,16 +133,16 @@ fn threads(pid: Pid) -> Vec<Pid> {
     tasks.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// How long a thread has run, ns; as long as can be where the kernel does not count it.
+/// Returns the CPU time of a thread, ns; `u64::MAX` if the kernel does not count it.
 fn ran_ns(pid: Pid, thread: Pid) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).unwrap_or_default();
     text.split_ascii_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(u64::MAX)
 }
 
-/// The CPU that a thread ran on last; none when it is gone.
+/// Returns the CPU that a thread last ran on; `None` once it has ended.
 fn last_cpu(pid: Pid, thread: Pid) -> Option<usize> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{thread}/stat")).ok()?;
-    let (_, after) = text.rsplit_once(')')?; // its name may hold anything
+    let (_, after) = text.rsplit_once(')')?; // the name may contain any characters
     after.split_ascii_whitespace().nth(36)?.parse().ok()
 }
 
@@ -165,7 +168,7 @@ mod tests {
         assert_eq!(told(), COMPUTE);
         stand_ins.step_back();
         assert_eq!(told(), WAIT);
-        drop(stand_ins); // would wait forever for one that does not end
+        drop(stand_ins); // would block forever on one that does not end
     }
 
     #[test]
@@ -175,7 +178,7 @@ mod tests {
         let mut stand_ins = StandIns::default();
         stand_ins.step_in([pid], SHORTEST_NS - 1);
         assert!(stand_ins.cpus().is_empty());
-        stand_ins.step_in([pid], u64::MAX / 2); // met for the first time: it may well have computed
+        stand_ins.step_in([pid], u64::MAX / 2); // seen for the first time: assumed to compute
         assert_eq!(stand_ins.cpus().len(), 1);
         stand_ins.step_back();
         stand_ins.seen.values_mut().for_each(|(then, _)| *then = then.saturating_sub(1_000_000_000));

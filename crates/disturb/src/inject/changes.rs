@@ -1,4 +1,4 @@
-//! What an injection changes on this machine, and how that is undone.
+//! Changes that an injection makes to this machine, and how to undo them.
 
 use super::group::Groups;
 use super::priority;
@@ -6,17 +6,17 @@ use super::processes;
 use crosswind_linux::processes::{Pid, all, with_descendants};
 use crosswind_linux::watchdog::Undo;
 
-/// How often the processes are looked through: those that were just being born are found at the second time.
+/// Passes over the processes: one that is just being forked is found in a later pass.
 const ROUNDS: usize = 3;
 
-/// What is to be undone beside what is held, which is the freezer's.
+/// Changes to undo, other than held processes, which the freezer releases.
 #[derive(Debug)]
 pub struct Changes {
     /// The command's mark, which all of its processes carry.
     pub mark: String,
-    /// The groups that were, or may be, made.
+    /// The groups that exist or may be created.
     pub groups: Option<Groups>,
-    /// CPUs that the command's processes had before they were pinned; none: they were not.
+    /// CPUs that the command's processes had before they were pinned; `None`: they were not pinned.
     pub cpus: Option<Vec<usize>>,
 }
 
@@ -24,7 +24,7 @@ impl Undo for Changes {
     /// Thaws and removes groups, unpins.
     fn perform(&self) {
         if let Some(groups) = &self.groups {
-            let _ = groups.remove(); // another process made a group of its own below: nothing more can be done
+            let _ = groups.remove(); // another process created a group below: nothing more can be done
         }
         let Some(cpus) = &self.cpus else { return };
         for _ in 0..ROUNDS {

@@ -1,4 +1,4 @@
-//! The command that is injected into: how it starts and how it is told to end.
+//! The command under injection: how it starts and ends.
 
 use std::ffi::OsString;
 use std::io;
@@ -29,18 +29,18 @@ pub struct Running {
     end: Option<End>,
 }
 
-/// What is set for the command before its program begins.
+/// Environment that the command gets before its program starts.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// The mark that its processes carry.
     pub mark: String,
     /// The only CPU that it may use.
     pub cpu: Option<usize>,
-    /// `cgroup.procs` of the group that it belongs to.
+    /// `cgroup.procs` of its group.
     pub group: Option<std::path::PathBuf>,
     /// The process that may trace it.
     pub tracer: Pid,
-    /// Whether what it prints goes to our stderr: our stdout is for something else.
+    /// Whether its output goes to this process's stderr, because stdout has another use.
     pub stdout_to_stderr: bool,
 }
 
@@ -48,7 +48,7 @@ impl Running {
     /// Starts a command.
     ///
     /// # Errors
-    /// When there is no such program, or what is set can't be.
+    /// When the program does not exist, or a setting cannot be applied.
     pub fn start(words: &[OsString], around: &Surroundings) -> io::Result<Self> {
         let (program, arguments) = words.split_first().ok_or_else(|| io::Error::other("there is no command"))?;
         let mut command = Command::new(program);
@@ -64,10 +64,10 @@ impl Running {
         let group = around.group.as_ref().map(|path| std::fs::OpenOptions::new().write(true).open(path)).transpose()?;
         let cpus: Option<Vec<usize>> = around.cpu.map(|cpu| vec![cpu]);
         let tracer = around.tracer;
-        // SAFETY: async-signal-safe calls on what was made before the fork.
+        // SAFETY: async-signal-safe calls on data created before the fork.
         unsafe {
             command.pre_exec(move || {
-                // Python ignores these two, and what is ignored stays so.
+                // Python ignores these two, and ignored signals stay ignored across exec.
                 libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
                 libc::signal(libc::SIGPIPE, libc::SIG_DFL);
                 permit_tracing_by(tracer);
@@ -84,13 +84,13 @@ impl Running {
         Ok(Self { pid, descriptor: process_descriptor(pid)?, end: None })
     }
 
-    /// Can be read from when it has ended.
+    /// Returns a descriptor that becomes readable once the command has ended.
     #[must_use]
     pub fn descriptor(&self) -> i32 {
         self.descriptor.as_raw_fd()
     }
 
-    /// How it ended; none while it runs.
+    /// Returns how it ended; `None` while it runs.
     pub fn ended(&mut self) -> Option<End> {
         if self.end.is_none() {
             let mut status = 0;
@@ -108,14 +108,14 @@ impl Running {
                     cpu_s: (seconds(usage.ru_utime), seconds(usage.ru_stime)),
                 });
             } else if found < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-                // Another part of this process has reaped the child: its status is not known, but it has ended.
+                // Another part of this process has reaped the child: it has ended with an unknown status.
                 self.end = Some(End { status: None, signal: None, cpu_s: (f64::NAN, f64::NAN) });
             }
         }
         self.end
     }
 
-    /// Sends it a signal, while it is there.
+    /// Sends it a signal, unless it has ended.
     pub fn signal(&mut self, signal: i32) {
         if self.ended().is_none() {
             // SAFETY: a child of this process that is not reaped yet.

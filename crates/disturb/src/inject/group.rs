@@ -1,7 +1,7 @@
-//! The freezer: one control group (version 2) per rank, below the group that this process is in.
+//! Freezing by control groups (version 2): one per rank, below this process's group.
 //!
-//! A frozen process does not know that it was: no signal, no change of state that a parent or a shell could see. Groups
-//! without controllers limit nothing, so that a rank keeps all limits of the group above it.
+//! A frozen process cannot notice it: there is no signal, and no change of state that a parent or a shell could see.
+//! Groups without controllers limit nothing, so a rank keeps all limits of the group above.
 
 use std::fs;
 use std::io;
@@ -11,13 +11,13 @@ use std::time::Duration;
 use crate::leftovers;
 use crosswind_linux::processes::{Pid, own_group};
 
-/// How often a group that still fills with new processes is emptied.
+/// Attempts to empty a group that still gets new processes.
 const ROUNDS: usize = 200;
 
-/// Whether groups can be made and frozen here; else why not.
+/// Checks whether this process can create and freeze groups, by a trial that leaves nothing behind.
 ///
 /// # Errors
-/// What the system said to the try. Nothing of it is left.
+/// The reason why not.
 pub fn permitted() -> Result<(), String> {
     let Some(own) = own_group() else { return Err("no hierarchy of control groups of version 2 is mounted".into()) };
     let tried = own.join(leftovers::tried_name());
@@ -30,14 +30,14 @@ pub fn permitted() -> Result<(), String> {
 /// The groups of one command.
 #[derive(Clone, Debug)]
 pub struct Groups {
-    /// Where its processes come from and go back to.
+    /// Group that its processes come from and return to.
     above: PathBuf,
     /// Holds one group per rank.
     pub base: PathBuf,
 }
 
 impl Groups {
-    /// Names the groups of a command that this process injects into; makes none yet.
+    /// Names the groups of a command that this process injects into; creates none yet.
     #[must_use]
     pub fn named() -> Option<Self> {
         let above = own_group()?;
@@ -45,50 +45,50 @@ impl Groups {
         Some(Self { above, base })
     }
 
-    /// Groups that a process made which has ended.
+    /// Returns the groups that an ended process left behind.
     #[must_use]
     pub fn left(above: &Path, base: &Path) -> Self {
         Self { above: above.to_owned(), base: base.to_owned() }
     }
 
-    /// A rank's group.
+    /// Returns the directory of a rank's group.
     #[must_use]
     pub fn of(&self, rank: u32) -> PathBuf {
         self.base.join(format!("rank-{rank}"))
     }
 
-    /// Makes a rank's group; what is there already stays.
+    /// Creates a rank's group, unless it exists.
     ///
     /// # Errors
-    /// What the system said.
+    /// When the system refuses.
     pub fn make(&self, rank: u32) -> io::Result<()> {
         fs::create_dir_all(self.of(rank))
     }
 
-    /// The file by which a process joins a rank's group.
+    /// Returns the file by which a process joins a rank's group.
     #[must_use]
     pub fn procs(&self, rank: u32) -> PathBuf {
         self.of(rank).join("cgroup.procs")
     }
 
-    /// Moves a process into a rank's group. One that is gone is no error.
+    /// Moves a process into a rank's group. An ended process is not an error.
     ///
     /// # Errors
-    /// What the system said.
+    /// When the system refuses.
     pub fn take_in(&self, rank: u32, pid: Pid) -> io::Result<()> {
         moved(pid, &self.of(rank))
     }
 
-    /// Thaws all groups, moves their processes back to where they came from, and removes the groups.
+    /// Thaws all groups, moves their processes back to the group above, and removes the groups.
     ///
     /// # Errors
-    /// When this user may not remove a group, or one is still there after many tries.
+    /// When this user may not remove a group, or one still exists after many attempts.
     pub fn remove(&self) -> io::Result<()> {
         let mut last = Ok(());
         for _ in 0..ROUNDS {
             last = self.try_to_remove();
             match &last {
-                // Processes in it are just ending.
+                // Its processes are just ending.
                 Err(error) if !is_forbidden(error) => std::thread::sleep(Duration::from_millis(5)),
                 _ => break,
             }
@@ -103,7 +103,7 @@ impl Groups {
         };
         let mut forbidden = None;
         for rank in ranks.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-            let _ = fs::write(rank.path().join("cgroup.freeze"), "0"); // said again by remove_dir, if it matters
+            let _ = fs::write(rank.path().join("cgroup.freeze"), "0"); // if it matters, remove_dir fails too
             let inside = fs::read_to_string(rank.path().join("cgroup.procs")).unwrap_or_default();
             for pid in inside.split_ascii_whitespace().filter_map(|word| word.parse().ok()) {
                 forbidden = forbidden.or(moved(pid, &self.above).err().filter(is_forbidden));
@@ -118,7 +118,7 @@ impl Groups {
     }
 }
 
-/// Whether another try would be in vain.
+/// Whether a retry would be pointless.
 fn is_forbidden(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
@@ -136,7 +136,7 @@ mod tests {
 
     use super::*;
 
-    /// Does something as another user than root, on a thread of its own: only that one changes its user.
+    /// Runs `work` as an unprivileged user, on a separate thread: only that thread changes its user.
     fn as_ordinary_user<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         let unprivileged = || {
             // SAFETY: takes integers only; by the bare call of the kernel it concerns this thread alone.
@@ -150,7 +150,7 @@ mod tests {
         std::thread::scope(|scope| scope.spawn(unprivileged).join()).expect("no panic")
     }
 
-    /// How often this thread has waited for something.
+    /// Returns how often this thread has blocked.
     fn waits() -> i64 {
         // SAFETY: a live structure of integers.
         unsafe {

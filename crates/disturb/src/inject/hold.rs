@@ -1,7 +1,8 @@
-//! Takes the processor away from a rank's processes and gives it back: stopped by the freezer, or frozen in their group.
+//! Takes the processor away from a rank's processes and gives it back: stops them with the freezer, or freezes their
+//! group.
 //!
-//! What is held is traced only while it is held. Between two intervals the program runs without a tracer: what it forks
-//! and the signals that it gets cost no more than without.
+//! Processes are traced only while they are held. Between two intervals the program runs without a tracer, so its
+//! forks and signals cost no more than otherwise.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -18,35 +19,35 @@ use crosswind_linux::processes::{Pid, with_descendants};
 #[derive(Debug)]
 pub struct Hold {
     rank: u32,
-    /// The rank's group; none: its processes are stopped one by one.
+    /// The groups; `None`: its processes are stopped one by one.
     groups: Option<Groups>,
     freezer: Arc<Freezer>,
     held: Option<Target>,
-    /// Whether something was held that only a watchdog would have given back.
+    /// Whether anything was held that only a watchdog would have released.
     pub exposed: bool,
 }
 
-/// Since when a rank is held.
+/// State of a rank that has just been held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// On the monotonic clock, ns.
+    /// Start of the hold on the monotonic clock, ns.
     pub since_ns: u64,
-    /// Whether all of its threads had stopped then, or soon after.
+    /// Whether all of its threads had stopped by then, or soon after.
     pub all: bool,
 }
 
 impl Hold {
-    /// Of a rank; in its group, which is there already, or process by process.
+    /// Prepares to hold a rank: by its group, which must exist, or without groups process by process.
     #[must_use]
     pub fn new(rank: u32, groups: Option<Groups>, freezer: Arc<Freezer>) -> Self {
         Self { rank, groups, freezer, held: None, exposed: false }
     }
 
-    /// Holds these processes and all that descend from them, until [`Hold::let_go`], which is to be at `due_ns`. Those that
-    /// are held already stay so until then.
+    /// Holds these processes and all their descendants until [`Hold::let_go`], planned for `due_ns`. If the rank is
+    /// held already, extends the hold to then.
     ///
     /// # Errors
-    /// When one of them may not be held, or the process that freezes has ended.
+    /// When one of them may not be held, or the freezer process has ended.
     pub fn take(&mut self, leaders: &[Pid], due_ns: u64) -> io::Result<Held> {
         if let Some(target) = self.held {
             self.freezer.defer(target, due_ns).map_err(refused)?;
@@ -60,7 +61,7 @@ impl Hold {
         match self.freezer.freeze(target, due_ns) {
             Ok(freeze) => Ok(Held { since_ns: freeze.since_ns, all: freeze.all }),
             Err(refusal) => {
-                let _ = self.let_go(); // the process that freezes may have ended: then nothing is held
+                let _ = self.let_go(); // if the freezer process has ended, nothing is held
                 if matches!(refusal, Refusal::Gone(_)) {
                     return Ok(Held { since_ns: now_ns(), all: true });
                 }
@@ -69,7 +70,7 @@ impl Hold {
         }
     }
 
-    /// Takes what there is of these processes; none when all have ended.
+    /// Seizes those of these processes that still run; `None` when all have ended.
     fn seize(&self, leaders: &[Pid]) -> Result<Option<Target>, Refusal> {
         if let Some(groups) = &self.groups {
             return match self.freezer.seize_group(&groups.of(self.rank)) {
@@ -90,17 +91,17 @@ impl Hold {
         Ok(None)
     }
 
-    /// The processes that are held, of these and their descendants.
+    /// Returns the held ones among these processes and their descendants.
     #[must_use]
     pub fn held(&self, leaders: &[Pid]) -> BTreeSet<Pid> {
         let members = self.held.and_then(|target| self.freezer.members(target).ok());
         members.map_or_else(|| with_descendants(leaders), |members| members.into_iter().collect())
     }
 
-    /// Gives the processor back.
+    /// Releases the rank.
     ///
     /// # Errors
-    /// When the process that freezes has ended; then nothing is held.
+    /// When the freezer process has ended; then nothing is held.
     pub fn let_go(&mut self) -> io::Result<()> {
         self.held.take().map_or(Ok(()), |target| self.freezer.release(target).map_err(refused))
     }
@@ -116,10 +117,10 @@ impl Drop for Hold {
     }
 }
 
-/// Whether programs that this process starts may be traced; else they are stopped by signals.
+/// Whether programs started by this process may be traced; otherwise they are stopped by signals.
 ///
 /// # Errors
-/// When no process or descriptor is left to try it.
+/// When no process or descriptor is available for the trial.
 pub fn permitted() -> io::Result<bool> {
     let freezer = Freezer::start()?;
     let tracer = freezer.pid();

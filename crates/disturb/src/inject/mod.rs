@@ -2,19 +2,18 @@
 //!
 //! | question | module |
 //! |---|---|
-//! | what is to be injected, and how? | [`script`] |
+//! | what is injected, and how? | [`script`] |
 //! | which processes are the command's, and which rank is each? | [`processes`] |
 //! | how does the command start and end? | `command` |
 //! | when is time 0? | `start` |
 //! | what keeps the time? | `rank`: a thread per rank |
 //! | how is a processor taken away? | [`hold`] (stopped by tracing, or frozen in a [`group`]), or by a thread of higher [`priority`] |
 //! | what does the processor do meanwhile? | [`busy`] |
-//! | what undoes it, whatever happens? | the kernel or the [`freezer`](crosswind_linux::freezer) for what is held, the
-//! [`watchdog`](crosswind_linux::watchdog) for groups and CPUs (`changes`) |
+//! | what undoes it in every case? | the kernel or `crosswind_linux::freezer` for holds, `crosswind_linux::watchdog` for the rest (`changes`) |
 //! | what runs all that? | `supervisor` |
-//! | what was really injected? | [`outcome`] |
+//! | what was actually injected? | [`outcome`] |
 //!
-//! It knows no Python and draws no random numbers: intervals come from outside.
+//! It does not depend on Python and draws no random numbers: the intervals are supplied by a script.
 
 pub mod asked;
 pub mod busy;
@@ -46,25 +45,25 @@ use crosswind_linux::Bell;
 #[derive(Clone, Debug)]
 pub struct InjectConfig {
     pub command: Vec<OsString>,
-    /// Ranks that the command will have; others are left alone. None: as many as are found.
+    /// Ranks that the command will have; others are left alone. `None`: every rank that is found.
     pub ranks: Option<u32>,
-    /// The most that it may take.
+    /// Time limit.
     pub limit: Duration,
-    /// A way for every interval; none: what suits its cause.
+    /// Method for every interval; `None`: the one that suits its cause.
     pub how: Option<How>,
-    /// Binds rank r to the r-th CPU that this process may use, again and again from the first.
+    /// Binds rank r to the r-th CPU that this process may use, wrapping around.
     pub pin: bool,
     /// Keeps the processors of a rank busy while it is held.
     pub busy: bool,
-    /// At the limit only the disturbance ends, and the command goes on; else it is ended as well.
+    /// At the time limit, ends the disturbance and lets the command run on; otherwise the command is ended too.
     pub keep_running: bool,
-    /// Time 0 of the disturbance is when the command makes this file; none: when the command starts.
+    /// Time 0 of the disturbance is when the command creates this file; `None`: when the command starts.
     pub start_file: Option<PathBuf>,
-    /// Sends what the command prints to our stderr.
+    /// Redirects the command's stdout to this process's stderr.
     pub stdout_to_stderr: bool,
 }
 
-/// A command that is being injected into, on a thread of its own.
+/// A running injection, on a thread of its own.
 #[derive(Debug)]
 pub struct Injection {
     asked: Arc<(Bell, Mutex<Option<i32>>)>,
@@ -73,10 +72,10 @@ pub struct Injection {
 }
 
 impl Injection {
-    /// Starts the watchdog, then the command, then what disturbs it.
+    /// Starts the watchdog, then the command, then its disturbance.
     ///
     /// # Errors
-    /// When there is no such program, or the watchdog or what `how` asks for can't be had.
+    /// When the program does not exist, or the watchdog or the method `how` is not available.
     pub fn start(config: InjectConfig, script: Arc<dyn Script>) -> Result<Self, DisturbError> {
         let asked = Arc::new((Bell::new().map_err(DisturbError::system("a bell"))?, Mutex::new(None)));
         let begun = supervisor::begin(config, script, asked.clone())?;
@@ -84,14 +83,14 @@ impl Injection {
         Ok(Self { asked, thread: Some(std::thread::spawn(move || begun.supervise())), began })
     }
 
-    /// Asks it to end with a signal, which the command gets too.
+    /// Requests its end with a signal, which the command also receives.
     pub fn stop(&self, signal: i32) {
         let (bell, asked) = &*self.asked;
         locked(asked).get_or_insert(signal);
         bell.ring();
     }
 
-    /// Waits for its end, at most so long; whether it has come.
+    /// Waits for its end, at most `most`. Returns whether it has ended.
     #[must_use]
     pub fn wait(&self, most: Duration) -> bool {
         let until = Instant::now() + most;
@@ -104,16 +103,16 @@ impl Injection {
         true
     }
 
-    /// Seconds since its start.
+    /// Returns the seconds since its start.
     #[must_use]
     pub fn elapsed_s(&self) -> f64 {
         self.began.elapsed().as_secs_f64()
     }
 
-    /// What was injected, once; waits for the end.
+    /// Waits for the end and takes the outcome.
     ///
     /// # Errors
-    /// What went wrong on the way; everything is undone all the same.
+    /// The first failure; all changes are undone in any case.
     pub fn outcome(&mut self) -> Result<Outcome, DisturbError> {
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
@@ -127,7 +126,7 @@ impl Drop for Injection {
     fn drop(&mut self) {
         if self.thread.is_some() {
             self.stop(libc::SIGTERM);
-            let _ = self.outcome(); // the result is not wanted any more
+            let _ = self.outcome(); // the result is no longer needed
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What was really injected.
+//! Record of what was actually injected.
 
 use crosswind_schema::Disturbance;
 use crosswind_schema::disturbance::{Recorded, RecordedCpu, RecordedInterval, Source};
@@ -7,15 +7,15 @@ use crosswind_schema::units::{PositiveSeconds, Seconds};
 use super::priority::Urgency;
 use super::script::Cause;
 
-/// How a processor is taken away.
+/// Method by which a processor is taken away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum How {
-    /// All processes of the rank, stopped by tracing them (where that is not permitted, by SIGSTOP and SIGCONT).
+    /// Stop all processes of the rank by tracing, or by SIGSTOP and SIGCONT where tracing is not permitted.
     Stop = 0,
-    /// All processes of the rank frozen in a control group of their own.
+    /// Freeze all processes of the rank in a control group of their own.
     Freeze = 1,
-    /// A thread of higher priority computes on the rank's only CPU.
+    /// Compute on the rank's only CPU, in a thread of higher priority.
     Burn = 2,
 }
 
@@ -29,7 +29,7 @@ impl How {
         }
     }
 
-    /// The shortest interval that is worth it, ns: below, the signals or the changes of context themselves take longer.
+    /// Returns the shortest useful interval, ns: below it, the signals or context switches themselves take longer.
     #[must_use]
     pub fn shortest_ns(self) -> u64 {
         match self {
@@ -39,43 +39,43 @@ impl How {
     }
 }
 
-/// One interval as it was; ns since time 0.
+/// One interval as injected; times in ns since time 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// When it was to begin.
+    /// Planned start.
     pub asked_ns: u64,
-    /// How long it was to take.
+    /// Planned length.
     pub asked_for_ns: u64,
     pub start_ns: u64,
     pub end_ns: u64,
-    /// Place of its cause.
+    /// Index of its cause.
     pub cause: u16,
     pub how: How,
 }
 
-/// What was done to one rank.
+/// Injections into one rank.
 #[derive(Clone, Debug, Default)]
 pub struct RankDone {
     pub rank: u32,
-    /// Its processes when it was seen last.
+    /// Its processes when last seen.
     pub processes: Vec<i32>,
-    /// CPUs that they were bound to then.
+    /// CPUs that they were bound to at that time.
     pub cpus: Vec<usize>,
     /// CPUs that were kept busy while it was held.
     pub busy: Vec<usize>,
     pub done: Vec<Done>,
-    /// Intervals that were too short to be injected, and their sum in ns.
+    /// Intervals that were too short to be injected: count and sum, ns.
     pub too_short: (u64, u64),
-    /// Intervals that passed before the rank was there, or while the interval before was late, and their sum in ns.
+    /// Intervals that passed before the rank started, or while an earlier interval was late: count and sum, ns.
     pub missed: (u64, u64),
-    /// Whether something of it was held that only a watchdog would have given back.
+    /// Whether any of it was held such that only a watchdog would have released it.
     pub exposed: bool,
-    /// What went wrong with it, once each.
+    /// Distinct failures.
     pub complaints: Vec<String>,
 }
 
 impl RankDone {
-    /// Notes what went wrong, once.
+    /// Records a failure, unless it is already recorded.
     pub fn complain(&mut self, complaint: String) {
         if !self.complaints.contains(&complaint) {
             self.complaints.push(complaint);
@@ -89,7 +89,7 @@ pub enum Ending {
     /// The time limit was reached.
     Limit,
     Asked(i32),
-    /// The watchdog is gone: without it nothing may be held.
+    /// The watchdog has ended, and without it nothing may be held.
     Unwatched,
 }
 
@@ -97,25 +97,26 @@ pub enum Ending {
 pub struct Outcome {
     /// From the start of the command to its end, s.
     pub elapsed_s: f64,
-    /// Time 0 of the disturbance, after the command's start, s; none: the command never said that it began.
+    /// Time 0 of the disturbance, s after the command's start; `None`: the command never signalled its start.
     pub start_s: Option<f64>,
-    /// What the command and the processes that it has waited for used: user and system, s.
+    /// CPU time of the command and of the processes that it has waited for: user and system, s.
     pub cpu_s: (f64, f64),
-    /// Its exit status; none when a signal ended it.
+    /// Its exit status; `None` if a signal ended it.
     pub status: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
     pub ending: Ending,
-    /// Each rank that was there.
+    /// Each rank that was found.
     pub ranks: Vec<RankDone>,
-    /// The variable by which ranks were told; none: the whole command was rank 0.
+    /// The environment variable that identified the ranks; `None`: the whole command was rank 0.
     pub told_by: Option<&'static str>,
     /// Priority of the threads that inject.
     pub urgency: Urgency,
 }
 
 impl Outcome {
-    /// What was really injected as a disturbance that replays it: rank r is its CPU r. None where the command took no time.
+    /// Returns the injections as a disturbance that replays them, with rank r as its CPU r. `None` if the command
+    /// took no time.
     #[must_use]
     pub fn recorded(&self, name: &str, causes: &[Cause]) -> Option<Disturbance> {
         let ranks = self.ranks.iter().map(|done| done.rank + 1).max().unwrap_or(1);
@@ -146,7 +147,7 @@ impl Outcome {
         })
     }
 
-    /// The command's time from time 0 on, or the end of the last interval, which may be a moment later.
+    /// Time from time 0 to the end of the command, or of the last interval, which may end a moment later, s.
     fn length_s(&self) -> f64 {
         let last = self.ranks.iter().filter_map(|done| done.done.last()).map(|done| seconds(done.end_ns));
         last.fold(self.elapsed_s - self.start_s.unwrap_or_default(), f64::max)

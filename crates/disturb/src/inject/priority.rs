@@ -1,4 +1,4 @@
-//! Priorities and CPUs of threads. What a thread of this process is given here ends with the thread.
+//! Priorities and CPUs of threads. Settings made here for a thread of this process end with the thread.
 
 use std::fs;
 use std::io;
@@ -6,19 +6,19 @@ use std::mem::zeroed;
 
 use crosswind_linux::processes::Pid;
 
-/// How far a thread goes before the programs on its CPU.
+/// Priority of a thread over the programs on its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
-    /// SCHED_FIFO: before everything of ordinary priority.
+    /// SCHED_FIFO: runs before everything of ordinary priority.
     RealTime,
-    /// Nice level -20: 98.9 % of a CPU that one program of level 0 wants as well.
+    /// Nice level -20: 98.9 % of a CPU shared with one busy program of level 0.
     High,
-    /// Like every other process: half of the CPU.
+    /// Ordinary priority: half of a CPU shared with one busy program.
     Ordinary,
 }
 
 impl Urgency {
-    /// In a word or two.
+    /// Returns its name in one or two words.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl Urgency {
 /// Above ordinary programs, below the kernel's own threads.
 const REAL_TIME_LEVEL: i32 = 40;
 
-/// Gives this thread the highest priority that it may have. A process that it starts does not inherit it.
+/// Gives this thread the highest priority that it may have. Child processes do not inherit it.
 #[must_use]
 pub fn hurry() -> Urgency {
     // SAFETY: an all-zero sched_param is valid; the pointer is to a live local; 0 is this thread.
@@ -49,7 +49,7 @@ pub fn hurry() -> Urgency {
     if high { Urgency::High } else { Urgency::Ordinary }
 }
 
-/// Lets this thread run only on an idle CPU; returns whether the kernel permits it.
+/// Makes this thread run only on an idle CPU. Returns whether the kernel permits it.
 #[must_use]
 pub fn give_way() -> bool {
     // SAFETY: an all-zero sched_param is valid; the pointer is to a live local; 0 is this thread.
@@ -59,13 +59,13 @@ pub fn give_way() -> bool {
     }
 }
 
-/// The highest priority that a thread of this process may have, tried on one that ends at once.
+/// Returns the highest priority that a thread of this process may have, tried on a thread that ends at once.
 #[must_use]
 pub fn permitted() -> Urgency {
     std::thread::spawn(hurry).join().unwrap_or(Urgency::Ordinary)
 }
 
-/// CPUs of a thread or process; none when it is gone.
+/// Returns the CPUs of a thread or process; `None` once it has ended.
 #[must_use]
 pub fn cpus_of(pid: Pid) -> Option<Vec<usize>> {
     // SAFETY: an all-zero set is the empty one; the pointer is to a live local of the size that is passed along.
@@ -80,10 +80,10 @@ pub fn cpus_of(pid: Pid) -> Option<Vec<usize>> {
     Some((0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect())
 }
 
-/// Lets a thread run on these CPUs only; 0 is the calling one. Async-signal-safe.
+/// Restricts a thread to these CPUs; 0 is the calling one. Async-signal-safe.
 ///
 /// # Errors
-/// When none of them may be used, or the thread is gone.
+/// When none of them may be used, or the thread has ended.
 pub fn place(pid: Pid, cpus: &[usize]) -> io::Result<()> {
     // SAFETY: an all-zero set is the empty one; every number is below the size of the set.
     let set = unsafe {
@@ -98,7 +98,7 @@ pub fn place(pid: Pid, cpus: &[usize]) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets all threads of a process run on these CPUs only. Those that are gone are no error.
+/// Restricts all threads of a process to these CPUs. Ended threads are skipped.
 pub fn place_all_threads(pid: Pid, cpus: &[usize]) {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     for thread in threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {

@@ -1,16 +1,16 @@
-//! Which processes belong to a command, and which rank each of them is. Read from `/proc`; nothing is changed here.
+//! Finds the processes of a command and the rank of each. It reads `/proc` and changes nothing.
 //!
-//! A process belongs to the command when it descends from it, or when its environment carries the command's mark: a rank
-//! that a daemon starts on the launcher's behalf (`srun`) has no ancestor here, but inherits the environment.
-//! A rank is told by the first of [`VARIABLES`] that any process of the command has.
+//! A process belongs to the command if it descends from it, or if its environment carries the command's mark. A rank
+//! that a daemon starts for the launcher (`srun`) has no ancestor here, but inherits the environment. The rank is
+//! read from the first of [`VARIABLES`] that any process of the command has.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 
 use crosswind_linux::processes::{Pid, all, with_descendants};
 
-/// The variables in which launchers tell a process its rank, the most specific first: inside a batch job every process
-/// has `SLURM_PROCID`, those of Open MPI the first one as well.
+/// Environment variables in which launchers pass a process its rank, the most specific first. Inside a batch job
+/// every process has `SLURM_PROCID`; those of Open MPI have the first one as well.
 pub const VARIABLES: [&str; 8] = [
     "OMPI_COMM_WORLD_RANK", // Open MPI
     "MV2_COMM_WORLD_RANK",  // MVAPICH2
@@ -21,14 +21,14 @@ pub const VARIABLES: [&str; 8] = [
     "FLUX_TASK_RANK",
     "SLURM_PROCID",
 ];
-/// A word that others use too: it is a rank only beside one of the next two.
+/// A name that other programs use too: it is a rank only together with one of the next two.
 const TORCHRUN: &str = "RANK";
 const BESIDE_TORCHRUN: [&str; 2] = ["WORLD_SIZE", "LOCAL_RANK"];
 
 /// The variable that marks the processes of a command.
 pub const MARK: &str = "CROSSWIND_INJECTED";
 
-/// A process's environment as it was when its program began; none when it is gone or another user's.
+/// Returns a process's environment from the start of its program; `None` if it has ended or belongs to another user.
 fn environment(pid: Pid) -> Option<Vec<u8>> {
     fs::read(format!("/proc/{pid}/environ")).ok()
 }
@@ -45,8 +45,8 @@ pub fn is_marked(pid: Pid, mark: &str) -> bool {
     environment(pid).is_some_and(|environment| value_of(&environment, MARK) == Some(mark.as_bytes()))
 }
 
-/// The owner of the injection under which a process's program started: its mark without the last number, which tells
-/// two injections of one process apart.
+/// Returns the owner of the injection under which a process's program started: its mark without the last number,
+/// which distinguishes the injections of one process.
 #[must_use]
 pub fn marked_by(pid: Pid) -> Option<String> {
     let environment = environment(pid)?;
@@ -54,7 +54,7 @@ pub fn marked_by(pid: Pid) -> Option<String> {
     Some(mark.rsplit_once('-')?.0.to_owned())
 }
 
-/// Which variable tells a process its rank, as a place in [`VARIABLES`], and the rank.
+/// Returns each variable that holds the process's rank, as an index into [`VARIABLES`], and the rank.
 fn told_rank(environment: &[u8]) -> Vec<(usize, u32)> {
     let is_torchrun = || BESIDE_TORCHRUN.iter().any(|name| value_of(environment, name).is_some());
     let number = |name| {
@@ -64,28 +64,30 @@ fn told_rank(environment: &[u8]) -> Vec<(usize, u32)> {
     VARIABLES.iter().enumerate().filter_map(|(place, name)| Some((place, number(name)?))).collect()
 }
 
-/// Which processes are which rank, and whether a launcher told so.
+/// Processes by rank, and the variable that identified the ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranks {
-    /// Of each rank the processes from which its others descend.
+    /// For each rank, the processes from which its other processes descend.
     pub leaders: BTreeMap<u32, Vec<Pid>>,
-    /// The variable that told; none: the whole command is rank 0.
+    /// The variable that identified the ranks; `None`: the whole command is rank 0.
     pub told_by: Option<&'static str>,
 }
 
-/// Finds the processes of a command and their ranks, again and again: what is known of a process is not read twice.
+/// Finds the processes of a command and their ranks repeatedly. What is known of a process is not read again.
 #[derive(Debug)]
 pub struct Finder {
     command: Pid,
     mark: String,
     seen: HashMap<Pid, Seen>,
-    /// Whether those that were there before the command have been seen: they stay strangers.
+    /// Whether the first scan is done. Unmarked processes that it finds, other than the command, are not examined
+    /// again.
     began: bool,
-    /// Which variable has told, as a place in [`VARIABLES`]: a launcher outlives its ranks, and stays one.
+    /// The variable that identified ranks so far, as an index into [`VARIABLES`]. It is kept, since a launcher
+    /// outlives its ranks.
     told_by: Option<usize>,
 }
 
-/// What is known of a process: how often it was looked at, whether it is the command's, its ranks as told.
+/// Known facts about a process: number of scans, whether it belongs to the command, and its ranks by variable.
 #[derive(Debug, Default)]
 struct Seen {
     looks: u32,
@@ -93,17 +95,18 @@ struct Seen {
     ranks: Vec<(usize, u32)>,
 }
 
-/// A process's environment is the one of its parent until it runs its own program: a new process is looked at so often.
+/// Number of scans of a new process: until it runs its own program, its environment is its parent's.
 const LOOKS: u32 = 20;
 
 impl Finder {
-    /// For the command that is this process, with that mark.
+    /// Creates a finder for the command with this process id and mark.
     #[must_use]
     pub fn new(command: Pid, mark: String) -> Self {
         Self { command, mark, seen: HashMap::new(), began: false, told_by: None }
     }
 
-    /// The processes of each rank now. Until a launcher has told any process its rank, the whole command is rank 0.
+    /// Returns the current processes of each rank. Until a process with a launcher's rank is found, the whole command
+    /// is rank 0.
     pub fn look(&mut self) -> Ranks {
         let present: BTreeSet<Pid> = all().collect();
         self.seen.retain(|pid, _| present.contains(pid));
@@ -144,7 +147,7 @@ impl Finder {
         Ranks { leaders, told_by: Some(VARIABLES[place]) }
     }
 
-    /// All processes of the command, those that descend from it and those that carry its mark.
+    /// Returns all processes of the command: those that descend from it and those that carry its mark.
     pub fn members(&mut self) -> BTreeSet<Pid> {
         self.look();
         let marked: Vec<Pid> = self.seen.iter().filter(|(_, seen)| seen.is_member).map(|(pid, _)| *pid).collect();
@@ -165,7 +168,7 @@ mod tests {
             command.env_remove(name);
         }
         let child = command.spawn().expect("sleep is there");
-        // The parent may go on a moment before the child's variables can be read.
+        // The parent may continue a moment before the child's variables can be read.
         let variables = format!("/proc/{}/environ", child.id());
         while fs::read(&variables).is_ok_and(|bytes| bytes.is_empty()) {
             std::thread::yield_now();

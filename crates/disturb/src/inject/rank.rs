@@ -1,4 +1,5 @@
-//! The thread that disturbs one rank: it sleeps until an interval begins, takes the processor away, and gives it back.
+//! The thread that disturbs one rank: it sleeps until an interval begins, takes the processor away, and gives it
+//! back.
 
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,33 +12,33 @@ use super::script::{Away, Cause, Intervals, ways};
 use crosswind_linux::processes::Pid;
 use crosswind_linux::{exact_timers, now_ns, readable, wait, watch};
 
-/// How late an interval may still begin as it was meant; what is later is cut by as much as it is late.
+/// Delay up to which an interval keeps its planned length; a later one is shortened by its delay.
 const IN_TIME_NS: u64 = 1_000_000;
-/// Two intervals that are so close are one: to give the processor back between them would take longer.
+/// Intervals this close together are merged: giving the processor back between them would take longer.
 const TOUCHING_NS: u64 = 20_000;
-/// How often a thread that computes looks whether all is over.
+/// Interval at which a computing thread checks for the end.
 const LOOK_NS: u64 = 1_000_000;
 
-/// What a rank's thread knows.
+/// State of a rank's thread.
 pub struct Target {
     pub rank: u32,
-    /// Its leading processes, as found last.
+    /// Its leading processes, as last found.
     pub leaders: Arc<Mutex<Vec<Pid>>>,
-    /// What is to be injected.
+    /// Intervals to inject.
     pub intervals: Intervals,
-    /// Causes by their place.
+    /// Causes by index.
     pub causes: Arc<[Cause]>,
-    /// A way for every interval; none: what suits its cause.
+    /// Method for every interval; `None`: the one that suits its cause.
     pub asked: Option<How>,
     /// Time 0 of the intervals, on the monotonic clock, ns.
     pub zero_ns: u64,
-    /// Rings when all is over; it is not silenced.
+    /// Readable once the injection is over; it is never cleared.
     pub over: RawFd,
-    /// How its processes are held.
+    /// Method of holding its processes.
     pub hold: Hold,
-    /// Threads that compute where the rank did, while it is held; none: the CPUs stay idle.
+    /// Threads that compute where the rank did while it is held; `None`: the CPUs stay idle.
     pub stand_ins: Option<StandIns>,
-    /// Whether that is the freezer.
+    /// Whether the rank is held by freezing its control group.
     pub freezer: bool,
 }
 
@@ -45,7 +46,7 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Disturbs a rank until all is over; what was done is in the second of the pair.
+/// Disturbs a rank until the injection is over. Returns the priority of this thread and the record of the injections.
 pub fn disturb(mut target: Target) -> (Urgency, RankDone) {
     exact_timers();
     let urgency = priority::hurry();
@@ -68,7 +69,7 @@ pub fn disturb(mut target: Target) -> (Urgency, RankDone) {
             }
         }
     }
-    let _ = target.hold.let_go(); // said above where it failed; then nothing is held
+    let _ = target.hold.let_go(); // a failure is already recorded above; then nothing is held
     report.exposed = target.hold.exposed;
     report.busy = target.stand_ins.as_ref().map(StandIns::cpus).unwrap_or_default();
     report.processes.clone_from(&locked(&target.leaders));
@@ -81,7 +82,7 @@ impl Target {
         now_ns().saturating_sub(self.zero_ns)
     }
 
-    /// Whether it is that time, rather than all over.
+    /// Sleeps until this time. Returns false if the injection is over instead.
     fn sleep_until(&self, time_ns: u64) -> bool {
         loop {
             let left = (self.zero_ns + time_ns).saturating_sub(now_ns()); // time 0 itself may lie ahead
@@ -104,7 +105,8 @@ impl Target {
         self.causes.get(usize::from(away.cause))
     }
 
-    /// The next interval that can be injected, with its way. What is over already, or too short, is counted.
+    /// Returns the next interval that can be injected, with its method. Counts intervals that have passed or are too
+    /// short.
     fn next(&mut self, report: &mut RankDone, after_ns: u64) -> Option<(Away, How)> {
         loop {
             let mut away = self.intervals.next()?;
@@ -128,7 +130,7 @@ impl Target {
 
     fn way(&self, away: &Away) -> How {
         let ways = self.cause(away).map_or_else(|| vec![How::Stop], |cause| ways(cause, self.asked, self.freezer));
-        // A CPU can be taken from a rank only where it has no other to go to.
+        // Burning takes the CPU from a rank only if the rank has no other CPU.
         let burns = ways[0] == How::Burn && self.only_cpu().is_some();
         if burns { How::Burn } else { *ways.last().unwrap_or(&How::Stop) }
     }
@@ -172,7 +174,7 @@ impl Target {
         Ok(None)
     }
 
-    /// Holds the rank until the interval ends, and those that touch it; the one that comes after them.
+    /// Holds the rank until the end of the interval and of those that touch it. Returns the next interval after them.
     fn hold_through(
         &mut self,
         mut away: Away,
@@ -190,7 +192,7 @@ impl Target {
             stand_ins.step_in(self.hold.held(&leaders), length_ns);
         }
         loop {
-            let next = self.next(report, away.end_ns); // now, since nothing waits for it
+            let next = self.next(report, away.end_ns); // computed now, while nothing waits for it
             let goes_on = self.sleep_until(away.end_ns);
             if let Some((after, _)) = next.filter(|(after, same)| goes_on && touches(&away, how, after, *same)) {
                 let now = self.now();

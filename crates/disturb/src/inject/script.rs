@@ -1,41 +1,41 @@
-//! What is to be injected: per rank, intervals in which its processor is taken away.
+//! What to inject: for each rank, the intervals in which its processor is taken away.
 
 use crosswind_schema::DescriptionError;
 use crosswind_schema::disturbance::{Disturbance, Source, Timelines};
 
 use super::outcome::How;
 
-/// An interval in which a rank's processor is away; ns since time 0, which is the command's start unless
-/// the command says when.
+/// An interval in which a rank's processor is away; ns since time 0, which is the command's start unless the command
+/// sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Away {
     pub start_ns: u64,
-    /// Its end, later than its begin.
+    /// End, later than the start.
     pub end_ns: u64,
-    /// Place of its cause among those of the script.
+    /// Index of its cause in the script.
     pub cause: u16,
 }
 
-/// The intervals of one rank, by their begin.
+/// The intervals of one rank, ordered by start.
 pub type Intervals = Box<dyn Iterator<Item = Away> + Send>;
 
-/// A cause, and what fits it.
+/// A cause of intervals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     pub name: String,
-    /// Whether it is a daemon beside the rank, which needs its CPU; otherwise the rank itself is away: a slice of time.
+    /// Whether it is a daemon that needs the rank's CPU; otherwise the rank itself is away, as for a time slice.
     pub is_daemon: bool,
 }
 
-/// A whole disturbance, ready to be injected.
+/// A complete disturbance, ready to be injected.
 pub trait Script: Send + Sync {
-    /// The causes that intervals name.
+    /// Returns the causes that the intervals refer to.
     fn causes(&self) -> &[Cause];
-    /// The intervals of a rank; the same at every call.
+    /// Returns the intervals of a rank, the same at every call.
     fn intervals(&self, rank: u32) -> Intervals;
 }
 
-/// Ranks of a command whose number of ranks is not given: timelines are made when a rank is first observed.
+/// Number of ranks if it is not given: a timeline is created only when its rank is first observed.
 const ANY_NUMBER: u32 = 1 << 24;
 
 /// A disturbance file as a script.
@@ -45,7 +45,7 @@ pub struct Described {
 }
 
 impl Described {
-    /// For so many ranks, or for as many as there will be.
+    /// Creates the script for `ranks` ranks, or for any number.
     ///
     /// # Errors
     /// When the disturbance names a rank that does not exist.
@@ -74,8 +74,8 @@ impl Script for Described {
     }
 }
 
-/// The ways that suit a cause, the best first: a daemon takes the CPU (which does something only where the rank is bound
-/// to one), a slice of time takes the rank.
+/// Returns the methods that suit a cause, the best first. A daemon takes the CPU, which has an effect only if the
+/// rank is bound to one CPU. A time slice takes the rank itself.
 #[must_use]
 pub fn ways(cause: &Cause, asked: Option<How>, freezer: bool) -> Vec<How> {
     let hold = match asked {

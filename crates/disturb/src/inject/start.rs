@@ -1,8 +1,8 @@
-//! When time 0 of a disturbance is: with the command, or when the command says so, by a file that it makes.
+//! Time 0 of a disturbance: the start of the command, or a time that the command sets by creating a file.
 //!
-//! A launcher takes its time, and so does a program that reads its input: a program that makes the file when it begins to
-//! compute is disturbed from then on. The file may be empty (now), or say when, in ns of the monotonic clock (a moment ahead,
-//! so that the first interval is in time too).
+//! Launchers take time, and so do programs that read input. A program that creates the file when it begins to compute
+//! is disturbed from then on. An empty file means now. Otherwise it holds the time in ns of the monotonic clock, a
+//! moment ahead so that the first interval is on time too.
 
 use std::ffi::CString;
 use std::io;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crosswind_linux::{Watched, now_ns, watch};
 
-/// The moment at which a disturbance's time begins.
+/// Time 0 of a disturbance.
 #[derive(Debug)]
 pub(super) struct Start {
     told_by: Option<(PathBuf, OwnedFd)>,
@@ -24,10 +24,10 @@ impl Start {
         Self { told_by: None, zero_ns: Some(began_ns) }
     }
 
-    /// When this file is made.
+    /// Time 0 is when this file is created.
     ///
     /// # Errors
-    /// When it is there already, or its directory can't be watched.
+    /// When it exists already, or its directory cannot be watched.
     pub(super) fn told_by(file: &Path) -> io::Result<Self> {
         if file.symlink_metadata().is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -41,7 +41,7 @@ impl Start {
                 return Err(io::Error::last_os_error());
             }
             let descriptor = OwnedFd::from_raw_fd(descriptor);
-            // Written and closed, or moved here whole: a reader then sees all of it.
+            // Written and closed, or moved here complete: a reader then sees all of it.
             let events = libc::IN_CLOSE_WRITE | libc::IN_MOVED_TO;
             if libc::inotify_add_watch(descriptor.as_raw_fd(), name.as_ptr(), events) < 0 {
                 return Err(io::Error::last_os_error());
@@ -51,21 +51,21 @@ impl Start {
         Ok(Self { told_by: Some((file.to_owned(), descriptor)), zero_ns: None })
     }
 
-    /// Time 0 on the monotonic clock, ns; none: not known yet.
+    /// Returns time 0 on the monotonic clock, ns; `None`: not known yet.
     pub(super) fn zero_ns(&self) -> Option<u64> {
         self.zero_ns
     }
 
-    /// A descriptor that becomes readable when the file may have been made.
+    /// Returns a descriptor that becomes readable when the file may have been created.
     pub(super) fn watched(&self) -> Option<Watched> {
         let (_, descriptor) = self.told_by.as_ref().filter(|_| self.zero_ns.is_none())?;
         Some(watch(descriptor.as_raw_fd(), true, false))
     }
 
-    /// Looks whether it was said; whether that is news.
+    /// Checks for the file. Returns whether time 0 has just become known.
     ///
     /// # Errors
-    /// When the file holds anything but a number.
+    /// When the file contains anything but a number.
     pub(super) fn listen(&mut self) -> Result<bool, String> {
         let Some((file, descriptor)) = self.told_by.as_ref().filter(|_| self.zero_ns.is_none()) else {
             return Ok(false);

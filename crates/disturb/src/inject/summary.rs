@@ -1,4 +1,4 @@
-//! What was injected, in numbers; what would be.
+//! Summary of an injection, and a preview of one.
 
 use crosswind_linux::processes::own_group;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn s(ns: u64) -> f64 {
     ns as f64 * 1e-9
 }
 
-/// What each rank went through, by cause, and how the command ended.
+/// Summarises the injections of each rank, by cause, and how the command ended.
 #[must_use]
 pub fn summary(outcome: &Outcome, causes: &[Cause]) -> Value {
     let (ending, asked) = match outcome.ending {
@@ -64,10 +64,10 @@ const MOST_SHOWN: u32 = 64;
 const MOST_INTERVALS: usize = 10;
 const MOST_COUNTED: usize = 1_000_000;
 
-/// What an injection would do, without doing it: how each cause would be injected, and the ranks' first seconds.
+/// Previews an injection without running it: the method for each cause, and the first seconds of each rank.
 ///
 /// # Errors
-/// Where groups are to be frozen and cannot be.
+/// When groups should be frozen and cannot be.
 pub fn preview(config: &InjectConfig, script: &Described, name: &str, horizon_s: f64) -> Result<Value, DisturbError> {
     if config.how == Some(How::Freeze) {
         group::permitted()

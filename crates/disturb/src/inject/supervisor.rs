@@ -1,5 +1,5 @@
-//! Runs an injection from the command's start to its end: finds ranks, starts their threads, obeys the limit and requests
-//! to stop, and undoes everything.
+//! Runs an injection from the command's start to its end: finds ranks, starts their threads, enforces the time limit,
+//! handles requests to stop, and undoes everything.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,15 +26,15 @@ use crate::DisturbError;
 use crosswind_linux::watchdog::{Undo, Watchdog};
 use crosswind_linux::{Bell, Watched, now_ns, readable, wait, watch};
 
-/// How often new ranks are looked for while some may be missing, and when that is not likely any more.
+/// Interval between searches for new ranks, ns: while some may be missing, and once that is unlikely.
 const LOOK_NS: u64 = 50_000_000;
 const LOOK_LATER_NS: u64 = 1_000_000_000;
-/// A launcher has started its ranks by then, most of the time.
+/// Time after which a launcher has usually started its ranks, ns.
 const LAUNCHED_NS: u64 = 3_000_000_000;
-/// How long the command has to end by itself after Ctrl-C reached it too, and after a signal from here.
+/// Time for the command to end by itself, ns: after a Ctrl-C that reached it too, and after a signal from here.
 const COURTESY_NS: u64 = 1_000_000_000;
 const PATIENCE_NS: u64 = 5_000_000_000;
-/// Pause before the end of a command is asked for again.
+/// Pause before the command's status is checked again.
 const UNHEARD: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// A rank that is being disturbed.
@@ -43,7 +43,7 @@ struct Disturbed {
     thread: JoinHandle<(Urgency, RankDone)>,
 }
 
-/// An injection that has begun.
+/// An injection that has started.
 pub(super) struct Begun {
     config: InjectConfig,
     script: Arc<dyn Script>,
@@ -51,13 +51,13 @@ pub(super) struct Begun {
     asked: Arc<(Bell, Mutex<Option<i32>>)>,
     over: Bell,
     undo: Changes,
-    /// Where there is something to undo.
+    /// Present if there is something to undo.
     watchdog: Option<Watchdog>,
     freezer: Arc<Freezer>,
     command: Running,
     began_ns: u64,
     start: Start,
-    /// What the command said wrongly.
+    /// Error in the start file written by the command.
     refused: Option<String>,
     finder: Finder,
     told_by: Option<&'static str>,
@@ -66,7 +66,7 @@ pub(super) struct Begun {
     urgency: Urgency,
 }
 
-/// Starts watchdog and command; nothing is held yet.
+/// Starts the watchdog and the command; holds nothing yet.
 pub(super) fn begin(
     config: InjectConfig,
     script: Arc<dyn Script>,
@@ -160,7 +160,7 @@ fn start_command(
 }
 
 impl Begun {
-    /// Until the command has ended; then nothing is left of us.
+    /// Runs until the command has ended and every change is undone.
     pub(super) fn supervise(mut self) -> Result<Outcome, DisturbError> {
         let ending = self.disturb_until_the_end();
         let mut end_ns = now_ns();
@@ -231,16 +231,16 @@ impl Begun {
     }
 
     fn watched(&self) -> Vec<Watched> {
-        let watchdog = self.watchdog.as_ref().map_or(-1, Watchdog::descriptor); // the kernel leaves negative ones out
+        let watchdog = self.watchdog.as_ref().map_or(-1, Watchdog::descriptor); // the kernel ignores negative ones
         let others = [self.command.descriptor(), self.asked.0.fd(), watchdog, self.freezer.descriptor()];
         let others = others.map(|fd| watch(fd, true, false));
         others.into_iter().chain(self.start.watched()).collect()
     }
 
-    /// Starts a thread for each new rank, and tells the other threads the current processes of their ranks.
+    /// Starts a thread for each new rank, and passes the other threads the current processes of their ranks.
     fn meet(&mut self, found: &Ranks) {
         if found.told_by != self.told_by {
-            // The command turned out to be a launcher, or its ranks are told more exactly now.
+            // The command turned out to be a launcher, or a more specific variable now identifies its ranks.
             self.end_the_disturbance();
             self.finished.clear();
             self.over.silence();
@@ -279,12 +279,12 @@ impl Begun {
         }
     }
 
-    /// Puts new processes of a rank where they belong: its group, its CPU.
+    /// Moves new processes of a rank to its group and its CPU.
     fn settle(&self, rank: u32, leaders: &[Pid]) {
         if let Some(groups) = &self.undo.groups {
             let made = groups.make(rank);
             for pid in with_descendants(leaders) {
-                let _ = made.as_ref().map(|()| groups.take_in(rank, pid)); // one that is not in is not frozen: seen as lateness
+                let _ = made.as_ref().map(|()| groups.take_in(rank, pid)); // a process outside is not frozen, which shows as lateness
             }
         }
         if let Some(cpus) = &self.undo.cpus {
@@ -295,7 +295,7 @@ impl Begun {
         }
     }
 
-    /// Lets every rank go and hears what was done to it.
+    /// Releases every rank and collects the records of the injections.
     fn end_the_disturbance(&mut self) {
         self.over.ring();
         for (_, disturbed) in std::mem::take(&mut self.ranks) {
@@ -306,7 +306,7 @@ impl Begun {
         }
     }
 
-    /// Waits for the command's end, and sees to it where the command is to end.
+    /// Waits for the command's end, and ends the command if `ending` requires it.
     fn end_the_command(&mut self, ending: Ending) {
         match ending {
             Ending::Exited => {
@@ -330,7 +330,8 @@ impl Begun {
         }
     }
 
-    /// Whether it has ended by then; a request to stop, where it is heard, ends the waiting too.
+    /// Waits for its end, until `until_ns` on the monotonic clock. With the flag set, a request to stop ends the wait
+    /// too. Returns whether it has ended.
     fn wait_until(&mut self, until_ns: u64, hears: bool) -> bool {
         loop {
             if self.command.ended().is_some() {
@@ -344,10 +345,10 @@ impl Begun {
             if hears {
                 watched.push(watch(self.asked.0.fd(), true, false));
             }
-            // No longer than a second: should the kernel refuse to wait, we look often enough.
+            // At most a second: if the kernel refuses to wait, this still checks often enough.
             let _ = wait(&mut watched, Some((until_ns - now).min(COURTESY_NS)));
             if readable(&watched[0]) && self.command.ended().is_none() {
-                // It has ended, and what traced it has not heard of that yet: until then it cannot be waited for.
+                // It has ended, but its tracer has not collected its status yet; until then waitpid fails.
                 std::thread::sleep(UNHEARD);
                 continue;
             }
@@ -358,11 +359,11 @@ impl Begun {
         }
     }
 
-    /// The command is asked, then made, to end; so are processes of it that outlive it.
+    /// Ends the command, by `signal` first and then by SIGKILL, together with processes of it that outlive it.
     fn end_it_with(&mut self, signal: i32) {
         self.undo.perform(); // a stopped process receives no signal
         let members = self.finder.members();
-        // Ctrl-C on a terminal has reached the command as well, and for some launchers a second one means something else.
+        // Ctrl-C on a terminal has reached the command too, and some launchers treat a second one differently.
         let heard = signal == libc::SIGINT && self.wait_until(now_ns() + COURTESY_NS, false);
         if !heard {
             self.command.signal(signal);

@@ -1,4 +1,4 @@
-//! A recording as it is asked for.
+//! Unchecked settings of a recording.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use crate::DisturbError;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// For how long, s.
+    /// Length, s.
     pub seconds: f64,
     pub cpus: Vec<usize>,
-    /// Shorter gaps are not kept, us.
+    /// Shorter gaps are dropped, us.
     pub threshold_us: f64,
-    /// How causes are to become known, by name; none: by the trace where it can be had.
+    /// Means of finding causes, by name; `None`: the kernel's trace if available.
     pub how: Option<String>,
 }
 
@@ -25,10 +25,10 @@ fn value(field: &str, value: impl ToString, permitted: &str) -> DisturbError {
 }
 
 impl Asked {
-    /// The recording that it asks for.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// A value out of its range.
+    /// When a value is out of its range.
     pub fn checked(self) -> Result<RecordConfig, DisturbError> {
         let length = Duration::try_from_secs_f64(self.seconds).ok().filter(|length| !length.is_zero());
         let threshold = Duration::try_from_secs_f64(self.threshold_us * 1e-6).ok().filter(|one| !one.is_zero());

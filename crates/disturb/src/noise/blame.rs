@@ -1,8 +1,9 @@
-//! Whose is a gap? Lays the turns that the kernel told beside the gaps that the loop saw.
+//! Attributes gaps to causes, by comparing the turns in the kernel's trace with the gaps seen by the loop.
 //!
-//! The loop knows to tens of nanoseconds when it was away, the kernel's trace to a microsecond what ran meanwhile. A gap is cut
-//! where the turn passes from one to another; what lies before the first and after the last (entry, exit, the switch
-//! itself) goes to them. A gap in which the kernel recorded nothing is the hypervisor's or the hardware's.
+//! The loop knows its absence to tens of nanoseconds; the kernel's trace knows to a microsecond what ran meanwhile. A
+//! gap is cut where the CPU passes from one cause to another. The time before the first turn and after the last
+//! (entry, exit, the switch itself) counts to them. A gap without any recorded event is attributed to the hypervisor
+//! or the hardware.
 
 use std::collections::VecDeque;
 
@@ -21,7 +22,7 @@ pub struct Piece {
     pub cause: CauseId,
 }
 
-/// Turns of one CPU, the earliest first, and what had it before them.
+/// Turns of one CPU, the earliest first, and the cause that had it before them.
 #[derive(Debug)]
 pub struct Turns {
     waiting: VecDeque<Turn>,
@@ -36,7 +37,7 @@ impl Default for Turns {
 
 impl Turns {
     pub fn push(&mut self, turn: Turn) {
-        // The trace of one CPU is in order but for what clocks do in virtual machines.
+        // The trace of one CPU is in order, except for clock errors of virtual machines.
         let from_ns = self.waiting.back().map_or(turn.from_ns, |last| turn.from_ns.max(last.from_ns));
         self.waiting.push_back(Turn { from_ns, ..turn });
     }
@@ -47,7 +48,7 @@ impl Turns {
         }
     }
 
-    /// Cuts a gap by whose it is. Gaps are to come in order; turns before this one are forgotten.
+    /// Cuts a gap into pieces by cause. Gaps must arrive in order; turns before this one are dropped.
     pub fn pieces(&mut self, gap: Gap, pieces: &mut Vec<Piece>) {
         self.drop_before(gap.start_ns.saturating_sub(BLUR_NS));
         let first = pieces.len();
@@ -59,7 +60,7 @@ impl Turns {
             (cause, from) = (turn.cause, at);
         }
         add(pieces, first, Piece { start_ns: from, end_ns: gap.end_ns, cause });
-        // What was only recorded within the tolerance had it as well.
+        // A turn recorded only within the tolerance counts as well.
         if pieces.len() == first {
             let seen = self.waiting.iter().take_while(|turn| turn.from_ns <= gap.end_ns).map(|turn| turn.cause);
             let cause = seen.chain([self.before]).find(|cause| *cause != LOOP).unwrap_or(UNKNOWN);
@@ -72,7 +73,7 @@ impl Turns {
     }
 }
 
-/// Adds a piece, or to the one before it what is the loop's own: the way in and out.
+/// Adds a piece. The loop's own time, on the way in and out, extends the piece before it.
 fn add(pieces: &mut Vec<Piece>, first: usize, piece: Piece) {
     if piece.end_ns <= piece.start_ns {
         return;
@@ -90,7 +91,7 @@ fn add(pieces: &mut Vec<Piece>, first: usize, piece: Piece) {
     pieces.push(Piece { start_ns, ..piece });
 }
 
-/// Whether that is noise of our own making, which a recording leaves out.
+/// Whether the recorder itself causes this noise, which a recording leaves out.
 #[must_use]
 pub fn is_own(cause: CauseId) -> bool {
     cause == OWN

@@ -1,28 +1,28 @@
-//! The kernel's trace, parsed: what had a CPU, and from when on.
+//! Parser of the kernel's trace: what had a CPU, and since when.
 //!
-//! Lines are those of `trace_pipe` with the events `sched_switch`, `irq_handler_*`, `softirq_*` and `irq_vectors`. Interrupts
-//! nest within threads and within each other; the innermost has the processor.
+//! The lines are those of `trace_pipe` with the events `sched_switch`, `irq_handler_*`, `softirq_*` and
+//! `irq_vectors`. Interrupts nest within threads and within each other; the innermost has the CPU.
 
 use std::collections::HashMap;
 
-/// A thread or interrupt that can have a CPU, as a place in a [`Names`]; or one of these three.
+/// A thread or interrupt that can have a CPU, as an index into [`Names`], or one of the constants below.
 pub type CauseId = u16;
-/// The loop that looks for gaps, and nothing on top of it.
+/// The loop that looks for gaps, with nothing interrupting it.
 pub const LOOP: CauseId = u16::MAX;
-/// The recorder's other threads: noise that the recorder makes itself.
+/// The recorder's other threads: its own noise.
 pub const OWN: CauseId = u16::MAX - 1;
-/// Nothing that the kernel knows of.
+/// No cause recorded by the kernel.
 pub const UNKNOWN: CauseId = u16::MAX - 2;
-/// What it was is not known, since the kernel could not keep its events.
+/// Unknown cause, because the kernel lost events.
 pub const LOST: CauseId = u16::MAX - 3;
-/// No thread: the CPU was idle, although the loop was ready to run.
+/// The CPU was idle although the loop was ready to run.
 pub const WITHHELD: CauseId = u16::MAX - 4;
 
-/// Most causes that are told apart; what comes after is "others".
+/// Most distinct causes; further ones are counted as "others".
 const MOST_CAUSES: usize = 500;
 const OTHERS: &str = "others";
 
-/// Names of causes, by the order in which they were met.
+/// Names of causes, in order of first appearance.
 #[derive(Debug, Default)]
 pub struct Names {
     names: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// The place of a name.
+    /// Returns the index of a name, adding it if it is new.
     pub fn place(&mut self, name: &str) -> CauseId {
         if let Some(place) = self.places.get(name) {
             return *place;
@@ -51,19 +51,19 @@ impl Names {
     }
 }
 
-/// From that time on, he has the CPU.
+/// A change of the cause that has a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// Monotonic clock, ns; the kernel writes microseconds.
     pub from_ns: u64,
-    /// What has the CPU from then on.
+    /// Cause that has the CPU from then on.
     pub cause: CauseId,
 }
 
 /// One event of one CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Event<'a> {
-    /// From a thread, which could have run on or not, to one of that name.
+    /// Switch from a thread, which was ready to continue or not, to one of that name.
     Switch {
         before: i32,
         ready: bool,
@@ -74,9 +74,9 @@ enum Event<'a> {
     Leave,
 }
 
-/// A line's CPU, time in ns and event; none for lines of another kind.
+/// Parses a line into its time in ns and its event; `None` for other lines.
 fn parsed(line: &str) -> Option<(u64, Event<'_>)> {
-    // "  comm-pid   [001] d..2.  1234.567890: sched_switch: ..."; the name before may hold anything.
+    // "  comm-pid   [001] d..2.  1234.567890: sched_switch: ..."; the name may contain any characters.
     let (_, after_cpu) = line.split_once("] ")?;
     let (head, text) = after_cpu.split_once(": ")?;
     let (seconds, micros) = head.rsplit_once(' ')?.1.split_once('.')?;
@@ -108,12 +108,12 @@ fn parsed(line: &str) -> Option<(u64, Event<'_>)> {
     Some((ns, event))
 }
 
-/// Whether a line says that events before the next one were lost: `CPU:1 [LOST 20 EVENTS]`.
+/// Whether a line reports lost events: `CPU:1 [LOST 20 EVENTS]`.
 fn tells_loss(line: &str) -> bool {
     line.strip_prefix("CPU:").is_some_and(|rest| rest.contains("[LOST ") && rest.trim_end().ends_with("EVENTS]"))
 }
 
-/// A thread's name without what makes each of a kind unique: `kworker/0:1-events` is a `kworker`, `opt cgu.3` an `opt`.
+/// Strips the part that distinguishes threads of one kind: `kworker/0:1-events` is a `kworker`, `opt cgu.3` an `opt`.
 fn kind_of(name: &str) -> &str {
     let kind = name.split(['/', ' ', ':']).next().unwrap_or_default();
     if kind.is_empty() { name } else { kind }
@@ -122,12 +122,12 @@ fn kind_of(name: &str) -> &str {
 /// Follows one CPU's events.
 #[derive(Debug)]
 pub struct Follower {
-    /// The thread that has the CPU when no interrupt has it.
+    /// The thread that has the CPU while no interrupt does.
     thread: CauseId,
     nested: Vec<CauseId>,
-    /// Whether the loop has lost the CPU although it could have run on.
+    /// Whether the loop lost the CPU although it was ready to continue.
     loop_is_ready: bool,
-    /// When the last event was, ns.
+    /// Time of the last event, ns.
     last_ns: u64,
 }
 
@@ -138,11 +138,11 @@ impl Default for Follower {
 }
 
 impl Follower {
-    /// Parses a line; returns what has the CPU, and from when on. `of_thread` tells which threads are the loops and which are
-    /// the recorder's.
+    /// Parses a line. Returns what has the CPU, and since when. `of_thread` identifies the threads of the loops and
+    /// of the recorder.
     pub fn take(&mut self, line: &str, names: &mut Names, of_thread: impl Fn(i32) -> Option<CauseId>) -> Option<Turn> {
         if tells_loss(line) {
-            // From the last event on, nothing is known until the next switch.
+            // From the last event until the next switch the cause is unknown.
             (self.thread, self.loop_is_ready) = (LOST, false);
             self.nested.clear();
             return Some(Turn { from_ns: self.last_ns, cause: LOST });

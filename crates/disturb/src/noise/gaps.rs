@@ -1,6 +1,6 @@
-//! A loop that does nothing but look at the clock: where two looks lie far apart, the processor was away in between.
+//! A loop that only reads the clock: if two readings lie far apart, the processor was away in between.
 //!
-//! It is bound to one CPU and runs at ordinary priority, as a rank would, so that it suffers what a rank would suffer.
+//! It is bound to one CPU and runs at ordinary priority, as a rank would, so it is disturbed as a rank would be.
 
 use std::io;
 use std::mem::zeroed;
@@ -14,39 +14,39 @@ use crosswind_linux::now_ns;
 /// A time in which the loop did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// Last look before it, monotonic clock, ns.
+    /// Last clock reading before it, monotonic clock, ns.
     pub start_ns: u64,
     pub end_ns: u64,
-    /// Whether another thread had the CPU meanwhile, as far as it was asked.
+    /// Whether another thread had the CPU meanwhile; false if not checked.
     pub preempted: bool,
-    /// Whether a quota was used up meanwhile, as far as it was asked.
+    /// Whether a quota was used up meanwhile; false if not checked.
     pub throttled: bool,
 }
 
-/// Shorter gaps are no quota's: it is given anew each 1 ms at most.
+/// Shorter gaps are not caused by a quota, whose shortest period is 1 ms.
 const QUOTA_NS: u64 = 1_000_000;
-/// Gaps that are handed over at a time.
+/// Gaps per batch.
 const BATCH: usize = 256;
-/// How often the loop hands over what it has, and looks whether it is to end.
+/// Interval at which the loop hands over its gaps and checks for its end.
 const HAND_OVER_NS: u64 = 100_000_000;
 
-/// What a loop is to do.
+/// Settings of a loop.
 #[derive(Clone, Debug)]
 pub struct Watch {
     /// The CPU that it is bound to.
     pub cpu: usize,
-    /// When it begins and ends, monotonic clock, ns.
+    /// Start and end, monotonic clock, ns.
     pub from_ns: u64,
     pub until_ns: u64,
-    /// Shorter gaps are the loop itself.
+    /// Shorter gaps are the loop's own time.
     pub threshold_ns: u64,
-    /// Whether the kernel is asked after each gap if another thread had the CPU.
+    /// Whether to ask the kernel after each gap if another thread had the CPU.
     pub asks: bool,
-    /// The quotas that hold for it, asked after each long gap.
+    /// The quotas that apply to it, checked with `asks` after each long gap in which the loop was preempted.
     pub quota: Quota,
 }
 
-/// How often this thread was made to leave its CPU.
+/// Returns how often this thread was preempted.
 fn preemptions() -> i64 {
     // SAFETY: an all-zero rusage is valid; the pointer is to a live local.
     unsafe {
@@ -56,7 +56,7 @@ fn preemptions() -> i64 {
     }
 }
 
-/// Looks until the end; when it really ended.
+/// Watches for gaps until the end. Returns the time when it actually ended, monotonic clock, ns.
 ///
 /// # Errors
 /// When the thread can't be bound to its CPU.
@@ -90,7 +90,7 @@ pub fn watch_gaps(watch: Watch, over: &AtomicBool, to: &Sender<(usize, Vec<Gap>)
         }
         let ends = now >= watch.until_ns || over.load(Ordering::Relaxed);
         if now - handed_ns >= HAND_OVER_NS || batch.len() == BATCH || ends {
-            // If the receiver is gone, the gaps are not needed any more.
+            // If the receiver is gone, the gaps are no longer needed.
             let _ = to.send((watch.cpu, std::mem::replace(&mut batch, Vec::with_capacity(BATCH))));
             handed_ns = now;
         }

@@ -1,16 +1,15 @@
-//! Records this machine's own noise: when, on each CPU, a program that only computes is kept from computing, and by what.
+//! Records this machine's own noise: when, on each CPU, a program that only computes is interrupted, and by what.
 //!
 //! | question | module |
 //! |---|---|
-//! | when was the processor away? | [`gaps`]: a loop per CPU that looks at the clock |
-//! | what had it meanwhile? | [`trace`] (the kernel's own), whose lines [`events`] reads; where it can't be had, only whether
-//! another thread did |
-//! | was the CPU withheld by a quota? | [`quota`] |
-//! | whose is a gap, then? | [`blame`] |
-//! | what is kept? | [`outcome`] |
+//! | when was the processor away? | [`gaps`]: a loop per CPU that reads the clock |
+//! | what had it meanwhile? | [`trace`] (the kernel's own), parsed by [`events`]; without it, only whether another thread did |
+//! | did a quota withhold the CPU? | [`quota`] |
+//! | what caused a gap? | [`blame`] |
+//! | what is the result? | [`outcome`] |
 //!
-//! The method is that of the kernel's osnoise tracer (a loop that looks at the clock, beside the kernel's own events), which
-//! many kernels are built without. It knows no Python.
+//! The method is that of the kernel's osnoise tracer: a loop that reads the clock, beside the kernel's events. Many
+//! kernels are built without that tracer. This module does not depend on Python.
 
 pub mod asked;
 pub mod blame;
@@ -42,24 +41,24 @@ use crosswind_linux::watchdog::{Undo, Watchdog};
 pub struct RecordConfig {
     pub length: Duration,
     pub cpus: Vec<usize>,
-    /// Shorter gaps are not kept.
+    /// Shorter gaps are dropped.
     pub threshold: Duration,
-    /// How causes are to become known; none: by the trace where it can be had.
+    /// Means of finding causes; `None`: the kernel's trace if available.
     pub means: Option<Means>,
 }
 
-/// Most pieces that are kept, of all CPUs together: a file of 100 MB.
+/// Most pieces kept, of all CPUs together: a file of 100 MB.
 const MOST_PIECES: usize = 2_000_000;
-/// How often the kernel's trace is read.
+/// Interval between reads of the kernel's trace.
 const DRAIN: Duration = Duration::from_millis(250);
-/// From here to the common begin of all loops.
+/// Lead time before the common start of all loops, ns.
 const AHEAD_NS: u64 = 20_000_000;
 
-/// What is told apart without a trace.
+/// Causes that are distinguished without a trace.
 const PREEMPTED: &str = "another thread";
 const INTERRUPTED: &str = "interrupt or hypervisor";
 
-/// A recording that goes on, on threads of its own.
+/// A running recording, on threads of its own.
 #[derive(Debug)]
 pub struct Recorder {
     over: Arc<AtomicBool>,
@@ -68,10 +67,10 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Starts to record.
+    /// Starts the recording.
     ///
     /// # Errors
-    /// When there is nothing to record.
+    /// When no CPU is given or the length is zero.
     pub fn start(config: RecordConfig) -> Result<Self, DisturbError> {
         if config.cpus.is_empty() || config.length.is_zero() {
             return Err(DisturbError::Setup("there is no CPU or no time to record".into()));
@@ -82,12 +81,12 @@ impl Recorder {
         Ok(Self { over, thread: Some(thread), began: Instant::now() })
     }
 
-    /// Ends it before its time; what was recorded is kept.
+    /// Ends it early; the recording so far is kept.
     pub fn stop(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Waits for its end, at most so long; whether it has come.
+    /// Waits for its end, at most `most`. Returns whether it has ended.
     #[must_use]
     pub fn wait(&self, most: Duration) -> bool {
         let until = Instant::now() + most;
@@ -96,22 +95,22 @@ impl Recorder {
             if left.is_zero() {
                 return false;
             }
-            // To look more often would be noise.
+            // More frequent checks would cause noise.
             std::thread::sleep(left.min(Duration::from_millis(100)));
         }
         true
     }
 
-    /// Seconds since its start.
+    /// Returns the seconds since its start.
     #[must_use]
     pub fn elapsed_s(&self) -> f64 {
         self.began.elapsed().as_secs_f64()
     }
 
-    /// What was recorded, once; waits for the end.
+    /// Waits for the end and takes the recording.
     ///
     /// # Errors
-    /// What went wrong; nothing is left of it.
+    /// The failure; nothing of the recording is kept.
     pub fn recording(&mut self) -> Result<Recording, DisturbError> {
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
@@ -125,12 +124,12 @@ impl Drop for Recorder {
     fn drop(&mut self) {
         if self.thread.is_some() {
             self.stop();
-            let _ = self.recording(); // the result is not wanted any more
+            let _ = self.recording(); // the result is no longer needed
         }
     }
 }
 
-/// The trace with the watchdog that removes it.
+/// The trace, and the watchdog that removes it.
 struct Traced {
     trace: Trace,
     instance: Instance,
@@ -158,7 +157,7 @@ impl Traced {
     }
 }
 
-/// All of it, on a thread whose view of the file systems may be changed.
+/// Records everything, on a thread whose mount namespace may change.
 fn record(config: &RecordConfig, over: &Arc<AtomicBool>) -> Result<Recording, DisturbError> {
     let (mut traced, no_trace) = match config.means {
         Some(Means::Loop) => (None, None),
@@ -177,7 +176,7 @@ fn record(config: &RecordConfig, over: &Arc<AtomicBool>) -> Result<Recording, Di
     result.map(|recording| Recording { no_trace, ..recording })
 }
 
-/// A loop on each CPU, and this thread, which lays what they saw beside what the kernel says.
+/// Runs a loop on each CPU, while this thread compares their gaps with the kernel's trace.
 fn watch_all(
     config: &RecordConfig,
     over: &Arc<AtomicBool>,
@@ -205,7 +204,7 @@ fn watch_all(
             let (over, to, to_loops) = (over.clone(), to.clone(), to_loops.clone());
             std::thread::spawn(move || {
                 // SAFETY: takes nothing.
-                let _ = to_loops.send(unsafe { libc::gettid() }); // if the receiver is gone, it does not count this thread
+                let _ = to_loops.send(unsafe { libc::gettid() }); // if the receiver is gone, it does not need this thread's id
                 watch_gaps(watch, &over, &to).map_err(DisturbError::system(format!("CPU {cpu}")))
             })
         })
@@ -244,14 +243,14 @@ fn watch_all(
     Ok(Recording { throttled, ..recording })
 }
 
-/// Where gaps and turns meet.
+/// Matches gaps with turns.
 struct TaskSource {
     from_ns: u64,
     names: Names,
     loops: HashSet<i32>,
-    /// Of each CPU: gaps that are not cut yet, the kernel's turns, and what came of both.
+    /// For each CPU: gaps not yet cut, the kernel's turns, and the resulting pieces.
     cpus: BTreeMap<usize, (VecDeque<Gap>, Turns, Vec<Piece>)>,
-    /// Without a trace: whose a gap is when another thread had the CPU, and when none had.
+    /// Without a trace: the causes of a gap in which another thread had the CPU, and of one in which none had.
     asked: Option<(CauseId, CauseId)>,
     full: bool,
 }
@@ -286,7 +285,7 @@ impl TaskSource {
         trace.drain(&mut self.names, cause, hand).map_err(DisturbError::system("the kernel's trace"))
     }
 
-    /// Cuts the gaps that ended before that time: all turns up to then are known.
+    /// Cuts the gaps that ended before `time_ns`: all turns up to then are known.
     fn cut_before(&mut self, time_ns: u64) {
         for (waiting, turns, pieces) in self.cpus.values_mut() {
             while let Some(gap) = waiting.front().copied().filter(|gap| gap.end_ns < time_ns) {
@@ -340,7 +339,7 @@ fn threads_of_this_process() -> HashSet<i32> {
     threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Our own part of the recorded time, all CPUs together, ns.
+/// Returns the recorder's own part of the recorded time, all CPUs together, ns.
 #[must_use]
 pub fn own_ns(recording: &Recording) -> u64 {
     let pieces = recording.cpus.iter().flat_map(|cpu| &cpu.pieces);

@@ -1,4 +1,4 @@
-//! What was recorded: pieces of noise per CPU, as a disturbance file and in numbers.
+//! Result of a recording: pieces of noise per CPU, as a disturbance file and in numbers.
 
 use crosswind_schema::Disturbance;
 use crosswind_schema::disturbance::{Recorded, RecordedCpu, RecordedInterval, Source};
@@ -11,7 +11,7 @@ use super::events::{CauseId, LOST, UNKNOWN, WITHHELD};
 pub enum Means {
     /// By the kernel's trace.
     Trace,
-    /// By asking, after each gap, whether another thread had the CPU.
+    /// By checking after each gap whether another thread had the CPU.
     Loop,
 }
 
@@ -25,45 +25,45 @@ impl Means {
     }
 }
 
-/// What was seen on one CPU.
+/// Noise of one CPU.
 #[derive(Clone, Debug, Default)]
 pub struct CpuNoise {
     pub cpu: usize,
-    /// Pieces of gaps, in order, ns since the begin. Our own are among them.
+    /// Pieces of gaps, in order, ns since the start, including the recorder's own.
     pub pieces: Vec<Piece>,
 }
 
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// How long was recorded, ns.
+    /// Recorded time, ns.
     pub length_ns: u64,
     pub cpus: Vec<CpuNoise>,
-    /// Names of causes, by their place.
+    /// Names of causes, by index.
     pub names: Vec<String>,
     pub means: Means,
-    /// Why the kernel's trace was not used, where it was not.
+    /// Reason why the kernel's trace was not used, if so.
     pub no_trace: Option<String>,
-    /// Events that the kernel could not keep: some causes are wrong or unknown.
+    /// Events that the kernel lost; if any, some causes are wrong or unknown.
     pub lost_events: u64,
     /// Periods in which a quota of CPU time was used up.
     pub throttled: u64,
-    /// Whether it ended before its time because it was told to.
+    /// Whether it ended early on request.
     pub interrupted: bool,
-    /// Whether it ended before its time because there was more noise than is kept.
+    /// Whether it ended early because there was more noise than is kept.
     pub full: bool,
 }
 
-/// Name in the file of gaps without a recorded cause.
+/// Name, in the file, of gaps without a recorded cause.
 pub const UNKNOWN_NAME: &str = "unknown";
-/// Of gaps whose events the kernel could not keep.
+/// Name of gaps whose events the kernel lost.
 pub const LOST_NAME: &str = "lost events";
-/// Of gaps in which a quota of CPU time was used up.
+/// Name of gaps in which a quota of CPU time was used up.
 pub const QUOTA_NAME: &str = "quota";
-/// Of gaps in which the CPU was idle, where no quota was used up.
+/// Name of gaps in which the CPU was idle and no quota was used up.
 const IDLE_NAME: &str = "thread:swapper";
 
 impl Recording {
-    /// A cause's name.
+    /// Returns a cause's name.
     #[must_use]
     pub fn name(&self, cause: CauseId) -> &str {
         match cause {
@@ -74,7 +74,7 @@ impl Recording {
         }
     }
 
-    /// As a disturbance. None where nothing was recorded, not even for a moment.
+    /// Returns the recording as a disturbance; `None` if its length is zero.
     #[must_use]
     pub fn disturbance(&self, name: &str) -> Option<Disturbance> {
         let length_s = seconds(self.length_ns);
@@ -86,7 +86,7 @@ impl Recording {
                 None => used.push((cause, piece.end_ns - piece.start_ns)),
             }
         }
-        used.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum)); // the worst first
+        used.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum)); // the largest first
         let place = |cause: CauseId| used.iter().position(|(other, _)| *other == self.known(cause)).unwrap_or(0) as u16;
         let cpu = self.cpus.iter().map(|cpu| RecordedCpu {
             cpu: cpu.cpu as u32,
@@ -122,7 +122,7 @@ impl Recording {
         })
     }
 
-    /// All names beyond those that are known are one.
+    /// Maps every cause without a name to one.
     fn known(&self, cause: CauseId) -> CauseId {
         let is_idle = || self.names.iter().position(|name| name == IDLE_NAME).map(|place| place as CauseId);
         match cause {
@@ -133,13 +133,13 @@ impl Recording {
         }
     }
 
-    /// Pieces on all CPUs but those of our own making.
+    /// Returns the pieces of all CPUs, except the recorder's own.
     pub fn noise(&self) -> impl Iterator<Item = &Piece> {
         self.cpus.iter().flat_map(|cpu| &cpu.pieces).filter(|piece| !is_own(piece.cause))
     }
 }
 
-/// Whole ns as the nearest number of seconds.
+/// Converts whole ns to the nearest number of seconds.
 fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }

@@ -1,4 +1,4 @@
-//! Whether a quota of CPU time holds for this process, and how often it made its threads wait.
+//! Quotas of CPU time that apply to this process, and how often they throttled it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ impl Quota {
         !self.0.is_empty()
     }
 
-    /// Periods in which it was used up, so far.
+    /// Returns the periods so far in which a quota was used up.
     #[must_use]
     pub fn throttled(&self) -> u64 {
         let count = |group: &PathBuf| {
@@ -31,7 +31,8 @@ impl Quota {
     }
 }
 
-/// Directories of the group in a line of `/proc/self/cgroup` and of those above it, where they limit CPU time.
+/// Returns the directories of the group in a line of `/proc/self/cgroup` and of its ancestors, if they limit CPU
+/// time.
 fn groups(line: &str, mounts: &str) -> Vec<PathBuf> {
     let Some((controllers, path)) = line.split_once(':').and_then(|(_, rest)| rest.split_once(':')) else {
         return Vec::new();
@@ -51,7 +52,7 @@ fn groups(line: &str, mounts: &str) -> Vec<PathBuf> {
         found.then(|| Some((fields.next()?, PathBuf::from(fields.next()?)))).flatten()
     });
     let Some((root, at)) = mount else { return Vec::new() };
-    // In a container the mount shows only a part of the hierarchy: the group's path counts from that part.
+    // In a container the mount shows only part of the hierarchy: the group's path is relative to that part.
     let inside = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
     let inside = inside.strip_prefix("/").unwrap_or(inside);
     inside.ancestors().map(|part| if part == Path::new("") { at.clone() } else { at.join(part) }).collect()
@@ -59,7 +60,7 @@ fn groups(line: &str, mounts: &str) -> Vec<PathBuf> {
 
 fn has_quota(group: &Path) -> bool {
     let read = |file: &str| fs::read_to_string(group.join(file)).unwrap_or_default();
-    let limit = read("cpu.max"); // version 2: "max 100000" where there is none
+    let limit = read("cpu.max"); // version 2: "max 100000" means no quota
     let old = read("cpu.cfs_quota_us").trim().parse::<i64>().is_ok_and(|quota| quota > 0); // version 1: -1
     old || limit.split_ascii_whitespace().next().is_some_and(|word| word.parse::<u64>().is_ok())
 }

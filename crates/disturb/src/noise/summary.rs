@@ -1,4 +1,4 @@
-//! What was recorded, in numbers.
+//! Summary of a recording.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn length(piece: &Piece) -> u64 {
     piece.end_ns - piece.start_ns
 }
 
-/// Shares, numbers and the longest pieces: of all CPUs, of each, and by cause.
+/// Summarises shares, counts and longest pieces: of all CPUs, of each CPU, and by cause.
 #[must_use]
 pub fn summary(recording: &Recording) -> Value {
     let all: Vec<&Piece> = recording.noise().collect();
@@ -35,7 +35,7 @@ fn of_cpu(recording: &Recording, cpu: &CpuNoise) -> Value {
     found
 }
 
-/// Share, number, longest, and the same by cause, the worst first.
+/// Returns share, count and longest piece, and the same by cause, the largest first.
 fn of(recording: &Recording, pieces: &[&Piece], whole_ns: u64) -> Value {
     let mut causes: Vec<(&str, u64, u64, u64)> = Vec::new();
     for piece in pieces {

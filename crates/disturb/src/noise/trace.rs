@@ -1,8 +1,8 @@
-//! The kernel's trace, through tracefs: a separate instance, which disturbs no other user of tracing, with the events that
-//! state what has a CPU.
+//! The kernel's trace, through tracefs: a separate instance, which does not affect other users of tracing, with the
+//! events that show what has a CPU.
 //!
-//! Where tracefs is not mounted, it is mounted in a mount namespace of the one thread that reads it, which is private to it
-//! and which ends with the thread. The instance is removed at the end, by the watchdog if need be.
+//! If tracefs is not mounted, it is mounted in a mount namespace private to the reading thread, which ends with the
+//! thread. The instance is removed at the end, if necessary by the watchdog.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -15,14 +15,14 @@ use crate::leftovers;
 use crosswind_linux::watchdog::Undo;
 
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-/// The event without which nothing is told.
+/// The event that is always required.
 const SWITCH: &str = "sched/sched_switch";
-/// Events of interrupts, as far as there are any.
+/// Interrupt events, enabled if they exist.
 const INTERRUPTS: [&str; 4] =
     ["irq/irq_handler_entry", "irq/irq_handler_exit", "irq/softirq_entry", "irq/softirq_exit"];
-/// All of these but those that tell how vectors are set up.
+/// All events of this group except those about the setup of vectors.
 const VECTORS: (&str, &str) = ("irq_vectors", "vector_");
-/// Memory for what was not read yet, of all CPUs together, and most of one.
+/// Memory for unread events, of all CPUs together, and the most for one CPU.
 const BUFFERS_KIB: usize = 1 << 17;
 const BUFFER_KIB: usize = 8192;
 
@@ -30,10 +30,10 @@ fn has_tracefs(place: &Path) -> bool {
     place.join("instances").is_dir()
 }
 
-/// Where tracefs is, mounted for this thread alone where it was not.
+/// Returns where tracefs is mounted; mounts it for this thread alone if necessary.
 ///
 /// # Errors
-/// Why it can't be had, in words.
+/// The reason why it is not available.
 fn tracefs() -> Result<PathBuf, String> {
     if let Some(place) = PLACES.iter().map(Path::new).find(|place| has_tracefs(place)) {
         return Ok(place.to_owned());
@@ -61,15 +61,15 @@ fn tracefs() -> Result<PathBuf, String> {
     if has_tracefs(&place) { Ok(place) } else { Err("tracefs has no instances here".into()) }
 }
 
-/// The instance that is to be removed.
+/// A trace instance, which must be removed at the end.
 #[derive(Clone, Debug)]
 pub struct Instance(PathBuf);
 
 impl Instance {
-    /// Names an instance of this process in a thread of its own, which is to be the one that reads; makes none yet.
+    /// Names an instance for this process; creates none yet. Call it on the thread that will read the trace.
     ///
     /// # Errors
-    /// Why tracing can't be had, in words.
+    /// The reason why tracing is not available.
     pub fn named() -> Result<Self, String> {
         Ok(Self(tracefs()?.join("instances").join(leftovers::own_name())))
     }
@@ -77,7 +77,8 @@ impl Instance {
 
 impl Undo for Instance {
     fn perform(&self) {
-        // Busy while one of its files is open: the kernel closes those of a process before its parent hears of its end.
+        // Busy while one of its files is open. The kernel closes the files of a process before its parent is notified
+        // of its end.
         for _ in 0..200 {
             match fs::remove_dir(&self.0) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -99,16 +100,16 @@ pub struct Trace {
 struct Pipe {
     cpu: usize,
     file: File,
-    /// The begin of a line whose end has not come yet.
+    /// Start of a line whose end has not arrived yet.
     rest: Vec<u8>,
     follower: Follower,
 }
 
 impl Trace {
-    /// Makes the instance and turns its events on.
+    /// Creates the instance and enables its events.
     ///
     /// # Errors
-    /// Which file refused.
+    /// The file that could not be written or opened.
     pub fn start(instance: &Instance, cpus: &[usize]) -> Result<Self, String> {
         let at = instance.0.clone();
         let set =
@@ -135,10 +136,10 @@ impl Trace {
         Ok(Self { pipes, at })
     }
 
-    /// Hands on all turns that the kernel has written by now.
+    /// Forwards all turns that the kernel has written so far.
     ///
     /// # Errors
-    /// When a pipe can't be read.
+    /// When a pipe cannot be read.
     pub fn drain(
         &mut self,
         names: &mut Names,
@@ -168,7 +169,7 @@ impl Trace {
         Ok(())
     }
 
-    /// Events that the kernel had to throw away because they were not read in time.
+    /// Returns the number of events that the kernel dropped because they were not read in time.
     #[must_use]
     pub fn lost(&self) -> u64 {
         let of = |pipe: &Pipe| {
@@ -180,16 +181,16 @@ impl Trace {
     }
 }
 
-/// Calls something with the directory of all instances, on a thread whose view of the file systems may be changed; none
-/// where tracing can't be had.
+/// Calls `call` with the directory of all instances, on a thread whose mount namespace may change. `None` if tracing
+/// is not available.
 pub fn with_instances<T: Send + 'static>(call: impl FnOnce(&Path) -> T + Send + 'static) -> Option<T> {
     std::thread::spawn(move || tracefs().ok().map(|place| call(&place.join("instances")))).join().ok().flatten()
 }
 
-/// Whether the kernel's trace can be had here, tried on a thread that ends at once. Nothing of it is left.
+/// Checks whether the kernel's trace is available, on a thread that ends at once. Nothing of the trial remains.
 ///
 /// # Errors
-/// Why not, in words.
+/// The reason why not.
 pub fn permitted() -> Result<(), String> {
     let tried = std::thread::spawn(|| {
         let instance = Instance::named()?;

@@ -1,7 +1,8 @@
-//! What is not frozen: what is stopped, traced or frozen already, and what another session freezes.
+//! Checks before freezing: refuses processes and groups that are already stopped, traced or frozen, or frozen by
+//! another session.
 //!
-//! Sessions exclude each other by locks on directories: `/proc/PID` of each process, and the control group. Such a lock
-//! needs no file of its own, ends with its owner, and cannot be that of an earlier process of the same number.
+//! Sessions exclude each other by locks on directories: `/proc/PID` of each process, and the control group. Such a
+//! lock needs no file of its own, ends with its owner, and cannot belong to an earlier process of the same id.
 
 use std::ffi::CString;
 use std::fs;
@@ -14,17 +15,17 @@ use crate::processes::{Pid, group_of};
 
 const MOUNT_OF_VERSION_1: &str = "/sys/fs/cgroup/freezer";
 
-/// What `/proc/PID/status` says.
+/// Fields of `/proc/PID/status`.
 pub struct Status {
     pub state: char,
     pub process: Pid,
     pub tracer: Pid,
 }
 
-/// None when it is gone.
+/// Reads a process's status; `None` once it has ended.
 pub fn status(pid: Pid) -> Option<Status> {
     let bytes = fs::read(format!("/proc/{pid}/status")).ok()?;
-    let text = String::from_utf8_lossy(&bytes); // a name may hold any bytes
+    let text = String::from_utf8_lossy(&bytes); // a name may contain any bytes
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     Some(Status {
         state: field("State:")?.chars().next()?,
@@ -33,7 +34,7 @@ pub fn status(pid: Pid) -> Option<Status> {
     })
 }
 
-/// Its name, on one line.
+/// Returns a process's name, on one line.
 pub fn name(pid: Pid) -> String {
     let bytes = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
@@ -41,7 +42,8 @@ pub fn name(pid: Pid) -> String {
     if text.is_empty() { "?".into() } else { text }
 }
 
-/// Opens and locks `/proc/PID`, which also serves to signal that process and no later one of its number.
+/// Opens and locks `/proc/PID`. The descriptor also serves to signal this process, and never a later one of the same
+/// id.
 pub fn lock_process(pid: Pid) -> Result<OwnedFd, Refusal> {
     let found = open_process(pid)?;
     if flock(&found, libc::LOCK_EX) { Ok(found) } else { Err(Refusal::InUse(format!("process {pid} ({})", name(pid)))) }
@@ -77,7 +79,7 @@ fn is_locked(group: &Path) -> bool {
     open(group).is_some_and(|fd| !flock(&fd, libc::LOCK_SH))
 }
 
-/// Refuses a process that was named and that must not be frozen now.
+/// Refuses a requested process that must not be frozen now.
 pub fn refuse_root(pid: Pid) -> Result<(), Refusal> {
     let found = status(pid).ok_or(Refusal::Gone(pid))?;
     if found.process != pid {
@@ -88,7 +90,7 @@ pub fn refuse_root(pid: Pid) -> Result<(), Refusal> {
     }
     refuse_traced(pid, &found)?;
     if found.state == 'T' {
-        lock_process(pid)?; // another session may be why
+        lock_process(pid)?; // another session may be the reason
         return Err(Refusal::Stopped(pid));
     }
     refuse_frozen(pid)
@@ -118,17 +120,17 @@ fn refuse_frozen(pid: Pid) -> Result<(), Refusal> {
     refuse_frozen_group(&group)
 }
 
-/// A group and those above it, as far as they are visible.
+/// Returns a group and its visible ancestors.
 fn with_above(group: &Path) -> impl Iterator<Item = &Path> {
     group.ancestors().take_while(|each| each.join("cgroup.procs").exists())
 }
 
-/// Whether this group was frozen itself, rather than one above it.
+/// Whether this group itself was frozen, rather than an ancestor.
 pub fn is_told_to_freeze(group: &Path) -> bool {
     fs::read_to_string(group.join("cgroup.freeze")).is_ok_and(|text| text.trim() == "1")
 }
 
-/// Refuses a control group that is frozen, by itself or from above.
+/// Refuses a control group that is frozen, itself or by an ancestor.
 pub fn refuse_frozen_group(group: &Path) -> Result<(), Refusal> {
     let refused = |group: &Path, file: &str| Err(Refusal::Frozen(group.join(file).display().to_string()));
     if let Some(frozen) = with_above(group).find(|each| is_told_to_freeze(each)) {
@@ -151,7 +153,7 @@ fn frozen_in_version_1(pid: Pid) -> Option<String> {
     })
 }
 
-/// The group that was frozen, of this one and those above it.
+/// Returns the group that was frozen: this one or an ancestor.
 fn frozen_itself_in_version_1(group: &Path) -> Option<&Path> {
     let is_frozen =
         |group: &&Path| fs::read_to_string(group.join("freezer.self_freezing")).is_ok_and(|text| text.trim() == "1");

@@ -1,4 +1,4 @@
-//! Freezes a control group of version 2 as a whole. Neither its processes nor their parents see it.
+//! Freezes a control group of version 2 as a whole. Neither its processes nor their parents can see it.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
@@ -13,9 +13,10 @@ use crate::processes::Pid;
 use crate::time::{now_ns, sleep_until};
 
 const LOOK_NS: u64 = 1_000_000;
-/// Attribute of a group's directory while it is frozen here: should all be killed, the next session knows what to thaw.
+/// Attribute of a group's directory while it is frozen here. If the command and its guard are killed at once, the
+/// next session thaws the groups with this attribute.
 const MARK: &CStr = c"user.frozen-by-undo-watchdog";
-/// How long a group takes to thaw, at most.
+/// Longest time that a group takes to thaw, ns.
 const THAWED_WITHIN_NS: u64 = 100_000_000;
 
 /// A control group that may be frozen.
@@ -47,10 +48,11 @@ impl Group {
         })
     }
 
-    /// Freezes it, and returns whether all were in this time. A group that was frozen already is left alone.
+    /// Freezes the group and returns whether all processes were frozen within this time. A group that was frozen
+    /// already is left alone.
     ///
     /// # Errors
-    /// When the group is no more.
+    /// When the group no longer exists.
     pub fn freeze(&mut self, within_ns: u64) -> Result<bool, Refusal> {
         let gone = |_| Refusal::Gone(0);
         if !self.frozen {
@@ -84,7 +86,7 @@ impl Group {
     /// Thaws it, if it was frozen here.
     pub fn thaw(&mut self) {
         if std::mem::take(&mut self.frozen) {
-            let _ = self.freeze.write_all_at(b"0", 0); // a group that was removed has nothing left to thaw
+            let _ = self.freeze.write_all_at(b"0", 0); // a removed group has nothing left to thaw
             set_mark(&self.directory, false);
         }
     }
@@ -94,7 +96,7 @@ impl Group {
     }
 }
 
-/// Sets or removes the mark, where the kernel keeps attributes of groups (Linux 5.7).
+/// Sets or removes the mark, if the kernel supports attributes of groups (Linux 5.7).
 fn set_mark(directory: &Path, set: bool) {
     let Ok(path) = CString::new(directory.as_os_str().as_encoded_bytes()) else { return };
     // SAFETY: live strings, and a live byte where one is set.
@@ -113,7 +115,7 @@ fn is_marked(directory: &Path) -> bool {
     unsafe { libc::getxattr(path.as_ptr(), MARK.as_ptr(), std::ptr::null_mut(), 0) > 0 }
 }
 
-/// Whether this process may set the mark, and the kernel keeps it.
+/// Whether this process may set the mark and the kernel supports it.
 fn can_be_marked(directory: &Path) -> bool {
     let Ok(path) = CString::new(directory.as_os_str().as_encoded_bytes()) else { return false };
     // SAFETY: live strings; with no room for a value the kernel only returns its length.
@@ -123,7 +125,7 @@ fn can_be_marked(directory: &Path) -> bool {
     }
 }
 
-/// Thaws a group that was frozen by a session of which nothing is left: it and its guard were killed at once.
+/// Thaws a group that was frozen by an earlier session whose command and guard were killed at once.
 pub fn thaw_leftover(directory: &Path) {
     if is_marked(directory) {
         if let Ok(_lock) = checks::lock_group(directory) {
@@ -132,25 +134,25 @@ pub fn thaw_leftover(directory: &Path) {
     }
 }
 
-/// Thaws a group that a guard froze which was killed. Where a mark names the freezer of a group, one that is frozen without
-/// it is another's.
+/// Thaws a group frozen by a guard that was killed. If marks can be set on the group, a frozen group without a mark
+/// was frozen by another program.
 pub fn undo(directory: &Path) {
-    let Ok(_lock) = checks::lock_group(directory) else { return }; // the next session has thawed it
+    let Ok(_lock) = checks::lock_group(directory) else { return }; // the next session has already thawed it
     if is_marked(directory) {
         thaw_marked(directory);
     } else if !can_be_marked(directory) {
-        let _ = fs::write(directory.join("cgroup.freeze"), "0"); // a group that was removed is not frozen
+        let _ = fs::write(directory.join("cgroup.freeze"), "0"); // a removed group is not frozen
     }
 }
 
-/// Thaws a group that is marked, and removes the mark. The caller holds the group's lock.
+/// Thaws a marked group and removes the mark. The caller holds the group's lock.
 fn thaw_marked(directory: &Path) {
     if !is_marked(directory) {
         return;
     }
     if checks::is_told_to_freeze(directory) {
         if fs::write(directory.join("cgroup.freeze"), "0").is_err() {
-            return; // another user's: it is refused as frozen
+            return; // belongs to another user: it is refused as frozen
         }
         let events = directory.join("cgroup.events");
         let is_frozen = || fs::read_to_string(&events).is_ok_and(|text| text.contains("frozen 1"));
@@ -162,7 +164,7 @@ fn thaw_marked(directory: &Path) {
     set_mark(directory, false);
 }
 
-/// Processes of a group and of the groups below it.
+/// Returns the processes of a group and of its descendants.
 pub fn members(directory: &Path) -> BTreeSet<Pid> {
     let mut found = BTreeSet::new();
     let mut waiting = vec![directory.to_path_buf()];

@@ -1,4 +1,5 @@
-//! The process that freezes and thaws, and undoes what it did when the command that asked for it is no more, late, or done.
+//! The guard: the process that freezes and thaws. It undoes everything when the command that requested it has ended,
+//! is overdue, or is finished.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -15,16 +16,16 @@ use crate::processes::Pid;
 use crate::time::{now_ns, sleep_until};
 use crate::waiting::{ended, readable, wait, watch};
 
-/// How long is waited until something is stopped.
+/// Longest wait for threads or a group to stop, ns.
 const STOPPED_WITHIN_NS: u64 = 20_000_000;
-/// What is this much overdue is thawed: a command that is stopped itself thaws nothing.
+/// A target this overdue is thawed, ns: a command that is itself stopped thaws nothing.
 const LATE_NS: u64 = 1_000_000_000;
 const LOOK_NS: u64 = 500_000_000;
 const UNKNOWN_NS: u64 = 10_000_000;
 const PATIENCE_NS: u64 = 2_000_000_000;
 
 enum How {
-    /// Traced; of a control group where its directory is known.
+    /// By tracing; for a control group with its directory.
     Traced(Option<PathBuf>),
     Signals(Signalled),
     Group(Group),
@@ -33,26 +34,27 @@ enum How {
 struct Target {
     how: How,
     roots: Vec<Pid>,
-    /// When it is to be thawed, on the monotonic clock, ns; none: it is not frozen.
+    /// Time when it should be thawed, on the monotonic clock, ns; `None`: it is not frozen.
     due_ns: Option<u64>,
 }
 
-/// All of it.
+/// State of the guard.
 struct Guard {
     command: RawFd,
     signals: RawFd,
-    /// The command's control group, which this process may have left.
+    /// The command's control group, which the guard may have left.
     command_group: Option<PathBuf>,
     tracing: Tracing,
     targets: BTreeMap<usize, Target>,
     next: usize,
-    /// `/proc/PID` of each process that was named or found, locked against other sessions.
+    /// `/proc/PID` of each requested or found process, locked against other sessions.
     locks: BTreeMap<Pid, OwnedFd>,
-    /// Process groups that end with the command.
+    /// Process groups to end with the command.
     ends: Vec<Pid>,
 }
 
-/// Life of the process: `command` is the socket to the command, `alive` the command's process.
+/// Runs the guard until its end. `command` is the socket to the command, `alive` a descriptor of the command's
+/// process.
 pub fn live(command: RawFd, alive: RawFd) -> ! {
     let command_group = crate::processes::own_group();
     hardened::outlive(&mut [command, alive]);
@@ -72,11 +74,11 @@ pub fn live(command: RawFd, alive: RawFd) -> ! {
     if !dismissed {
         guard.end_all();
     }
-    // SAFETY: ends the process without running what others registered for its end; the kernel lets go of what is traced.
+    // SAFETY: ends the process without running exit handlers of other code; the kernel releases traced threads.
     unsafe { libc::_exit(0) }
 }
 
-/// As many descriptors as this user may have, and no more than a fair delay on a busy host.
+/// Raises the limit of descriptors to this user's maximum, and the priority for a short delay on a busy host.
 fn raise_limits() {
     // SAFETY: a live local, and integers.
     unsafe {
@@ -85,11 +87,11 @@ fn raise_limits() {
             limit.rlim_cur = limit.rlim_max;
             libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
         }
-        libc::setpriority(libc::PRIO_PROCESS, 0, -20); // its delay is the target's delay; for root only
+        libc::setpriority(libc::PRIO_PROCESS, 0, -20); // its delay delays the target; works for root only
     }
 }
 
-/// A descriptor that tells that traced threads have done something.
+/// Blocks SIGCHLD and returns a descriptor that becomes readable on it, that is, on events of traced threads.
 fn blocked_signals() -> RawFd {
     // SAFETY: a live local set; takes integers otherwise.
     unsafe {
@@ -101,7 +103,7 @@ fn blocked_signals() -> RawFd {
     }
 }
 
-/// Reads what [`blocked_signals`] holds.
+/// Discards the pending signals of [`blocked_signals`].
 pub fn forget_signals(signals: RawFd) {
     let mut buffer = [0u8; 4 * size_of::<libc::signalfd_siginfo>()];
     // SAFETY: a live buffer of that length.
@@ -109,7 +111,7 @@ pub fn forget_signals(signals: RawFd) {
 }
 
 impl Guard {
-    /// Serves the command; whether it said that all is done.
+    /// Serves the command until it disconnects. Returns whether it reported that everything is done.
     fn serve(&mut self, alive: RawFd) -> bool {
         loop {
             self.tracing.hear_all();
@@ -172,7 +174,8 @@ impl Guard {
         target.due_ns = None;
     }
 
-    /// Ends what was started for the command, with what has left its process group: asked first, then made to.
+    /// Ends the process groups started for the command, and processes that have left them: by SIGTERM first, then by
+    /// SIGKILL.
     fn end_all(&mut self) {
         let started = |target: &Target| target.roots.iter().any(|root| self.ends.contains(root));
         let started: Vec<usize> = self.targets.iter().filter(|(_, each)| started(each)).map(|(id, _)| *id).collect();
@@ -294,7 +297,8 @@ impl Guard {
         }
     }
 
-    /// The group's own freezer where this process outlives the end of the command's group; else its processes are traced.
+    /// Uses the group's own freezer if the guard outlives the end of the command's group; otherwise traces its
+    /// processes.
     fn seize_group(&mut self, directory: &Path) -> Result<String, Refusal> {
         let group = Group::new(directory);
         if let Err(refusal @ (Refusal::Frozen(_) | Refusal::InUse(_) | Refusal::Gone(_))) = group {
@@ -336,7 +340,8 @@ impl Guard {
         }
     }
 
-    /// `BOOLEAN SINCE_NS PID...`: whether all are stopped, since when, and what the command would have to continue.
+    /// `BOOLEAN SINCE_NS PID...`: whether all are stopped, since when, and the processes that the command would have
+    /// to continue.
     fn freeze(&mut self, id: usize, due_ns: u64) -> Result<String, Refusal> {
         let target = self.targets.get_mut(&id).ok_or(Refusal::Gone(0))?;
         target.due_ns = Some(due_ns);
@@ -346,7 +351,7 @@ impl Guard {
                 let arrivals = directory.as_deref().map_or(Ok(()), |directory| {
                     let roots: Vec<Pid> = members(directory).into_iter().collect();
                     match self.tracing.seize(id, &roots, |pid| lock(locks, pid)) {
-                        Err(Refusal::Gone(_)) if !roots.is_empty() => Ok(()), // they have ended meanwhile
+                        Err(Refusal::Gone(_)) if !roots.is_empty() => Ok(()), // they have ended in the meantime
                         other => other,
                     }
                 });
@@ -379,7 +384,7 @@ impl Guard {
     fn release(&mut self, id: usize) {
         self.thaw(id);
         for pid in self.members(id) {
-            self.locks.remove(&pid); // another session may freeze it next
+            self.locks.remove(&pid); // another session may freeze it from now on
         }
         if let Some(Target { how: How::Traced(_), .. }) = self.targets.remove(&id) {
             self.tracing.release(id, STOPPED_WITHIN_NS, self.signals);
@@ -420,13 +425,14 @@ fn lock(locks: &mut BTreeMap<Pid, OwnedFd>, pid: Pid) -> Result<(), Refusal> {
     }
 }
 
-/// Whether `/proc/PID` is still that of the process, whose number another may have by now: then it is empty.
+/// Whether the process of this `/proc/PID` is alive. If it has ended, the directory is empty, even if its id is in
+/// use again.
 fn is_alive(process: &OwnedFd) -> bool {
     // SAFETY: a live descriptor, a live string, no flags.
     unsafe { libc::faccessat(process.as_raw_fd(), c"stat".as_ptr(), libc::F_OK, 0) == 0 }
 }
 
-/// Takes over a descriptor that was just opened.
+/// Takes ownership of a descriptor that was just opened.
 pub fn owned(fd: RawFd) -> OwnedFd {
     // SAFETY: a descriptor that was just opened has no other owner.
     unsafe { OwnedFd::from_raw_fd(fd) }

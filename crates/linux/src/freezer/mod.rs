@@ -1,16 +1,16 @@
-//! Freezes processes and control groups, and sees to it that they are thawed however this command ends.
+//! Freezes processes and control groups, and guarantees that they are thawed however this command ends.
 //!
 //! | question | module |
 //! |---|---|
 //! | how are threads stopped so that the kernel undoes it? | [`tracing`] |
-//! | how, where they may not be traced? | [`signals`], [`group`] |
-//! | what is never frozen? | [`checks`], [`refusal`] |
-//! | which process does it, and what if that is late, or the command ends? | [`guard`], [`wire`] |
+//! | and where they may not be traced? | [`signals`], [`group`] |
+//! | what is refused? | [`checks`], [`refusal`] |
+//! | which process does it, and what if it is late or the command ends? | [`guard`], [`wire`] |
 //!
-//! A process of its own, forked before anything is frozen, traces what is frozen ([`Means::Tracing`]): when that process
-//! ends, for whatever reason, the kernel continues everything. Where tracing is not permitted it sends signals or writes
-//! to a control group, and undoes that from its record; it outlives the command and what ends the command
-//! ([`crate::hardened`]). It serves signals of what it traces at once, which no thread of a busy command could.
+//! A separate process, the guard, is forked before anything is frozen. It traces what is frozen ([`Means::Tracing`]):
+//! when it ends, for any reason, the kernel continues everything. Where tracing is not permitted, it sends signals or
+//! writes to a control group, and undoes that from its record. It outlives the command and what ends the command
+//! ([`crate::hardened`]). It forwards signals to traced threads at once, which no thread of a busy command could.
 
 mod checks;
 mod group;
@@ -33,21 +33,21 @@ use crate::processes::{Pid, with_descendants};
 use crate::watchdog::process_descriptor;
 pub use refusal::Refusal;
 
-/// After this long without an answer the guard is continued (it may have been stopped), and then given up.
+/// Time without an answer after which the guard is continued (it may have been stopped), and then given up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Means {
-    /// By tracing: the kernel itself undoes it.
+    /// By tracing: the kernel undoes it automatically.
     Tracing,
-    /// By SIGSTOP and SIGCONT; if this command and its guard are killed at once, what is stopped stays so.
+    /// By SIGSTOP and SIGCONT; if this command and its guard are killed at once, stopped processes stay stopped.
     Signals,
-    /// By `cgroup.freeze` of a control group; as for signals, if both are killed at once.
+    /// By `cgroup.freeze` of a control group; if both are killed at once, the group stays frozen.
     Group,
 }
 
 impl Means {
-    /// As it stands in files.
+    /// Returns its name in files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -63,23 +63,23 @@ impl Means {
 pub struct Target {
     id: usize,
     pub means: Means,
-    /// Whether it would stay frozen if the command's control group, with the process that freezes, were killed as a whole.
+    /// Whether it would stay frozen if the command's control group, including the guard, were killed as a whole.
     pub exposed: bool,
 }
 
-/// When and whether something was frozen.
+/// Result of a freeze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freeze {
     /// Whether all of it was stopped within 20 ms.
     pub all: bool,
-    /// Since when, on the monotonic clock, ns.
+    /// Start of the freeze on the monotonic clock, ns.
     pub since_ns: u64,
 }
 
-/// What this command undoes itself if its guard is killed.
+/// Undo record, which the command itself applies if its guard is killed.
 #[derive(Debug)]
 enum Undo {
-    /// What may be stopped, and what was: some may have left the tree since.
+    /// The roots of the tree, and the stopped processes, some of which may have left the tree since.
     Processes {
         roots: Vec<Pid>,
         stopped: Vec<Pid>,
@@ -90,15 +90,15 @@ enum Undo {
 #[derive(Debug)]
 struct Line {
     socket: OwnedFd,
-    /// Processes that were named, of each target that is stopped by signals.
+    /// Requested processes of each target that is stopped by signals.
     roots: BTreeMap<usize, Vec<Pid>>,
-    /// Directories of targets that are frozen as groups.
+    /// Directories of the targets that are frozen as groups.
     groups: BTreeMap<usize, PathBuf>,
     /// Targets that are frozen now.
     undo: BTreeMap<usize, Undo>,
 }
 
-/// The command's end of the process that freezes.
+/// The command's handle of the guard.
 #[derive(Debug)]
 pub struct Freezer {
     pid: Pid,
@@ -107,10 +107,10 @@ pub struct Freezer {
 }
 
 impl Freezer {
-    /// Forks the process that freezes.
+    /// Forks the guard.
     ///
     /// # Errors
-    /// When no process or descriptor is left.
+    /// When no process or descriptor is available.
     pub fn start() -> io::Result<Self> {
         let mut ends = [0i32; 2];
         // SAFETY: two live integers.
@@ -121,8 +121,8 @@ impl Freezer {
         let (socket, theirs) = (guard::owned(ends[0]), guard::owned(ends[1]));
         // SAFETY: takes nothing.
         let alive = process_descriptor(unsafe { libc::getpid() })?;
-        // SAFETY: the child calls the kernel, reads files and allocates (glibc readies its allocator for a forked child);
-        // it takes no lock of this process, knows no Python, and leaves by _exit.
+        // SAFETY: the child makes system calls, reads files and allocates (glibc prepares its allocator for a forked
+        // child). It takes no lock of this process, uses no Python, and leaves by _exit.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
             let (command, alive) = (theirs.as_raw_fd(), alive.as_raw_fd());
@@ -140,23 +140,23 @@ impl Freezer {
         if ready.as_deref() == Some("ready") { Ok(found) } else { Err(io::ErrorKind::TimedOut.into()) }
     }
 
-    /// Number of the process that freezes.
+    /// Returns the process id of the guard.
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// Can be read from when that process has ended.
+    /// Returns a descriptor that becomes readable once the guard has ended.
     #[must_use]
     pub fn descriptor(&self) -> RawFd {
         self.process.as_raw_fd()
     }
 
-    /// Takes these processes and all that descend from them: by tracing, so that what they give birth to later belongs
-    /// to them whatever its parent becomes, or where that is not permitted by signals. With `means` by nothing else.
+    /// Seizes these processes and all their descendants: by tracing, so that later children belong to them even if
+    /// their parent exits, or by signals where tracing is not permitted. `means` permits this method only.
     ///
     /// # Errors
-    /// When one of them is gone, no process, stopped, traced, frozen, another session's, or another user's.
+    /// When one of them has ended, is a thread, is stopped, traced or frozen, or belongs to another session or user.
     pub fn seize(&self, roots: &[Pid], means: Option<Means>) -> Result<Target, Refusal> {
         let mut line = self.locked();
         let request = format!("seize {} {}", means.map_or("any", Means::name), listed(roots));
@@ -167,8 +167,8 @@ impl Freezer {
         Ok(found)
     }
 
-    /// Takes a control group of version 2: by its own freezer, or where the process that freezes would end with the
-    /// command's own group, by tracing its processes.
+    /// Seizes a control group of version 2: by its own freezer, or by tracing its processes if the guard would end
+    /// with the command's own group.
     ///
     /// # Errors
     /// As for [`Freezer::seize`].
@@ -182,7 +182,7 @@ impl Freezer {
         Ok(found)
     }
 
-    /// Adds processes with all that descend from them; from another target too, to which they belong no longer.
+    /// Adds processes and all their descendants. Those of another target move to this one.
     ///
     /// # Errors
     /// As for [`Freezer::seize`].
@@ -195,11 +195,11 @@ impl Freezer {
         Ok(())
     }
 
-    /// Stops all of it until [`Freezer::thaw`], which is to be at `due_ns` on the monotonic clock: a second later it is
-    /// thawed without.
+    /// Stops all of it until [`Freezer::thaw`], planned for `due_ns` on the monotonic clock. A second after that it
+    /// is thawed automatically.
     ///
     /// # Errors
-    /// When it is gone, or a process of it may no longer be stopped; then all of it runs.
+    /// When it has ended, or a process of it may no longer be stopped; then all of it runs.
     pub fn freeze(&self, target: Target, due_ns: u64) -> Result<Freeze, Refusal> {
         let mut line = self.locked();
         let roots = line.roots.get(&target.id).cloned();
@@ -221,18 +221,18 @@ impl Freezer {
         Ok(Freeze { all, since_ns })
     }
 
-    /// What is frozen will be thawed later than was said.
+    /// Postpones the planned thaw of a frozen target.
     ///
     /// # Errors
-    /// When the process that freezes has ended.
+    /// When the guard has ended.
     pub fn defer(&self, target: Target, due_ns: u64) -> Result<(), Refusal> {
         self.ask(&format!("defer {} {due_ns}", target.id)).map(|_| ())
     }
 
-    /// Continues all of it; to do so twice does no harm.
+    /// Continues all of it; thawing twice is harmless.
     ///
     /// # Errors
-    /// When the process that freezes has ended; then all of it runs.
+    /// When the guard has ended; then all of it runs.
     pub fn thaw(&self, target: Target) -> Result<(), Refusal> {
         let mut line = self.locked();
         self.exchange(&mut line, &format!("thaw {}", target.id))?;
@@ -240,19 +240,19 @@ impl Freezer {
         Ok(())
     }
 
-    /// The processes that belong to it now.
+    /// Returns its current processes.
     ///
     /// # Errors
-    /// When the process that freezes has ended.
+    /// When the guard has ended.
     pub fn members(&self, target: Target) -> Result<Vec<Pid>, Refusal> {
         let answer = self.ask(&format!("members {}", target.id))?;
         Ok(answer.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect())
     }
 
-    /// Thaws it and lets go of it.
+    /// Thaws and releases it.
     ///
     /// # Errors
-    /// When the process that freezes has ended; then all of it runs.
+    /// When the guard has ended; then all of it runs.
     pub fn release(&self, target: Target) -> Result<(), Refusal> {
         let mut line = self.locked();
         self.exchange(&mut line, &format!("release {}", target.id))?;
@@ -262,23 +262,23 @@ impl Freezer {
         Ok(())
     }
 
-    /// Has a process group ended if this command ends without [`Freezer::close`].
+    /// Makes the guard end a process group if this command ends without [`Freezer::close`].
     ///
     /// # Errors
-    /// When the process that freezes has ended.
+    /// When the guard has ended.
     pub fn end_with_command(&self, group: Pid) -> Result<(), Refusal> {
         self.ask(&format!("end {group}")).map(|_| ())
     }
 
-    /// Takes that back: the group has been ended.
+    /// Reverts [`Freezer::end_with_command`], for a group that has ended.
     ///
     /// # Errors
-    /// When the process that freezes has ended.
+    /// When the guard has ended.
     pub fn forget(&self, group: Pid) -> Result<(), Refusal> {
         self.ask(&format!("keep {group}")).map(|_| ())
     }
 
-    /// Thaws everything, lets go of it, and waits for the end of the process that freezes.
+    /// Thaws and releases everything, and waits for the end of the guard.
     pub fn close(self) {
         drop(self);
     }
@@ -294,7 +294,7 @@ impl Freezer {
     fn exchange(&self, line: &mut Line, text: &str) -> Result<String, Refusal> {
         let answer = wire::send(line.socket.as_raw_fd(), text).ok().and_then(|()| self.receive(line));
         let Some(answer) = answer else {
-            // SAFETY: our own child, not yet waited for: what it traces goes on when it ends.
+            // SAFETY: our own child, not yet waited for. When it ends, the processes that it traces continue.
             unsafe { libc::kill(self.pid, libc::SIGKILL) };
             ends_within(&self.process, PATIENCE); // until then it holds the locks of groups
             undo(line);
@@ -307,7 +307,7 @@ impl Freezer {
         }
     }
 
-    /// Waits for an answer; none when the guard has ended, or gives none although it was continued.
+    /// Waits for an answer; `None` when the guard has ended, or does not answer even after being continued.
     fn receive(&self, line: &mut Line) -> Option<String> {
         let mut watched = [crate::waiting::watch(line.socket.as_raw_fd(), true, false)];
         let begun = Instant::now();
@@ -357,13 +357,13 @@ fn taken(answer: &str) -> Result<Target, Refusal> {
     Ok(Target { id, means: means.ok_or(Refusal::Lost)?, exposed: exposed == "1" })
 }
 
-/// Continues what a guard that was killed left stopped.
+/// Continues everything that a killed guard left stopped.
 fn undo(line: &mut Line) {
     for each in std::mem::take(&mut line.undo).into_values() {
         match each {
             Undo::Processes { roots, stopped } => {
                 for pid in with_descendants(&roots).into_iter().chain(stopped) {
-                    // SAFETY: to continue a process that runs does no harm.
+                    // SAFETY: continuing a running process is harmless.
                     unsafe { libc::kill(pid, libc::SIGCONT) };
                 }
             }
@@ -372,7 +372,7 @@ fn undo(line: &mut Line) {
     }
 }
 
-/// Whether a process has ended, or does in this time.
+/// Whether a process has ended or ends within this time.
 fn ends_within(process: &OwnedFd, patience: Duration) -> bool {
     let mut watched = [crate::waiting::watch(process.as_raw_fd(), true, false)];
     let begun = Instant::now();
@@ -401,8 +401,8 @@ fn kill_and_reap(pid: Pid) {
     reap(pid);
 }
 
-/// For a child between fork and exec: permits that process to trace it where a kernel lets only parents trace (Yama).
+/// For a child between fork and exec: permits `tracer` to trace it where the kernel lets only parents trace (Yama).
 pub fn permit_tracing_by(tracer: Pid) {
-    // SAFETY: takes integers only; kernels without Yama refuse, and there it is not needed.
+    // SAFETY: takes integers only. Kernels without Yama refuse the call and do not need it.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, tracer as libc::c_ulong) };
 }

@@ -1,30 +1,31 @@
-//! Why something is not frozen.
+//! Reasons why a process or a control group is not frozen.
 
 use std::fmt;
 
-/// Why a process or a control group is not frozen.
+/// Reason why a process or a control group is not frozen. Numbers are process ids unless noted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// No such process, or group.
     Gone(i32),
-    /// The number of a thread, not of a process; the process is the second.
+    /// The id of a thread; the second is its process.
     Thread(i32, i32),
     /// It has ended, and its parent has not yet waited for it.
     Zombie(i32),
-    /// Another process traces it: a debugger, `strace`, or another session; its number and name.
+    /// Another process traces it: a debugger, `strace`, or another session. The second id and the name are the
+    /// tracer's.
     Traced(i32, i32, String),
     Stopped(i32),
-    /// Its control group is frozen already, itself or from above; the file of the frozen group by which it is thawed.
+    /// Its control group is frozen already, itself or by an ancestor; the file that thaws the frozen group.
     Frozen(String),
     /// Another session freezes it, or a group that it is in.
     InUse(String),
     /// This user may not stop it.
     NotPermitted(i32),
-    /// More processes than descriptors; the limit.
+    /// More processes than descriptors; the limit of descriptors.
     TooMany(i32),
-    /// The process that freezes and thaws has ended.
+    /// The guard has ended.
     Lost,
-    /// What else the kernel says; errno.
+    /// Any other error of the kernel; errno.
     System(i32),
 }
 
@@ -46,7 +47,7 @@ impl Refusal {
         }
     }
 
-    /// What to do about it; empty where nothing is known.
+    /// Returns advice on how to resolve it; empty if there is none.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
@@ -144,13 +145,13 @@ pub(super) fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// How many processes may be taken: each needs a descriptor for its lock and one to signal it, and some are needed to
-/// look at processes at all.
+/// Returns the most processes that can be seized. Each needs a descriptor for its lock and one to signal it, and a
+/// few more are needed to inspect processes.
 pub(super) fn most_processes() -> usize {
     (limit() as usize / 2).saturating_sub(16)
 }
 
-/// How many descriptors may be open.
+/// Returns the most descriptors that may be open.
 pub(super) fn limit() -> i32 {
     let mut found = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a live local.

@@ -1,5 +1,5 @@
-//! Stops processes by SIGSTOP, where they may not be traced. What was stopped is continued from the record of it, whatever
-//! its parent is by then.
+//! Stops processes by SIGSTOP, where they may not be traced. Stopped processes are continued from the record,
+//! whatever their parents are by then.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -9,15 +9,15 @@ use super::refusal::{Refusal, errno, limit, most_processes};
 use crate::processes::{Pid, with_descendants};
 use crate::time::{now_ns, sleep_until};
 
-/// How often a tree is looked through for what was born while its parents were being stopped.
+/// Passes over a tree, to find processes forked while their parents were being stopped.
 const ROUNDS: usize = 8;
 const LOOK_NS: u64 = 20_000;
 
-/// Processes with all that descends from them.
+/// Processes and all their descendants.
 #[derive(Debug)]
 pub struct Signalled {
     pub roots: Vec<Pid>,
-    /// What got SIGSTOP and was not continued.
+    /// Processes that got SIGSTOP and have not been continued.
     stopped: BTreeMap<Pid, OwnedFd>,
 }
 
@@ -26,7 +26,7 @@ impl Signalled {
         Self { roots: roots.to_vec(), stopped: BTreeMap::new() }
     }
 
-    /// Refuses what this user may not stop. `admit` is asked for each process.
+    /// Refuses processes that this user may not stop. `admit` is called for each process.
     pub fn check(&self, mut admit: impl FnMut(Pid) -> Result<(), Refusal>) -> Result<(), Refusal> {
         for pid in self.members() {
             let Some(found) = checks::status(pid).filter(|found| !matches!(found.state, 'Z' | 'X' | 'x')) else {
@@ -52,10 +52,11 @@ impl Signalled {
         self.stopped.keys().copied()
     }
 
-    /// Stops all, and returns whether all were in this time. What was stopped already is left alone.
+    /// Stops all and returns whether all were stopped within this time. Processes that were stopped already are left
+    /// alone.
     ///
     /// # Errors
-    /// When one may not be signalled, or cannot be opened; what was stopped until then stays in the record.
+    /// When one may not be signalled or opened; processes stopped until then stay in the record.
     pub fn freeze(&mut self, within_ns: u64) -> Result<bool, Refusal> {
         let until = now_ns() + within_ns;
         for _ in 0..ROUNDS {
@@ -74,7 +75,7 @@ impl Signalled {
                     Err(Refusal::Gone(_)) => continue,
                     other => other?,
                 };
-                let place = self.stopped.entry(pid).or_insert(process); // noted first, so that nothing is missed
+                let place = self.stopped.entry(pid).or_insert(process); // recorded first, so that none is missed
                 match send(place, libc::SIGSTOP) {
                     Ok(()) => any = true,
                     Err(error) => {
@@ -104,7 +105,7 @@ impl Signalled {
         }
     }
 
-    /// Continues all that was stopped, and goes on to the next where one cannot be.
+    /// Continues everything that was stopped, and skips processes that cannot be continued.
     pub fn thaw(&mut self) {
         for process in std::mem::take(&mut self.stopped).into_values() {
             let _ = send(&process, libc::SIGCONT);
@@ -112,7 +113,7 @@ impl Signalled {
     }
 }
 
-/// Signals exactly that process, whatever its number belongs to by now.
+/// Signals exactly this process, even if another one has its id by now.
 pub fn send(process: &OwnedFd, signal: i32) -> Result<(), i32> {
     let nothing = std::ptr::null::<libc::siginfo_t>();
     // SAFETY: a live descriptor of `/proc/PID`; no information is passed along.

@@ -1,4 +1,4 @@
-//! Processes that are frozen, stopped by job control, and let go.
+//! Processes that are frozen, stopped by job control, and released.
 
 use std::process::{Child, Command};
 
@@ -54,7 +54,7 @@ fn what_job_control_stopped_in_mid_session_is_let_go_stays_stopped_and_can_be_co
     let target = freezer.seize(&[sleeper.pid()], Some(Means::Tracing)).expect("our own child");
     sleeper.signal(libc::SIGSTOP);
     sleeper.wait_for_stop();
-    freezer.freeze(target, later()).expect("it is there"); // then the tracer has heard of the stop
+    freezer.freeze(target, later()).expect("it is there"); // by then the tracer has seen the stop
     freezer.thaw(target).expect("it is there");
     freezer.release(target).expect("it is there");
     assert_eq!(checks::status(sleeper.pid()).expect("it is there").tracer, 0, "it is traced still");

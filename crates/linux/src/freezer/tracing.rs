@@ -1,8 +1,8 @@
-//! Stops threads by tracing them, which the kernel undoes by itself when the tracer ends, for whatever reason.
+//! Stops threads by tracing them, which the kernel undoes automatically when the tracer ends for any reason.
 //!
-//! Every thread is seized, and what they give birth to is seized at birth: neither a double fork nor a helper that exits
-//! leaves the record. Signals pass through the tracer and are delivered at once, or at the thaw; a stop by
-//! job control stays one.
+//! Every thread is seized, and its children are seized at birth, so neither a double fork nor a helper that exits
+//! leaves the record. Signals pass through the tracer and are delivered at once, or at the thaw. A stop by job
+//! control remains one.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fs;
@@ -16,26 +16,26 @@ use crate::time::now_ns;
 const OPTIONS: usize =
     (libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK | libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_TRACEEXEC)
         as usize;
-/// How often a tree is looked through for what was born while it was being seized.
+/// Passes over a tree, to find processes forked while it was being seized.
 const ROUNDS: usize = 64;
-/// How long a thread may take to stop before it is looked at why it does not.
+/// Time for a thread to stop before its state is examined, ns.
 const SLOW_NS: u64 = 1_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Running,
-    /// Stopped for us, with the signal that it gets when it is continued; 0: none.
+    /// Stopped by the tracer, with the signal that it gets when continued; 0: none.
     Trapped(i32),
     /// Stopped by job control, and waiting for SIGCONT.
     Listening,
-    /// A leader that ended before its threads: nothing is heard of it until they have ended.
+    /// A leader that ended before its threads: it reports nothing until they have ended.
     Ended,
 }
 
 #[derive(Debug)]
 struct Thread {
     target: usize,
-    /// Its process, where that is known.
+    /// Its process, if known.
     process: Option<Pid>,
     state: State,
 }
@@ -45,8 +45,8 @@ pub struct Tracing {
     threads: HashMap<Pid, Thread>,
     /// Targets that are frozen now.
     frozen: HashSet<usize>,
-    /// The target that is being released: what job control has stopped is then held too, since only what is held can be
-    /// let go.
+    /// The target that is being released. Its threads stopped by job control are then trapped too, since only trapped
+    /// threads can be released.
     releasing: Option<usize>,
     /// Threads that stopped before their parent reported their birth.
     unknown: HashMap<Pid, i32>,
@@ -58,7 +58,7 @@ fn call(request: libc::c_uint, thread: Pid, data: usize) -> Result<(), i32> {
     if result < 0 { Err(errno()) } else { Ok(()) }
 }
 
-/// What the kernel adds to an event: the new thread, or the former number of one that called exec.
+/// Returns the message of an event: the id of the new thread, or the former id of a thread that called exec.
 fn message(thread: Pid) -> Option<Pid> {
     let mut found: libc::c_ulong = 0;
     // SAFETY: the kernel writes one word to a live local.
@@ -67,7 +67,7 @@ fn message(thread: Pid) -> Option<Pid> {
     (result == 0).then_some(found as Pid)
 }
 
-/// What a thread did, without waiting; -1: any.
+/// Returns the next event of a thread (-1: of any), without waiting.
 fn next(thread: Pid) -> Result<Option<(Pid, i32)>, i32> {
     let mut status = 0;
     // SAFETY: the kernel writes to a live local.
@@ -84,11 +84,11 @@ fn threads_of(process: Pid) -> Vec<Pid> {
 }
 
 impl Tracing {
-    /// Seizes these processes, all that descend from them, and from then on what these give birth to. Those that are
-    /// traced already change to this target. `admit` is asked before each process.
+    /// Seizes these processes and all their descendants, and from then on their new children. Processes that are
+    /// traced already move to this target. `admit` is called before each process.
     ///
     /// # Errors
-    /// When one may not be seized; then those that were stay so until [`Tracing::release`].
+    /// When one may not be seized; those already seized stay so until [`Tracing::release`].
     pub fn seize(
         &mut self,
         target: usize,
@@ -102,7 +102,7 @@ impl Tracing {
             if new.is_empty() {
                 break;
             }
-            // Parents first, as far as numbers tell: what they fork from then on is seized at birth.
+            // Parents first, as far as process ids show the order: their later children are seized at birth.
             for pid in new {
                 self.seize_process(target, pid, &mut admit)?;
             }
@@ -140,7 +140,7 @@ impl Tracing {
                     Err(libc::ESRCH) => {}
                     Err(_) if has_ended(thread) => {}
                     Err(libc::EPERM | libc::EACCES) => {
-                        // It may have been seized at birth meanwhile: then its first stop is still to come.
+                        // It may have been seized at birth meanwhile; its first stop is then still to come.
                         match checks::status(thread) {
                             Some(Status { tracer, .. }) if tracer == std::process::id() as Pid => news = true,
                             Some(found) => {
@@ -161,7 +161,7 @@ impl Tracing {
         Ok(())
     }
 
-    /// Processes of a target.
+    /// Returns the processes of a target.
     pub fn members(&mut self, target: usize) -> BTreeSet<Pid> {
         let mut found = BTreeSet::new();
         for (thread, known) in &mut self.threads {
@@ -175,13 +175,13 @@ impl Tracing {
         found
     }
 
-    /// Stops every thread of a target, and returns whether all were stopped in this time.
+    /// Stops every thread of a target and returns whether all were stopped within this time.
     pub fn freeze(&mut self, target: usize, within_ns: u64, signals: i32) -> bool {
         self.frozen.insert(target);
         let mut waiting: VecDeque<Pid> = VecDeque::new();
         for (thread, known) in &self.threads {
             if known.target == target && known.state == State::Running {
-                let _ = call(libc::PTRACE_INTERRUPT as _, *thread, 0); // if it has ended, that is heard below
+                let _ = call(libc::PTRACE_INTERRUPT as _, *thread, 0); // if it has ended, that is seen below
                 waiting.push_back(*thread);
             }
         }
@@ -207,7 +207,7 @@ impl Tracing {
                     }
                     if spent >= SLOW_NS {
                         match checks::status(thread).map(|found| found.state) {
-                            // In a call that cannot be interrupted it does not run, and it stops when that is over.
+                            // In an uninterruptible call it does not run, and it stops when the call ends.
                             Some('D') => {
                                 waiting.pop_front();
                             }
@@ -230,17 +230,17 @@ impl Tracing {
         self.frozen.remove(&target);
         for (thread, known) in &mut self.threads {
             if let (true, State::Trapped(signal)) = (known.target == target, known.state) {
-                let _ = call(libc::PTRACE_CONT as _, *thread, signal as usize); // if it was killed, that is heard later
+                let _ = call(libc::PTRACE_CONT as _, *thread, signal as usize); // if it was killed, that is seen later
                 known.state = State::Running;
             }
         }
     }
 
-    /// Continues every thread of a target, and traces it no longer.
+    /// Continues every thread of a target and detaches from it.
     pub fn release(&mut self, target: usize, within_ns: u64, signals: i32) {
         let listening: Vec<Pid> = self.of(target, |state| state == State::Listening);
         for thread in listening {
-            self.note(thread, State::Running); // it stops anew, as one that can be let go
+            self.note(thread, State::Running); // it stops again, in a state that can be released
         }
         self.releasing = Some(target);
         self.freeze(target, within_ns, signals);
@@ -264,19 +264,19 @@ impl Tracing {
         }
     }
 
-    /// Hears everything that threads have done.
+    /// Handles all pending events of threads.
     pub fn hear_all(&mut self) {
         while let Ok(Some((thread, status))) = next(-1) {
             self.hear(thread, status);
         }
     }
 
-    /// Whether a thread is stopped whose parent was not heard of.
+    /// Whether a thread is stopped whose parent has not reported its birth.
     pub fn has_unknown(&self) -> bool {
         !self.unknown.is_empty()
     }
 
-    /// Lets go of threads whose parent ended before it was heard that it had given birth to them.
+    /// Detaches from threads whose parent ended before it reported their birth.
     pub fn let_unknown_go(&mut self) {
         for (thread, status) in std::mem::take(&mut self.unknown) {
             let signal = if status >> 16 == 0 { libc::WSTOPSIG(status) } else { 0 };
@@ -284,7 +284,7 @@ impl Tracing {
         }
     }
 
-    /// Takes what a thread did; returns the thread to which it gave birth.
+    /// Handles an event of a thread. Returns the new thread, if it created one.
     fn hear(&mut self, thread: Pid, status: i32) -> Option<Pid> {
         if !libc::WIFSTOPPED(status) {
             self.threads.remove(&thread);
@@ -322,7 +322,7 @@ impl Tracing {
         None
     }
 
-    /// A thread called exec: it has its process's number now, and the other threads are gone.
+    /// Handles exec by a thread: it now has its process's id, and the other threads have ended.
     fn hear_exec(&mut self, thread: Pid) {
         let former = message(thread).unwrap_or(thread);
         if former != thread {
@@ -332,7 +332,7 @@ impl Tracing {
         }
     }
 
-    /// The target of a thread that stopped before its parent's event was heard.
+    /// Registers a thread that stopped before its parent's event was handled. Returns its target.
     fn adopt(&mut self, thread: Pid) -> Option<usize> {
         let process = checks::status(thread)?.process;
         let (parent, _) = crate::processes::parent_and_state(process)?;
@@ -347,18 +347,18 @@ impl Tracing {
         if self.frozen.contains(&known.target) {
             known.state = State::Trapped(signal);
         } else {
-            let _ = call(libc::PTRACE_CONT as _, thread, signal as usize); // if it was killed, that is heard later
+            let _ = call(libc::PTRACE_CONT as _, thread, signal as usize); // if it was killed, that is seen later
             known.state = State::Running;
         }
     }
 }
 
-/// Whether a thread is there no longer but for its number.
+/// Whether a thread has ended, although its id may still exist.
 fn has_ended(thread: Pid) -> bool {
     checks::status(thread).is_none_or(|found| matches!(found.state, 'Z' | 'X' | 'x'))
 }
 
-/// Waits until a thread has done something, or the time is over.
+/// Waits for an event of a thread, at most this long.
 fn wait_for_child(signals: i32, within_ns: u64) {
     let mut watched = [crate::waiting::watch(signals, true, false)];
     if crate::waiting::wait(&mut watched, Some(within_ns)).is_ok() && crate::waiting::readable(&watched[0]) {

@@ -1,4 +1,4 @@
-//! Lines between the command and its guard: a length of four bytes, then text.
+//! Messages between the command and its guard: a length of four bytes, then text.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -52,7 +52,7 @@ fn fill(socket: RawFd, mut rest: &mut [u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// An error, unless only a signal came.
+/// Returns the last error, unless a signal merely interrupted the call.
 fn interrupted() -> io::Result<()> {
     let error = io::Error::last_os_error();
     if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }

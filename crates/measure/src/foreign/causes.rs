@@ -1,7 +1,8 @@
-//! Which threads of a foreign process had the CPU: the task, the traffic, or the runtime itself, told apart by name.
+//! Splits the CPU time of a foreign process into task, traffic and runtime, by thread name.
 //!
-//! The total is the process's clock; the parts come from the threads' `schedstat`. Both lag by up to a tick while a thread
-//! runs, so the kernel is made to count those that run before they are read. Threads that ended keep what they had.
+//! The total is the process's CPU clock; the parts come from the threads' `schedstat`. Both lag by up to a tick while
+//! a thread runs, so the kernel is made to account for running threads before they are read. The time of ended
+//! threads is kept.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -11,20 +12,20 @@ use crosswind_linux as linux;
 use crate::error::MeasureError;
 use crate::sampler::{Reading, RuntimeCpu, Use, schedstat};
 
-/// What a thread is for.
+/// Purpose of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     Task,
     /// Moves bytes.
     Traffic,
-    /// Carries virtual threads, whatever those do.
+    /// Carries virtual threads of any purpose.
     Carrier,
     Jit,
     Gc,
     Other,
 }
 
-/// Starts of names, as the kernel has them: 15 bytes at most. HotSpot's are those of JDK 17 to 25.
+/// Prefixes of thread names as the kernel stores them: 15 bytes at most. HotSpot's are those of JDK 17 to 25.
 const NAMES: [(&str, Cause); 18] = [
     ("cw-compute", Cause::Task),
     ("cw-traffic", Cause::Traffic),
@@ -47,7 +48,7 @@ const NAMES: [(&str, Cause); 18] = [
 ];
 
 impl Cause {
-    /// What a thread of this name is for.
+    /// Returns the purpose of a thread of this name.
     #[must_use]
     pub fn of(name: &str) -> Self {
         NAMES.iter().find(|(start, _)| name.starts_with(start)).map_or(Self::Other, |(_, cause)| *cause)
@@ -58,11 +59,11 @@ struct Thread {
     cause: Cause,
     file: Option<File>,
     had: Use,
-    /// Whether it had the CPU between the last two looks.
+    /// Whether it ran between the last two scans.
     ran: bool,
 }
 
-/// The threads of a process, those that have ended included.
+/// The threads of a process, including ended ones.
 pub struct Threads {
     process: i32,
     known: HashMap<i32, Thread>,
@@ -70,7 +71,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// The threads of a process, once looked for.
+    /// Scans the threads of a process once.
     #[must_use]
     pub fn of(process: i32) -> Self {
         Self { process, known: HashMap::new(), placed: BTreeSet::new() }
@@ -81,7 +82,7 @@ impl Threads {
         listed.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
     }
 
-    /// Looks which threads there are, and what each has had.
+    /// Scans the threads and updates the CPU time of each.
     pub fn look(&mut self) {
         for number in self.numbers() {
             let at = format!("/proc/{}/task/{number}", self.process);
@@ -103,7 +104,7 @@ impl Threads {
         }
     }
 
-    /// Has the kernel count what those have had that may run now.
+    /// Makes the kernel account for threads that may be running now.
     pub fn account(&self) {
         for (number, thread) in &self.known {
             if thread.ran || matches!(thread.cause, Cause::Task | Cause::Traffic | Cause::Carrier) {
@@ -112,14 +113,14 @@ impl Threads {
         }
     }
 
-    /// Whether there is a thread that computes and one that moves bytes, by name.
+    /// Whether the names show both a computing thread and one that moves bytes.
     #[must_use]
     pub fn names_both(&self) -> bool {
         [Cause::Task, Cause::Traffic].iter().all(|cause| self.known.values().any(|thread| thread.cause == *cause))
     }
 
-    /// Divides the CPU time of all threads among causes. Without a thread that is named as the task's, all of it stays the
-    /// task's, less what carries, compiles, collects or moves bytes by name.
+    /// Divides the CPU time of all threads among causes. If no thread has a task's name, the task gets everything
+    /// that is not a carrier, compiler, collector or traffic thread by name.
     pub fn divide(&self, reading: &mut Reading) {
         let of = |cause: Cause| {
             let mut sum = Use::default();
@@ -141,7 +142,7 @@ impl Threads {
         (reading.compute.wait_s, reading.compute.switches) = (computing.wait_s, computing.switches);
     }
 
-    /// Puts every thread on these CPUs; none: leaves them. Threads that start later inherit it from those that start them.
+    /// Pins every thread to these CPUs; an empty list changes nothing. Threads started later inherit the affinity.
     ///
     /// # Errors
     /// When a CPU may not be used.
@@ -149,7 +150,7 @@ impl Threads {
         if cpus.is_empty() {
             return Ok(());
         }
-        // A thread that one not yet placed starts in between is found in the next round.
+        // A thread started in between by one not yet placed is found in the next round.
         for _ in 0..8 {
             let new: Vec<i32> = self.numbers().into_iter().filter(|number| !self.placed.contains(number)).collect();
             if new.is_empty() {

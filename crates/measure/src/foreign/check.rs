@@ -1,4 +1,4 @@
-//! The conformance test of a probe: the protocol step by step, against a peer on loopback, with what is wrong.
+//! Conformance test of a probe: runs the protocol step by step against a peer on loopback and reports what is wrong.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,38 +19,39 @@ use crate::link::PeerLink;
 use crate::peer;
 use crosswind_linux::process_cpu_ns;
 
-/// What one step of the test has found.
+/// Result of one step of the test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub step: &'static str,
     /// ok, wrong, or note: it works, but costs precision.
     pub verdict: Verdict,
-    /// What was found, in a sentence.
+    /// The finding, in a sentence.
     pub message: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// As the protocol has it.
+    /// Conforms to the protocol.
     Ok,
-    /// Within the protocol, at a cost.
+    /// Conforms, but costs precision.
     Note,
     Wrong,
 }
 
-/// Rate that both directions are asked for, MB/s: any runtime can.
+/// Rate requested of both directions, MB/s; any runtime reaches it.
 const RATE_MB_PER_S: f64 = 20.0;
-/// Part of that rate below which it is said: the host is busy, or the runtime's scheduler computes instead.
+/// Fraction of that rate below which the step adds a note: the host is busy, or the runtime's scheduler computes
+/// instead.
 const LOW: f64 = 0.5;
 const LOOKED_AT: Duration = Duration::from_millis(400);
-/// How long a connection that ends or falls silent is waited for; a crowded host takes its time.
+/// Time limit for a connection to end or fall silent; a crowded host takes its time.
 const TO_REST: Duration = Duration::from_secs(3);
-/// Fewer steps a second cannot be counted within a block of 40 ms.
+/// Fewer steps per second cannot be counted within a block of 40 ms.
 const LEAST_STEPS_PER_S: f64 = 500.0;
 const MESSAGE_BYTES: u64 = 100_000;
 
-/// Tests a probe; it stops at the first step without which the next ones say nothing.
+/// Tests a probe. Stops at the first failure that makes later steps meaningless.
 #[must_use]
 pub fn check(probe: &ForeignConfig) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -193,7 +194,7 @@ fn steps_per_s(counter: &Counter) -> Result<f64, String> {
     Ok((last - start) as f64 / from.elapsed().as_secs_f64())
 }
 
-/// MB/s of a channel at the rate, and whether nothing moves at silence.
+/// Returns a channel's MB/s at the rate, and whether nothing moves at silence.
 fn moved(
     process: &mut Process,
     flows: &mut Flows,

@@ -1,4 +1,4 @@
-//! The counter of a foreign process: one number of 64 bits, little-endian, at the start of a file in memory.
+//! Step counter of a foreign process: one 64-bit little-endian integer at the start of a memory file.
 //!
 //! The process maps the file or writes to it (`pwrite`); both reach the same page as this end's mapping.
 
@@ -23,10 +23,10 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// A new file, with the count at zero.
+    /// Creates the file, with the count at zero.
     ///
     /// # Errors
-    /// When there is no place for it.
+    /// When the file cannot be created or mapped.
     pub fn new() -> io::Result<Self> {
         let shared = Path::new("/dev/shm");
         let directory = if shared.is_dir() { shared.to_path_buf() } else { std::env::temp_dir() };
@@ -43,15 +43,15 @@ impl Counter {
         }
     }
 
-    /// Where it is, until it is unlinked.
+    /// Returns its path, valid until it is unlinked.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Takes its name away, so that nothing is left behind however this process ends.
+    /// Unlinks the file, so that nothing is left behind however this process ends.
     pub fn unlink(&self) {
-        let _ = fs::remove_file(&self.path); // gone already is as good
+        let _ = fs::remove_file(&self.path); // already unlinked is fine
     }
 
     #[must_use]

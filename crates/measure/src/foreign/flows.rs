@@ -1,4 +1,4 @@
-//! The connections of a foreign process, counted by the kernel and set up from here.
+//! Connections of a foreign process: configured from this process, with byte counts from the kernel.
 
 use std::io;
 use std::thread::sleep;
@@ -13,16 +13,16 @@ use crate::error::MeasureError;
 use crate::link::PeerLink;
 use crate::socket::{self, InForce};
 
-/// How long a connection that the process has announced is looked for.
+/// Time limit for an announced connection to appear.
 const TO_APPEAR: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(2);
-/// Longest wait for buffers to fill, at silence: a sender goes on until all of them are full.
+/// Longest wait for buffers to fill at silence: a sender continues until all of them are full.
 const TO_FALL_SILENT: Duration = Duration::from_millis(300);
 
 struct Channel {
     direction: Direction,
     flows: Vec<Connection>,
-    /// Whether its rate was 0 when it was last set.
+    /// Whether its last rate was 0.
     silent: bool,
 }
 
@@ -35,10 +35,10 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// None yet.
+    /// Creates an empty set of connections.
     ///
     /// # Errors
-    /// On a kernel that does not count for others.
+    /// When the kernel does not report counters of other processes.
     pub fn none() -> io::Result<Self> {
         Ok(Self { counts: TcpCounts::open()?, channels: Vec::new(), in_force: None, sockets_set: true })
     }
@@ -48,15 +48,15 @@ impl Flows {
         self.channels.is_empty()
     }
 
-    /// Forgets all of them: the process is about to close them.
+    /// Drops all connections: the process is about to close them.
     pub fn give_up(&mut self) {
         self.channels.clear();
     }
 
-    /// Has the process connect the streams of a channel, and sets their buffers and congestion control.
+    /// Makes the process connect the streams of a channel, and sets their buffers and congestion control.
     ///
     /// # Errors
-    /// When the peer refuses, or a connection does not come about.
+    /// When the peer refuses, or a connection is not established.
     pub fn open(
         &mut self,
         process: &mut Process,
@@ -89,8 +89,8 @@ impl Flows {
         Ok(())
     }
 
-    /// Languages differ in which socket options they offer, so options are set from here. Where the system does not let a
-    /// process do that to its child, the process's own hold, and the header says so.
+    /// Languages differ in the socket options they offer, so options are set from this process. If the system does
+    /// not let a process do that to its child, the child's own settings stay in force and the header records that.
     fn set_up(&mut self, process: &Process, config: &Config, flow: &Connection) -> Result<(), MeasureError> {
         let Ok(stream) = borrow_socket(process.number(), flow.inode) else {
             self.sockets_set = false;
@@ -103,7 +103,7 @@ impl Flows {
         Ok(())
     }
 
-    /// Bytes of each channel so far: received, or acknowledged by the other end's TCP.
+    /// Returns the bytes of each channel so far: received, or acknowledged by the other end's TCP.
     ///
     /// # Errors
     /// `NotFound` when a connection has ended.
@@ -120,7 +120,7 @@ impl Flows {
         Ok(sum)
     }
 
-    /// Notes the rates, and waits until senders that are to be silent have filled the buffers.
+    /// Records the rates, and waits until senders that are to be silent have filled the buffers.
     ///
     /// # Errors
     /// `NotFound` when a connection has ended.
@@ -148,7 +148,7 @@ impl Flows {
         self.sockets_set
     }
 
-    /// What the kernel uses for the last connection that was set up.
+    /// Returns the settings in force on the last connection that was set up.
     #[must_use]
     pub fn in_force(&self) -> InForce {
         let unknown = || InForce { congestion_control: "unknown".into(), ..InForce::default() };

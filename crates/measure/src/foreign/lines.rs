@@ -1,6 +1,7 @@
-//! What is said between us and a foreign process: one line each way, plain ASCII (docs/reference/probe-protocol.md).
+//! Messages of the probe protocol with a foreign process: one line each way, plain ASCII
+//! (docs/reference/probe-protocol.md).
 //!
-//! Nothing here reads or writes; bytes from a process are parsed, with what is wrong with them.
+//! No I/O here. Bytes from a process are parsed, and errors describe what is wrong with them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +15,7 @@ use crate::config::Direction;
 pub const VERSION: u32 = 1;
 /// Most bytes of a line, its end included.
 pub const LONGEST_LINE: usize = 4096;
-/// Most facts in an answer to the first line.
+/// Most facts in the answer to the first line.
 pub const MOST_FACTS: usize = 64;
 /// Most steps that one unit of work may have.
 pub const MOST_STEPS: f64 = 1e12;
@@ -24,17 +25,17 @@ pub enum Compute {
     /// A kernel by name, with its sizes.
     Kernel {
         name: String,
-        /// Side of the matrix and diagonals per unit, of diagonals.
+        /// For `diagonals`: side of the matrix and diagonals per unit.
         sizes: Vec<u32>,
     },
-    /// Work of the process's own.
+    /// The process's own work.
     Own,
 }
 
 /// A line to the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
-    /// The first line: what is it, and here is the file of the counter.
+    /// The first line: asks for name and version, and names the file of the counter.
     Hello {
         counter: &'a str,
     },
@@ -42,7 +43,7 @@ pub enum Request<'a> {
     Compute(&'a Compute),
     /// Connect, write the ticket, and move bytes from now on.
     Flow {
-        /// Seen from the process.
+        /// As seen from the process.
         direction: Direction,
         to: SocketAddr,
         ticket: &'a str,
@@ -72,12 +73,12 @@ impl fmt::Display for Request<'_> {
     }
 }
 
-/// A line from the process: done, with words, or not.
+/// A line from the process: success, with words, or an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// `ok`, and the words after it.
     Ok(Vec<String>),
-    /// `error`, and what it says.
+    /// `error`, and its text.
     Error(String),
 }
 
@@ -85,7 +86,7 @@ impl Answer {
     /// Reads a line, without its end.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// When it is malformed, with the reason.
     pub fn parse(line: &[u8]) -> Result<Self, String> {
         if line.len() >= LONGEST_LINE {
             return Err(format!("a line of more than {LONGEST_LINE} bytes"));
@@ -104,7 +105,7 @@ impl Answer {
     }
 }
 
-/// A line as messages show it: not too long, and nothing that a terminal obeys.
+/// Formats a line for messages: shortened, with control characters escaped.
 #[must_use]
 pub fn shown(line: &[u8]) -> String {
     const MOST: usize = 120;
@@ -112,13 +113,13 @@ pub fn shown(line: &[u8]) -> String {
     if line.len() > MOST { format!("\"{text}...\"") } else { format!("\"{text}\"") }
 }
 
-/// What a process says of itself.
+/// Description of a process, from its answer to the first line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Hello {
     /// Its name, such as java.
     pub name: String,
     pub version: String,
-    /// What else it wants known, by key.
+    /// Further facts, by key.
     pub facts: BTreeMap<String, String>,
 }
 
@@ -126,7 +127,7 @@ impl Hello {
     /// Reads the words after `ok`.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// When they are malformed, with the reason.
     pub fn parse(words: &[String]) -> Result<Self, String> {
         let [version, name, own_version, facts @ ..] = words else {
             return Err("the first answer must be `ok 1 NAME VERSION [KEY=VALUE ...]`".into());
@@ -152,7 +153,7 @@ impl Hello {
 /// Steps per unit of work, from the answer to `compute`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// When it is malformed, with the reason.
 pub fn steps_per_unit(words: &[String]) -> Result<f64, String> {
     let [word] = words else { return Err("the answer to `compute` must be `ok STEPS_PER_UNIT`".into()) };
     match word.parse::<f64>() {
@@ -164,7 +165,7 @@ pub fn steps_per_unit(words: &[String]) -> Result<f64, String> {
 /// The local port of a connection, from the answer to `flow`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// When it is malformed, with the reason.
 pub fn local_port(words: &[String]) -> Result<u16, String> {
     let [word] = words else { return Err("the answer to `flow` must be `ok LOCAL_PORT`".into()) };
     match word.parse::<u16>() {

@@ -1,15 +1,15 @@
-//! A process of another language that computes and moves bytes in place of our threads, and is counted from outside.
+//! An external process, in any language, that computes and moves bytes in place of this crate's threads.
 //!
-//! It keeps no rates (the peer does) and counts nothing but its steps. Bytes come from the kernel, CPU time from its
-//! clock. What is said: docs/reference/probe-protocol.md.
+//! It does not pace traffic (the peer does) and counts nothing but its steps. Bytes come from the kernel, CPU time
+//! from the process's CPU clock. The protocol: docs/reference/probe-protocol.md.
 //!
 //! | question | module |
 //! |---|---|
-//! | what is said, and what is a well-formed answer? | [`lines`] |
+//! | what are the messages, and which answers are well-formed? | [`lines`] |
 //! | how does the process start, answer and end? | [`process`] |
-//! | how many steps has it done? | [`counter`] |
-//! | which of its threads had the CPU? | [`causes`] |
-//! | what have its connections moved? | [`flows`] |
+//! | how many steps has it completed? | [`counter`] |
+//! | which of its threads used the CPU? | [`causes`] |
+//! | how many bytes have its connections moved? | [`flows`] |
 //! | what is wrong with a probe? | [`check`] |
 
 use std::io;
@@ -38,15 +38,15 @@ use flows::Flows;
 use lines::{Compute, Hello};
 use process::Process;
 
-/// What is known of a foreign process, as a measurement's file tells of it.
+/// Description of a foreign process in the header of a measurement's file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Told {
-    /// What it calls itself, its version, and what else it said.
+    /// Name, version and further facts, as reported by the process.
     #[serde(flatten)]
     pub hello: Hello,
-    /// Whether its threads have names by which their CPU time is told apart.
+    /// Whether its thread names allow a split of its CPU time by cause.
     pub split: bool,
-    /// Whether its sockets' buffers and congestion control could be set from here.
+    /// Whether this process could set the buffers and congestion control of its sockets.
     pub sockets_set: bool,
 }
 
@@ -58,16 +58,16 @@ pub struct Foreign {
     steps_per_unit: f64,
     threads: Threads,
     flows: Flows,
-    /// CPUs that its threads are kept on once it has started; empty: any.
+    /// CPUs that its threads are pinned to after its start; empty: any.
     kept_on: Vec<u32>,
 }
 
 impl Foreign {
-    /// Starts the process, on CPUs as it is configured, and lets it compute. `free` are the CPUs of a process that is pinned
-    /// only after its start.
+    /// Starts the process on the configured CPUs, and starts the computation. `free` are the CPUs of a process that
+    /// is pinned only after its start.
     ///
     /// # Errors
-    /// When it does not start, or does not say what it should.
+    /// When it does not start, or violates the protocol.
     pub fn start(foreign: &ForeignConfig, config: &Config, free: &[u32]) -> Result<Self, MeasureError> {
         let placement = &config.placement;
         let first = if foreign.pin == Pin::Process && !placement.compute_cpus.is_empty() {
@@ -120,7 +120,7 @@ impl Workload for Foreign {
     }
 
     fn renew(&mut self, _config: &Config) -> Result<(), MeasureError> {
-        Ok(()) // its memory stays its own; forks of it draw other memory
+        Ok(()) // its memory is its own; its forks get other memory
     }
 
     fn set_levels(&mut self, levels: &[Option<f64>]) -> Result<(), MeasureError> {
@@ -140,7 +140,7 @@ impl Workload for Foreign {
     }
 
     fn wait_beyond(&self, _steps: u64, _patience: Duration) -> bool {
-        true // steps are fine: nothing is waited for
+        true // steps are fine-grained: no wait needed
     }
 
     fn check(&mut self) -> Result<(), MeasureError> {
@@ -152,7 +152,7 @@ impl Workload for Foreign {
         self.threads.account();
         reading.steps = self.counter.steps();
         let cpu_ns = process_cpu_ns(self.process.number()).map_err(|_| self.process.wrong("it has ended"))?;
-        reading.compute.cpu_s = cpu_ns as f64 * 1e-9; // of all its threads, until `read_coarse` tells them apart
+        reading.compute.cpu_s = cpu_ns as f64 * 1e-9; // of all its threads; `read_coarse` splits it
         reading.bytes = self.flows.bytes().map_err(|error| self.lost(&error))?;
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! A foreign process: started, asked line by line, held still, and ended.
+//! A foreign process: its start, line-by-line requests, stop and continue, and end.
 //!
-//! It has a process group of its own and dies with the thread that started it. An answer that was not asked for, or the
-//! end of its output, is a failure of the block that runs. A process that is held still sees neither lines nor their end.
+//! It has a process group of its own and is killed when the thread that started it ends. An unsolicited line, or the
+//! end of its output, fails the running block. A stopped process handles no request and sees no end of input.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,12 +17,12 @@ use crosswind_linux as linux;
 use super::lines::{self, Answer, Compute, Hello, LONGEST_LINE, Request};
 use crate::error::MeasureError;
 
-/// Longest wait for an answer: a runtime that starts on a contested CPU takes seconds.
+/// Longest wait for an answer: a runtime that starts on a contended CPU takes seconds.
 pub const PATIENCE: Duration = Duration::from_secs(20);
-/// How long the process may take to end when it is told to.
+/// Time limit for the process to end after the request to quit.
 pub const TO_END: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(5);
-/// Bytes of its last complaint that are shown.
+/// Bytes of its last stderr output that are shown.
 const COMPLAINT: usize = 400;
 
 enum Heard {
@@ -31,7 +31,7 @@ enum Heard {
     Ended,
 }
 
-/// A process that speaks the protocol, or should.
+/// A running process that should speak the protocol.
 pub struct Process {
     name: String,
     child: Child,
@@ -43,7 +43,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a command on these CPUs, none: any, at a nice level.
+    /// Starts a command on these CPUs (empty: any), at a nice level.
     ///
     /// # Errors
     /// When there is no such command, or a CPU or the nice level is refused.
@@ -58,7 +58,8 @@ impl Process {
         command.args(&words[1..]).envs(environment.iter().map(|(key, value)| (key, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let cpus = cpus.to_vec();
-        // SAFETY: all calls are async-signal-safe and touch no memory but the list of CPUs, which is there before the fork.
+        // SAFETY: all calls are async-signal-safe and touch no memory but the list of CPUs, allocated before the
+        // fork.
         unsafe {
             command.pre_exec(move || {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
@@ -99,10 +100,10 @@ impl Process {
         MeasureError::Foreign { probe: self.name.clone(), why }
     }
 
-    /// Says a line and waits for the answer's words.
+    /// Sends a request and returns the words of its answer.
     ///
     /// # Errors
-    /// When it has ended, answers `error` or something else, or does not answer in time.
+    /// When it has ended, answers `error` or an invalid line, or does not answer in time.
     pub fn ask(&mut self, request: &Request<'_>, patience: Duration) -> Result<Vec<String>, MeasureError> {
         let line = request.to_string();
         match self.answer(&line, patience)? {
@@ -111,10 +112,10 @@ impl Process {
         }
     }
 
-    /// Says any line and waits for the answer, `error` or not.
+    /// Sends any line and returns the answer, `ok` or `error`.
     ///
     /// # Errors
-    /// When it has ended, answers neither, or does not answer in time.
+    /// When it has ended, its answer is neither, or it does not answer in time.
     pub fn answer(&mut self, line: &str, patience: Duration) -> Result<Answer, MeasureError> {
         self.check()?;
         let verb = verb(line);
@@ -133,26 +134,26 @@ impl Process {
         }
     }
 
-    /// Writes one line as it is.
+    /// Writes one line unchanged.
     ///
     /// # Errors
-    /// When it reads no more.
+    /// When its input is closed.
     pub fn say(&mut self, line: &str) -> std::io::Result<()> {
         let input = self.input.as_mut().ok_or(std::io::ErrorKind::BrokenPipe)?;
         input.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// The first exchange.
+    /// Performs the first exchange.
     ///
     /// # Errors
-    /// As [`Process::ask`], or when the answer is not what it should be.
+    /// As [`Process::ask`], or when the answer has the wrong form.
     pub fn hello(&mut self, counter: &Path) -> Result<Hello, MeasureError> {
         let counter = counter.to_string_lossy();
         let words = self.ask(&Request::Hello { counter: &counter }, PATIENCE)?;
         Hello::parse(&words).map_err(|why| self.wrong(&why))
     }
 
-    /// Lets it compute; steps per unit of work.
+    /// Starts its computation and returns the steps per unit of work.
     ///
     /// # Errors
     /// As [`Process::hello`].
@@ -161,7 +162,7 @@ impl Process {
         lines::steps_per_unit(&words).map_err(|why| self.wrong(&why))
     }
 
-    /// Has it connect; the local port of the connection.
+    /// Makes it connect, and returns the local port of the connection.
     ///
     /// # Errors
     /// As [`Process::hello`].
@@ -170,7 +171,7 @@ impl Process {
         lines::local_port(&words).map_err(|why| self.wrong(&why))
     }
 
-    /// Has it end its connections.
+    /// Makes it close its connections.
     ///
     /// # Errors
     /// As [`Process::hello`].
@@ -179,10 +180,10 @@ impl Process {
         lines::nothing("close", &words).map_err(|why| self.wrong(&why))
     }
 
-    /// Checks that it is there and has said nothing that was not asked for.
+    /// Checks that it is running and has sent no unsolicited line.
     ///
     /// # Errors
-    /// When it has.
+    /// When it has ended or sent one.
     pub fn check(&mut self) -> Result<(), MeasureError> {
         match self.heard.try_recv() {
             Err(TryRecvError::Empty) => Ok(()),
@@ -200,7 +201,7 @@ impl Process {
         linux::processes::parent_and_state(self.number()).is_none_or(|(_, state)| matches!(state, 'Z' | 'X'))
     }
 
-    /// Holds all its threads still, or lets them go on.
+    /// Stops (SIGSTOP) or continues (SIGCONT) its process group.
     pub fn hold(&self, still: bool) {
         self.signal(if still { libc::SIGSTOP } else { libc::SIGCONT });
     }
@@ -214,7 +215,7 @@ impl Process {
 
     fn end_of_it(&mut self) -> MeasureError {
         let status = self.wait(TO_END);
-        // What it complained of may still be on its way.
+        // Its last stderr output may still be on its way.
         std::thread::sleep(LOOK);
         let how = match status {
             Some(status) => match (status.code(), status.signal()) {
@@ -227,7 +228,7 @@ impl Process {
         self.wrong(&how)
     }
 
-    /// Waits for its end, and ends what it has started.
+    /// Waits for its end, then kills what is left of its process group.
     fn wait(&mut self, patience: Duration) -> Option<ExitStatus> {
         let deadline = Instant::now() + patience;
         while !self.ended() && Instant::now() < deadline {
@@ -236,13 +237,13 @@ impl Process {
         if !self.ended() {
             return None;
         }
-        self.signal(libc::SIGKILL); // whatever else is in its group; it is a zombie, so the number is still its own
+        self.signal(libc::SIGKILL); // everything left in its group; it is a zombie, so the id is still its own
         self.reaped = true;
         self.status = self.child.wait().ok();
         self.status
     }
 
-    /// Closes its input without a word, and waits for its end; whether it went by itself.
+    /// Closes its input without a request and waits for its end. Returns whether it ended by itself.
     pub fn close_input(&mut self) -> bool {
         self.input = None;
         self.wait(TO_END).is_some()
@@ -254,13 +255,13 @@ impl Process {
         self.status
     }
 
-    /// Tells it to end, and ends it where it does not; whether it went by itself.
+    /// Asks it to quit, and kills it after [`TO_END`]. Returns whether it ended by itself.
     pub fn quit(&mut self) -> bool {
         if self.reaped {
             return true;
         }
         self.hold(false);
-        let _ = self.say(&Request::Quit.to_string()); // one that reads no more is seen by its end
+        let _ = self.say(&Request::Quit.to_string()); // a closed input shows as its end
         self.input = None;
         if self.wait(TO_END).is_some() {
             return true;
@@ -286,7 +287,7 @@ fn too_long() -> String {
     format!("says a line of more than {LONGEST_LINE} bytes")
 }
 
-/// Hands over each line; memory is taken for no more than the longest one.
+/// Forwards each line; buffers no more than the longest permitted one.
 fn listen(output: impl Read, saying: &Sender<Heard>) {
     let mut output = BufReader::new(output);
     loop {
@@ -298,19 +299,19 @@ fn listen(output: impl Read, saying: &Sender<Heard>) {
                 line.pop();
                 Heard::Line(line)
             }
-            Ok(read) if read < LONGEST_LINE => Heard::Ended, // cut off in the middle of a line
+            Ok(read) if read < LONGEST_LINE => Heard::Ended, // truncated within a line
             Ok(_) => Heard::TooLong,
         };
         let last = !matches!(heard, Heard::Line(_));
         if saying.send(heard).is_err() || last {
-            // A process must not block on what is not read.
+            // A process must not block on output that is not read.
             let _ = std::io::copy(&mut output, &mut std::io::sink());
             return;
         }
     }
 }
 
-/// Keeps the last of what it complains about.
+/// Keeps the tail of its stderr output.
 fn note(mut errors: impl Read, kept: &Mutex<VecDeque<u8>>) {
     let mut buffer = [0; 1024];
     while let Ok(read @ 1..) = errors.read(&mut buffer) {

@@ -1,4 +1,4 @@
-//! x += sin x, again and again: arithmetic that touches no memory (quadrics-overlap, section 3).
+//! Kernel `burn`: x += sin x in a loop, arithmetic that touches no memory (quadrics-overlap, section 3).
 
 use std::hint::black_box;
 
@@ -9,7 +9,7 @@ const STEP: usize = 256;
 /// Iterations per unit of work.
 pub const UNIT: usize = 1_000_000;
 
-/// The number that is added to.
+/// The accumulator x.
 pub struct Burn(f64);
 
 impl Burn {

@@ -1,4 +1,4 @@
-//! The user's own command, run again and again; one run is one unit of work.
+//! Kernel `command`: the user's own command, run repeatedly; one run is one unit of work.
 //!
 //! Its processes inherit the computing thread's CPUs and nice level. CPU time comes from `wait4` (the process and all
 //! that it waited for), run delay and switches from its `/proc/PID/schedstat` while it is a zombie (its first thread).
@@ -15,7 +15,7 @@ use crate::error::MeasureError;
 
 /// Characters that only a shell understands.
 const FOR_A_SHELL: &str = "|&;<>()$`\\\"'*?[]#~={}!\n";
-/// Bytes of a failing command's complaint that are shown.
+/// Bytes of a failing command's stderr that are shown.
 const COMPLAINT: usize = 400;
 
 pub struct Command {
@@ -24,7 +24,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// Splits at spaces, or leaves the line to `/bin/sh -c` where it holds anything that only a shell understands.
+    /// Splits at spaces, or passes the line to `/bin/sh -c` if it contains anything that only a shell understands.
     ///
     /// # Errors
     /// When the line is empty.
@@ -54,7 +54,7 @@ impl Command {
         command.spawn()
     }
 
-    /// Waits for the end, adds up what it used, and returns its exit status as `wait` gives it.
+    /// Waits for the end, adds its resource use to the tally, and returns its status as `wait` gives it.
     fn reap(&self, process: i32) -> io::Result<i32> {
         // SAFETY: all-zero is valid for both structures, and every pointer is to a live local.
         let (status, usage) = unsafe {
@@ -89,7 +89,7 @@ impl Kernel for Command {
         let process = child.id() as i32;
         *self.tally.child.lock().unwrap_or_else(PoisonError::into_inner) = process;
         if self.tally.ended() {
-            kill_child(&self.tally); // `stop` looked before the child was there
+            kill_child(&self.tally); // `stop` checked before the child existed
         }
         let mut complaint = Vec::new();
         if let Some(mut pipe) = child.stderr.take() {
@@ -114,7 +114,7 @@ impl Kernel for Command {
     }
 }
 
-/// Ends the command that runs now, if one does, with all that it started.
+/// Kills the running command, if any, with its process group.
 pub fn kill_child(tally: &Tally) {
     let child = tally.child.lock().unwrap_or_else(PoisonError::into_inner);
     if *child > 0 {

@@ -1,4 +1,4 @@
-//! The papers' computation: k diagonals of the square of an M x M matrix of 32-bit integers
+//! Kernel `diagonals`, the papers' computation: k diagonals of the square of an M x M matrix of 32-bit integers
 //! (interference-aware-scheduling, section 2.1). Element (i, i + d mod M) of diagonal d is the dot product of row i
 //! and column i + d; diagonals 0..k make one unit of work, 2 k M^2 integer operations.
 
@@ -8,10 +8,10 @@ use super::Kernel;
 use crate::error::MeasureError;
 use crate::pages::Pages;
 
-/// Multiplications per step: about 2 us, so that counting and stopping cost nothing that could be seen.
+/// Multiplications per step, about 2 us: counting and stopping then cost nothing visible.
 const STEP: usize = 4096;
 
-/// The matrix, and where in its square the computation stands.
+/// The matrix, and the position of the computation in its square.
 pub struct Diagonals {
     side: usize,
     diagonals: usize,
@@ -22,7 +22,7 @@ pub struct Diagonals {
 }
 
 impl Diagonals {
-    /// A matrix of given side, filled with small numbers that no compiler foresees.
+    /// Creates a matrix of this side, filled with small numbers that no compiler can predict.
     ///
     /// # Errors
     /// When there is no memory.
@@ -39,7 +39,7 @@ impl Diagonals {
         Ok(Self { side, diagonals, matrix, dots_per_step: (STEP / side).max(1), diagonal: 0, row: 0 })
     }
 
-    /// Element (row, column) of the square, modulo 2^32.
+    /// Returns element (row, column) of the square, modulo 2^32.
     #[must_use]
     pub fn of_square(&self, row: usize, column: usize) -> i32 {
         let row = &self.matrix[row * self.side..(row + 1) * self.side];
@@ -90,7 +90,7 @@ mod tests {
         for (side, diagonals) in [(8, 1), (64, 3), (1024, 2), (4096, 1)] {
             let mut kernel = Diagonals::new(side, diagonals).expect("memory");
             let steps = kernel.steps_per_unit();
-            // Where a step does several units, one step must do a whole number of them.
+            // If a step does several units, it must do a whole number of them.
             for _ in 0..steps.max(1.0) as usize {
                 kernel.step().expect("never fails");
             }

@@ -1,8 +1,8 @@
-//! What computes while bytes move.
+//! Compute kernels, which run while bytes move.
 //!
-//! A kernel works in *steps*, much finer than a unit of work, so that a block of 40 ms resolves its rate far below
-//! 1 %. Work that cannot be cut (a command, a Python callable) has one step per unit and is *coarse*: the sampler then
-//! reads its counters when a unit ends, never in the middle of one, so that no unit is shared between two blocks.
+//! A kernel works in *steps*, much finer than a unit of work, so that a block of 40 ms resolves its rate far below 1
+//! %. Work that cannot be divided (a command, a Python callable) has one step per unit and is *coarse*. The sampler
+//! then reads its counters when a unit ends, never within one, so that no unit spans two blocks.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -21,7 +21,7 @@ pub mod command;
 pub mod diagonals;
 pub mod triad;
 
-/// Work that can be done again and again.
+/// Repeatable work.
 pub trait Kernel {
     /// Does one step.
     ///
@@ -29,36 +29,36 @@ pub trait Kernel {
     /// When the user's own work fails.
     fn step(&mut self) -> Result<(), MeasureError>;
 
-    /// Steps per unit of work; below 1 where a step does several units.
+    /// Returns the steps per unit of work; below 1 if a step does several units.
     fn steps_per_unit(&self) -> f64;
 }
 
-/// Makes the user's own work, on the computing thread, so that memory lies near it.
+/// Creates the user's own work on the computing thread, so that its memory is local to it.
 pub type Maker = Box<dyn FnOnce(&Arc<Tally>) -> Result<Box<dyn Kernel>, MeasureError> + Send>;
 
-/// A value alone on its cache lines (two: processors fetch pairs), so that reading it disturbs nothing beside it.
+/// A value that shares no cache line (two: processors prefetch pairs), so that reading it disturbs nothing beside it.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Padded<T>(pub T);
 
-/// What the computing thread tells the sampler.
+/// Counters and state of the computing thread, read by the sampler.
 #[derive(Debug, Default)]
 pub struct Tally {
     steps: Padded<AtomicU64>,
     ended: Padded<AtomicBool>,
     /// CPU time, run delay and switches of children that ended (command only).
     pub children: ChildUsage,
-    /// Process group of the child that runs now; 0: none (command only).
+    /// Process group of the running child; 0: none (command only).
     pub child: Mutex<i32>,
     thread: AtomicI32,
     failure: Mutex<Option<MeasureError>>,
     completed: Condvar,
     completion: Mutex<()>,
-    /// Written under `completion`, told by `completed`.
+    /// Written under the lock `completion`; `completed` notifies of changes.
     paused: AtomicBool,
 }
 
-/// Resources that ended children used.
+/// Resource use of ended children.
 #[derive(Debug, Default)]
 pub struct ChildUsage {
     /// CPU time, ns.
@@ -86,12 +86,12 @@ impl Tally {
         self.ended.0.load(Ordering::Relaxed)
     }
 
-    /// Why the computation failed, once.
+    /// Takes the reason why the computation failed.
     pub fn take_failure(&self) -> Option<MeasureError> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Waits until a step after `steps` is done, or the time is over.
+    /// Waits until more than `steps` steps are completed, at most `patience`. Returns whether they are.
     pub fn wait_beyond(&self, steps: u64, patience: Duration) -> bool {
         let guard = self.completion.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = |_: &mut ()| self.steps() <= steps && !self.ended();
@@ -99,10 +99,10 @@ impl Tally {
         self.steps() > steps
     }
 
-    /// Holds the computation back before its next step, or lets it go on.
+    /// Pauses the computation before its next step, or resumes it.
     ///
-    /// Coarse work is held between blocks: a callable and the design of the next block would fight for Python.
-    /// Any other is held while another probe has its turn.
+    /// Coarse work is paused between blocks: a callable and the design of the next block would compete for Python's
+    /// lock. Other work is paused during another probe's block.
     pub fn pause(&self, paused: bool) {
         let _guard = self.completion.lock().unwrap_or_else(PoisonError::into_inner);
         self.paused.store(paused, Ordering::Relaxed);
@@ -125,20 +125,20 @@ pub struct Computation {
     pub tally: Arc<Tally>,
     /// Steps per unit of work.
     pub steps_per_unit: f64,
-    /// Whether a step is a whole unit that cannot be cut.
+    /// Whether a step is a whole, indivisible unit.
     pub coarse: bool,
     gone: Receiver<()>,
     handle: Option<JoinHandle<()>>,
 }
 
-/// How long the end of the user's own work is waited for; a thread that is still inside it is left to itself.
+/// Longest wait for the end of the user's own work; after that its thread is abandoned.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Computation {
-    /// Starts to compute, on the CPUs and at the nice level asked for.
+    /// Starts the computation, on the requested CPUs and at the requested nice level.
     ///
     /// # Errors
-    /// When the kernel or the placement is impossible.
+    /// When the kernel cannot be created or the thread cannot be placed.
     pub fn start(config: &Config, own_work: Option<Maker>) -> Result<Self, MeasureError> {
         let (kernel, cpus, nice) =
             (config.kernel.clone(), config.placement.compute_cpus.clone(), config.placement.compute_nice);
@@ -155,7 +155,7 @@ impl Computation {
                 .and_then(|()| own_work.map_or_else(|| make(&kernel, &shared), |maker| maker(&shared)));
             match made {
                 Ok(mut kernel) => {
-                    // The waiting thread may have gone: then the answer is not needed.
+                    // If the waiting thread has ended, the answer is not needed.
                     let _ = ready.send(Ok(kernel.steps_per_unit()));
                     compute(kernel.as_mut(), &shared, coarse);
                 }
@@ -171,14 +171,14 @@ impl Computation {
         Ok(Self { tally, steps_per_unit, coarse, gone, handle: Some(handle) })
     }
 
-    /// Stops and waits for the end; of the user's own work only a little.
+    /// Stops the computation and waits for its end, at most 2 s.
     pub fn stop(&mut self) {
         self.tally.ended.0.store(true, Ordering::Relaxed);
         self.tally.announce();
         command::kill_child(&self.tally);
         if let Some(handle) = self.handle.take() {
             if !matches!(self.gone.recv_timeout(PATIENCE), Err(RecvTimeoutError::Timeout)) {
-                let _ = handle.join(); // a panic there has been told on stderr already
+                let _ = handle.join(); // a panic has already been printed to stderr
             }
         }
     }
@@ -215,7 +215,7 @@ fn compute(kernel: &mut dyn Kernel, tally: &Tally, coarse: bool) {
     tally.announce();
 }
 
-/// Computes nothing: for what traffic does by itself, as in the benchmarks of the traffic generator.
+/// Computes nothing, to measure traffic alone, as in the benchmarks of the traffic generator.
 struct Idle;
 
 impl Kernel for Idle {
@@ -229,15 +229,15 @@ impl Kernel for Idle {
     }
 }
 
-/// Side of the matrix of the kernel `diagonals`, where nothing else is said.
+/// Default side of the matrix of the kernel `diagonals`.
 pub const MATRIX: u32 = 1024;
-/// Diagonals per unit of work of that kernel, where nothing else is said.
+/// Default diagonals per unit of work of that kernel.
 pub const DIAGONALS: u32 = 1;
 
-/// Makes a kernel that needs nothing of the user's; `matrix` and `diagonals` are of the kernel `diagonals`.
+/// Creates a built-in kernel; `matrix` and `diagonals` apply to the kernel `diagonals` only.
 ///
 /// # Errors
-/// A size that is out of range, or memory that is not there.
+/// When a size is out of range, or memory is short.
 pub fn synthetic(kernel: Synthetic, matrix: u32, diagonals: u32) -> Result<Box<dyn Kernel + Send>, MeasureError> {
     Ok(match kernel {
         Synthetic::Diagonals => Box::new(diagonals::Diagonals::new(matrix as usize, diagonals as usize)?),

@@ -1,4 +1,5 @@
-//! a[i] = b[i] + s c[i] over arrays that no cache holds: bound by memory bandwidth (after McCalpin's STREAM triad).
+//! Kernel `triad`: a[i] = b[i] + s c[i] over arrays that no cache holds, bound by memory bandwidth (after McCalpin's
+//! STREAM triad).
 
 use std::hint::black_box;
 
@@ -8,7 +9,7 @@ use crate::error::MeasureError;
 const STEP: usize = 2048;
 /// Elements per unit of work.
 pub const UNIT: usize = 1_000_000;
-/// Taken for the last cache's size where the system does not tell.
+/// Assumed size of the last-level cache if the system does not report it.
 const UNKNOWN_CACHE_BYTES: usize = 32 << 20;
 const SCALE: f64 = 3.0;
 
@@ -32,7 +33,7 @@ impl Triad {
     /// Arrays that the last-level cache cannot hold.
     ///
     /// # Errors
-    /// When they would take more than half of the memory that is free.
+    /// When they would take more than half of the free memory.
     pub fn beyond_the_cache() -> Result<Self, MeasureError> {
         let each = last_cache_bytes().unwrap_or(UNKNOWN_CACHE_BYTES);
         if let Some(free) = available_bytes().filter(|free| 3 * each > free / 2) {

@@ -1,4 +1,4 @@
-//! A fixed amount of computation: so many iterations of x += sin x, and nothing else.
+//! Burner: a fixed number of iterations of x += sin x.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,10 +8,10 @@ use crosswind_linux as linux;
 
 use crate::placement;
 
-/// Iterations between two looks at whether to stop.
+/// Iterations between two checks of the stop flag.
 const STEP: u64 = 1 << 14;
 
-/// What a burner needs to know.
+/// Settings of a burner.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Burner {
@@ -23,18 +23,18 @@ pub struct Burner {
     pub cpus: Vec<u32>,
 }
 
-/// What a burner tells at its end.
+/// Result of a burner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Burned {
-    /// When it got its processor, ns of the monotonic clock.
+    /// Time when it started to compute, ns of the monotonic clock.
     pub began_ns: u64,
-    /// When it was done, ns of the monotonic clock.
+    /// Time when it ended, ns of the monotonic clock.
     pub ended_ns: u64,
     /// CPU time, ns.
     pub cpu_ns: u64,
 }
 
-/// Computes; ends before its time only when told to.
+/// Runs `iterations` iterations, or fewer if `stop` is set.
 pub fn burn(iterations: u64, stop: &AtomicBool) {
     let (mut x, mut left) = (1.0f64, iterations);
     while left > 0 && !stop.load(Ordering::Relaxed) {
@@ -48,7 +48,7 @@ pub fn burn(iterations: u64, stop: &AtomicBool) {
 }
 
 impl Burner {
-    /// Puts the calling thread where it is to run, at its nice level.
+    /// Pins the calling thread and sets its nice level.
     ///
     /// # Errors
     /// When a CPU may not be used, or the nice level needs a privilege that is missing.
@@ -56,7 +56,7 @@ impl Burner {
         placement::place_this_thread("a burner", &self.cpus, self.nice)
     }
 
-    /// Waits for the common start, computes, and tells.
+    /// Waits for the common start, computes, and returns times and CPU time.
     ///
     /// # Errors
     /// When the thread's own clock cannot be read.
@@ -71,7 +71,7 @@ impl Burner {
     }
 }
 
-/// CPU time of the calling thread, ns.
+/// Returns the CPU time of the calling thread, ns.
 ///
 /// # Errors
 /// When its clock cannot be read.
@@ -79,7 +79,7 @@ pub fn own_cpu_ns() -> Result<u64, MeasureError> {
     linux::thread_cpu_ns(linux::thread_id()).map_err(MeasureError::system("reading the thread's CPU time"))
 }
 
-/// Iterations that one thread of this host does per second, from so many seconds' trial.
+/// Measures the iterations per second of one thread of this host, in a trial of at least `seconds`.
 #[must_use]
 pub fn iterations_per_s(seconds: f64) -> f64 {
     let never = AtomicBool::new(false);

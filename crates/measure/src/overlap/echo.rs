@@ -1,6 +1,7 @@
-//! The other end of a ping: sends every message back, waits as it is told, and burns meanwhile where that is asked.
+//! The other end of a ping: echoes every message, waits in the requested way, and runs burners meanwhile if
+//! requested.
 //!
-//! A caller that goes away, or says nothing for [`PATIENCE`](super::line::PATIENCE), ends it; its burners stop then.
+//! It ends, and stops its burners, when the caller disconnects or is silent for [`PATIENCE`](super::line::PATIENCE).
 
 use std::io;
 use std::net::TcpStream;
@@ -19,10 +20,10 @@ use crate::error::MeasureError;
 use crate::protocol::{Reply, write_frame};
 use crosswind_linux as linux;
 
-/// How often a caller is looked for while burners still compute.
+/// Interval of checks for the caller's disconnection while burners still compute.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The burners of one ping: placed, and held until it begins. They stop when this is dropped.
+/// The burners of one ping: placed, then waiting for its start. They stop when this is dropped.
 struct Burners {
     begin: Vec<Sender<()>>,
     threads: Vec<JoinHandle<u64>>,
@@ -45,7 +46,7 @@ impl Burners {
         let (placed, ready) = mpsc::channel();
         let (own, stop) = (burner.clone(), Arc::clone(&self.stop));
         let run = move || {
-            // The waiting thread may have gone: then the answer is not needed, and nothing is begun.
+            // If the waiting thread has ended, the answer is not needed and nothing is started.
             if placed.send(own.place()).is_ok() { compute(own.iterations, &told, &stop) } else { 0 }
         };
         let thread = std::thread::Builder::new()
@@ -59,11 +60,11 @@ impl Burners {
 
     fn begin(&self) {
         for begin in &self.begin {
-            let _ = begin.send(()); // a burner that is gone is seen when it is joined
+            let _ = begin.send(()); // an ended burner is detected when it is joined
         }
     }
 
-    /// Waits for all, as long as the caller is there; how long each took, ns.
+    /// Waits for all burners, unless the caller disconnects. Returns how long each took, ns.
     fn finished(mut self, stream: &TcpStream) -> io::Result<Vec<u64>> {
         while !self.threads.iter().all(JoinHandle::is_finished) {
             if has_left(stream) {
@@ -86,14 +87,15 @@ impl Drop for Burners {
 
 fn compute(iterations: u64, told: &Receiver<()>, stop: &AtomicBool) -> u64 {
     if told.recv().is_err() {
-        return 0; // the ping was given up before it began
+        return 0; // the ping was abandoned before it began
     }
     let began_ns = linux::now_ns();
     burn::burn(iterations, stop);
     linux::now_ns() - began_ns
 }
 
-/// Waits a little, and less when the caller hangs up; it has nothing more to say.
+/// Waits up to [`LOOK`] and returns whether the caller disconnected. Any data counts too: the caller has nothing left
+/// to send.
 fn has_left(stream: &TcpStream) -> bool {
     use std::os::fd::AsRawFd;
     let mut watched = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLRDHUP | libc::POLLIN, revents: 0 };
@@ -101,17 +103,17 @@ fn has_left(stream: &TcpStream) -> bool {
     unsafe { libc::poll(&raw mut watched, 1, LOOK.as_millis() as i32) > 0 }
 }
 
-/// Answers one ping on a connection whose first frame was read.
+/// Serves one ping on a connection whose first frame has been read.
 ///
 /// # Errors
-/// When the caller goes away, or is silent for too long.
+/// When the caller disconnects, or is silent for too long.
 pub fn answer(stream: &mut TcpStream, spec: &PingSpec) -> io::Result<()> {
     let ready = spec.check().and_then(|()| Burners::place(spec.burn));
     let burners = match ready {
         Ok(burners) => burners,
         Err(error) => return write_frame(stream, &Reply::Refused { why: error.to_string() }),
     };
-    // Not zeros: those would be pages that are not there yet, and the first message would pay for them.
+    // Not zeros: their pages would not be mapped yet, and the first message would pay for that.
     let mut message = vec![1u8; spec.message_bytes as usize];
     write_frame(stream, &Reply::Done {})?;
     let line = Line::new(stream, Waiting::Event, 0)?;

@@ -1,5 +1,5 @@
-//! One end of a connection that waits in one of three ways: by blocking, by asking again and again, or by asking for as
-//! long as a wake-up would cost and blocking then.
+//! One end of a connection, with three ways to wait: block, poll, or poll for about the cost of a wake-up and then
+//! block.
 
 use std::io;
 use std::net::TcpStream;
@@ -10,13 +10,13 @@ use crosswind_schema::overlap::Waiting;
 
 use crosswind_linux as linux;
 
-/// Longest wait for the next byte: a peer that is silent for so long is gone. A ping behind burners of a higher priority waits
-/// for as long as they compute.
+/// Longest wait for the next byte; after that the peer counts as lost. A ping behind burners of a higher priority
+/// waits for as long as they compute.
 pub const PATIENCE: Duration = Duration::from_secs(300);
-/// Spinning looks at the clock so often: asking the kernel takes longer than looking.
+/// Spin-loop hints between two polls of the connection; each poll also reads the clock.
 const LOOKS: u32 = 8;
 
-/// A connection and how it is waited on.
+/// A connection and its way to wait.
 pub struct Line<'a> {
     stream: &'a TcpStream,
     wait: Waiting,
@@ -30,7 +30,7 @@ enum Direction {
 }
 
 impl<'a> Line<'a> {
-    /// Prepares a connection; blocking calls then end after [`PATIENCE`] too.
+    /// Prepares a connection; blocking calls time out after [`PATIENCE`] too.
     ///
     /// # Errors
     /// When the connection is gone.
@@ -40,10 +40,10 @@ impl<'a> Line<'a> {
         Ok(Self { stream, wait, spin_ns })
     }
 
-    /// Receives exactly so many bytes.
+    /// Receives until the buffer is full.
     ///
     /// # Errors
-    /// When the connection fails or ends, or nothing comes for [`PATIENCE`].
+    /// When the connection fails or ends, or nothing arrives for [`PATIENCE`].
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<()> {
         let socket = self.stream.as_raw_fd();
         let flags = if self.wait == Waiting::Event { libc::MSG_WAITALL } else { libc::MSG_DONTWAIT };
@@ -81,7 +81,7 @@ impl<'a> Line<'a> {
                     error if error.kind() == io::ErrorKind::Interrupted => {}
                     error if error.kind() == io::ErrorKind::WouldBlock => {
                         if self.wait == Waiting::Event {
-                            return Err(io::ErrorKind::TimedOut.into()); // the socket's own patience
+                            return Err(io::ErrorKind::TimedOut.into()); // the socket's own timeout
                         }
                         self.wait_on(*idle_since.get_or_insert_with(linux::now_ns), direction)?;
                     }
@@ -92,7 +92,7 @@ impl<'a> Line<'a> {
         Ok(())
     }
 
-    /// Nothing could be moved since then: ask again, or block.
+    /// Waits after nothing could be moved since `idle_since_ns`: polls again, or blocks.
     fn wait_on(&self, idle_since_ns: u64, direction: Direction) -> io::Result<()> {
         for _ in 0..LOOKS {
             std::hint::spin_loop();

@@ -1,8 +1,9 @@
-//! Overlap: processes that only compute, processes that only communicate, and how long each takes beside the other.
+//! Overlap: processes that only compute and processes that only communicate, and how long each takes beside the
+//! other.
 //!
-//! The programs of quadrics-overlap, section 3, live: `burn_cycles` is [`burn`], `dping` is [`ping`], and [`echo`] is its
-//! other end, at a peer (`crosswind serve`). Which of them run together, and how often, is decided in
-//! `python/crosswind/overlap/`; each runs once here, from a common start, and tells when it was done.
+//! Live versions of the programs of quadrics-overlap, section 3: `burn_cycles` is [`burn`] and `dping` is [`ping`],
+//! with [`echo`] as its other end at a peer (`crosswind serve`). `python/crosswind/overlap/` decides which run
+//! together and how often. Each program here runs once, from a common start, and reports when it ended.
 
 pub mod burn;
 pub mod echo;

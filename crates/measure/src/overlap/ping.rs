@@ -1,4 +1,4 @@
-//! A program that only communicates: sends a message, waits until it has come back, and does so again.
+//! Ping: a program that only communicates. Sends a message, waits for its echo, and repeats.
 
 use std::io;
 use std::net::TcpStream;
@@ -17,38 +17,38 @@ use crosswind_linux as linux;
 
 use crate::placement;
 
-/// Bytes of a message that tell which it is, where it is that long.
+/// Bytes of the sequence number at the start of a message, if the message is that long.
 const NUMBER: usize = 8;
-/// How long the other end may take to place its burners.
+/// Time limit for the other end to place its burners.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a ping needs to know.
+/// Settings of a ping.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PingConfig {
     /// HOST:PORT of a `crosswind serve`.
     pub peer: String,
-    /// What is asked of it.
+    /// Request to the peer.
     pub spec: PingSpec,
     /// CPUs that this end may use; empty: any.
     #[serde(default)]
     pub cpus: Vec<u32>,
 }
 
-/// What a ping tells at its end.
+/// Result of a ping.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pinged {
-    /// When it got its processor, ns of the monotonic clock.
+    /// Time when it started, ns of the monotonic clock.
     pub began_ns: u64,
-    /// When the last message had come back, ns of the monotonic clock.
+    /// Time when the last echo arrived, ns of the monotonic clock.
     pub ended_ns: u64,
     /// CPU time at this end, ns.
     pub cpu_ns: u64,
-    /// What the other end told.
+    /// Result of the other end.
     pub there: EchoDone,
 }
 
-/// A connection that is ready to be pinged on.
+/// A connection that is ready for a ping.
 pub struct Ping {
     peer: String,
     spec: PingSpec,
@@ -59,7 +59,7 @@ pub struct Ping {
 }
 
 impl Ping {
-    /// Connects, and has the other end make itself ready.
+    /// Connects, and has the other end prepare.
     ///
     /// # Errors
     /// When a setting is out of its range, the other end cannot be reached, or it refuses.
@@ -87,10 +87,10 @@ impl Ping {
         Ok(Self { peer, spec: config.spec, _control: control, stream, message })
     }
 
-    /// Waits for the common start, has the other end begin, and exchanges all messages.
+    /// Waits for the common start, starts the other end, and exchanges all messages.
     ///
     /// # Errors
-    /// When the peer goes away, is silent for too long, or sends back something else.
+    /// When the peer disconnects, is silent for too long, or returns a different message.
     pub fn run(mut self, start_ns: u64) -> Result<Pinged, MeasureError> {
         linux::exact_timers();
         while linux::now_ns() < start_ns {
@@ -210,7 +210,7 @@ mod tests {
         assert!(refused.ends_with("it answers another ping at the moment"), "{refused}");
         drop(first);
         while peer.ping(SPEC).is_err() {
-            std::thread::yield_now(); // until the peer has noticed that the first has left
+            std::thread::yield_now(); // until the peer has noticed that the first has disconnected
         }
     }
 
@@ -222,7 +222,7 @@ mod tests {
         ping.exchange().expect("begun");
         drop(ping);
         while peer.ping(SPEC).is_err() {
-            std::thread::yield_now(); // hours, if the burners went on
+            std::thread::yield_now(); // would take hours if the burners were still running
         }
     }
 

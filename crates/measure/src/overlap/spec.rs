@@ -1,4 +1,4 @@
-//! What a ping asks of its other end, and what that tells at the end.
+//! Request of a ping to its other end, and the result it returns.
 
 use crosswind_schema::overlap::Waiting;
 use serde::{Deserialize, Serialize};
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use crate::config::within;
 use crate::error::MeasureError;
 
-/// Least and most bytes of a message: the most is the paper's 64 MB, in powers of two.
+/// Least and most bytes of a message; the upper limit is the paper's 64 MB, as a power of two.
 pub const MESSAGE_BYTES: (u64, u64) = (1, 64 << 20);
-/// Least and most round trips; none: only burners run.
+/// Least and most round trips; 0: only burners run.
 pub const MESSAGES: (u64, u64) = (0, 100_000_000);
 /// Most iterations of a burner: hours.
 pub const ITERATIONS: (u64, u64) = (1, 1_000_000_000_000);
 /// Longest spinning, ns.
 pub const SPIN_NS: (u64, u64) = (0, 1_000_000_000);
 
-/// What runs beside the messages at the other end: one burner for each CPU that it may use.
+/// Burners beside the messages at the other end: one for each CPU that it may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BurnThere {
@@ -24,7 +24,7 @@ pub struct BurnThere {
     pub nice: i32,
 }
 
-/// First frame of a connection that is pinged on.
+/// First frame of a ping connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PingSpec {
@@ -32,14 +32,14 @@ pub struct PingSpec {
     /// Bytes of each message, each way.
     pub message_bytes: u64,
     pub wait: Waiting,
-    /// For how long spin-block asks before it blocks, ns.
+    /// Time that spin-block polls before it blocks, ns.
     pub spin_ns: u64,
-    /// Burners at the other end; none: it only answers.
+    /// Burners at the other end; `None`: it only echoes.
     pub burn: Option<BurnThere>,
 }
 
 impl PingSpec {
-    /// Refuses what cannot be done.
+    /// Checks that every setting is in its range.
     ///
     /// # Errors
     /// The first setting that is out of its range.
@@ -57,7 +57,7 @@ impl PingSpec {
     }
 }
 
-/// What the other end tells when all is done there.
+/// Result of the other end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EchoDone {

@@ -1,27 +1,29 @@
-//! What if: the disturbance without a cause, with one alone, with all aligned. What stays is left exactly as it was.
+//! Variants of a disturbance: without a cause, with one alone, or with all aligned. The remaining causes keep their
+//! exact times.
 
 use super::{Disturbance, Source};
 
 impl Disturbance {
-    /// Without a cause: its source, or its recorded intervals, are gone; all others come at the same times as before.
+    /// Returns it without a cause: without its source or its recorded intervals. All others keep their times.
     #[must_use]
     pub fn without(&self, cause: &str) -> Self {
         self.keeping(|name| name != cause)
     }
 
-    /// With one cause alone.
+    /// Returns it with one cause alone.
     #[must_use]
     pub fn only(&self, cause: &str) -> Self {
         self.keeping(|name| name == cause)
     }
 
-    /// With the causes for which `keep` says so.
+    /// Returns it with the causes for which `keep` returns true.
     #[must_use]
     pub fn keeping(&self, keep: impl Fn(&str) -> bool) -> Self {
         let mut kept = self.clone();
         kept.sources.retain_mut(|source| match source {
             Source::Recorded(recorded) => {
-                // The list of causes stays: intervals name their cause by its place there, and so does the rank's shift.
+                // The list of causes stays: intervals refer to their cause by its index there, and the rank's shift
+                // is drawn by it.
                 let wanted: Vec<bool> = recorded.causes.iter().map(|cause| keep(cause)).collect();
                 for cpu in &mut recorded.cpu {
                     cpu.intervals.retain(|interval| wanted.get(usize::from(interval.2)).copied().unwrap_or_default());
@@ -33,7 +35,7 @@ impl Disturbance {
         kept
     }
 
-    /// With every source at the same times on all the ranks that it is on, and jobs coscheduled with others.
+    /// Returns it with every source at the same times on all of its ranks, and with jobs coscheduled with others.
     #[must_use]
     pub fn aligned(&self) -> Self {
         let mut aligned = self.clone();

@@ -1,4 +1,4 @@
-//! Checks: disturbances that no program can run under, or that are surely a mistake.
+//! Checks of disturbances: refuses those that no program can run under and those that are surely mistakes.
 
 use std::collections::HashMap;
 
@@ -8,15 +8,15 @@ use crate::experiment::{Amount, Distribution};
 use crate::read;
 use crate::units::{PositiveSeconds, Quantity};
 
-/// Shorter periods would make more intervals than anything can walk through.
+/// Shorter periods would produce too many intervals to process.
 const SHORTEST_PERIOD_S: f64 = 1e-6;
-/// A hundred years, far within 64 bits of nanoseconds.
+/// A hundred years, s: far within 64 bits of nanoseconds.
 const LONGEST_S: f64 = 3e9;
 const MOST_SOURCES: usize = 1000;
 const MOST_CAUSES: usize = 60_000;
-/// So many daemons within one absence: each is drawn, though none of them costs anything.
+/// Most daemon starts within one absence: each is drawn, although none of them costs anything.
 const MOST_HIDDEN: f64 = 1e6;
-/// Part of a processor that daemons and recordings may take: beyond, they queue up for ever.
+/// Largest share of a processor for daemons and recordings: beyond it, they queue up without end.
 const MOST_LOAD: f64 = 0.99;
 
 fn refused(field: impl Into<String>, sentence: impl Into<String>) -> DescriptionError {
@@ -66,10 +66,10 @@ impl Disturbance {
         self.check_pace()
     }
 
-    /// Checks that every rank that is named exists.
+    /// Checks that every rank that the sources refer to exists.
     ///
     /// # Errors
-    /// The first that does not.
+    /// The first one that does not.
     pub fn check_ranks(&self, ranks: u32) -> Result<(), DescriptionError> {
         for (at, source) in self.sources.iter().enumerate() {
             for (number, rank) in source.ranks().unwrap_or_default().iter().enumerate() {
@@ -85,7 +85,7 @@ impl Disturbance {
         Ok(())
     }
 
-    /// A million daemons within one absence of the processor are surely a mistake, and walking through them takes time.
+    /// Refuses a million daemon starts within one absence of the processor: surely a mistake, and slow to process.
     fn check_pace(&self) -> Result<(), DescriptionError> {
         let longest = self.sources.iter().map(longest_slice_s).fold(0.0, f64::max);
         for (at, source) in self.sources.iter().enumerate() {
@@ -108,7 +108,7 @@ impl Disturbance {
         Ok(())
     }
 
-    /// Daemons and recordings must leave something of every processor.
+    /// Checks that daemons and recordings leave a share of every processor.
     fn check_load(&self, cost: f64) -> Result<(), DescriptionError> {
         let mut everywhere = 0.0;
         let mut some: HashMap<u32, f64> = HashMap::new();
@@ -139,7 +139,7 @@ impl Disturbance {
     }
 }
 
-/// The longest time for which a source of time slices takes the processor at once, s.
+/// Returns the longest time for which a source of time slices takes the processor at once, s.
 fn longest_slice_s(source: &Source) -> f64 {
     match source {
         Source::Coscheduled(gang) => gang.quantum_s.get() * f64::from(gang.jobs.saturating_sub(1)),
@@ -277,7 +277,7 @@ fn check_recorded(recorded: &Recorded, path: &str) -> Result<(), DescriptionErro
                     format!("is {}; it must be 0 to {}, a place in causes", interval.2, recorded.causes.len() - 1);
                 return Err(refused(field(2), sentence));
             }
-            // A nanosecond for what was rounded when it was written.
+            // A nanosecond of tolerance for rounding when it was written.
             if start < free_from - 1e-9 {
                 let sentence = format!(
                     "is {start} s, before the end of the interval before it, {free_from:.9} s; intervals must be sorted and not \

@@ -1,17 +1,18 @@
-//! Disturbance: when each rank's processor is taken away, by what (`disturbance.toml`).
+//! Disturbance: when each rank's processor is taken away, and by what (`disturbance.toml`).
 //!
-//! One file serves simulation, injection, recording and blame. The file describes sources; [`Timelines`] turns them into
-//! intervals per rank, lazily, the same for the same seed.
+//! One file serves simulation, injection, recording and blame. The file describes sources. [`Timelines`] lazily turns
+//! them into intervals per rank, the same for the same seed.
 //!
-//! How sources meet on one processor: a daemon or recorded interval that begins while another one runs waits for it and
-//! then runs whole, so that noise within the time that noise added counts again. Time slices (coscheduled, local, job)
-//! are time that belongs to others: what a daemon does in them costs this program nothing, unless it lasts beyond.
+//! Sources combine on one processor as follows. A daemon or recorded interval that begins while another one runs
+//! waits for it and then runs in full, so that noise during the time added by noise counts again. Time slices
+//! (coscheduled, local, job) belong to other programs: a daemon within them costs this program nothing, unless it
+//! lasts longer.
 //!
 //! | question | module |
 //! |---|---|
-//! | what sources are there, with which fields? | `source` |
+//! | what kinds of sources exist, with which fields? | `source` |
 //! | which are refused? | `check` |
-//! | what if a cause were not there, or all were aligned? | `altered` |
+//! | how would it be without a cause, or with all aligned? | `altered` |
 //! | when does one source take the processor? | `stream` |
 //! | when is a rank's work done? | `timeline` |
 
@@ -41,15 +42,15 @@ use crate::units::Seconds;
 pub struct Disturbance {
     /// Version of this file's schema; this build reads 1.
     pub schema_version: u64,
-    /// What people call it.
+    /// Name, for people.
     pub name: String,
-    /// Switching back to the program at each of its returns, s: the end of every interval is later by this.
+    /// Cost of switching back to the program at each return, s: every interval ends later by this.
     #[serde(default)]
     pub switch_cost_s: Seconds,
-    /// Filling the cache again at each return, s: the end of every interval is later by this.
+    /// Cost of refilling the cache at each return, s: every interval ends later by this.
     #[serde(default)]
     pub cache_cost_s: Seconds,
-    /// What takes the processor away.
+    /// Sources that take the processor away.
     #[serde(default, rename = "source", skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Source>,
 }
@@ -60,7 +61,7 @@ impl Disturbance {
     /// # Errors
     /// The first thing that is wrong, with file, line, column, field, value and range.
     pub fn from_toml(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
-        // No TOML begins with a brace. A recording whose intervals stood in a table arrives as JSON.
+        // No TOML begins with a brace. A recording whose intervals were in a table arrives as JSON.
         if text.trim_ascii_start().starts_with(b"{") {
             return Self::from_json(text, file);
         }
@@ -75,28 +76,28 @@ impl Disturbance {
         read::json_checked(text, file, Self::check)
     }
 
-    /// The disturbance as TOML.
+    /// Converts the disturbance to TOML.
     ///
     /// # Errors
-    /// When it holds what TOML cannot say.
+    /// When it contains a value that TOML cannot express.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         toml::to_string(self)
     }
 
-    /// The names of all causes, in the order of the file. Their places are what [`Interval::cause`] counts.
+    /// Returns the names of all causes, in the order of the file. [`Interval::cause`] is an index into this list.
     #[must_use]
     pub fn causes(&self) -> Vec<&str> {
         self.sources.iter().flat_map(Source::causes).map(String::as_str).collect()
     }
 
-    /// How many times longer undisturbed programs take by the sharing of processors between parallel jobs alone:
-    /// the product of the sources' `jobs`.
+    /// Returns the factor by which sharing of processors between parallel jobs alone slows undisturbed programs: the
+    /// product of the sources' `jobs`.
     #[must_use]
     pub fn jobs(&self) -> u64 {
         self.sources.iter().map(|source| u64::from(source.jobs())).product()
     }
 
-    /// What the end of every interval is later by, s.
+    /// Returns the time by which every interval ends later, s.
     #[must_use]
     pub fn return_cost_s(&self) -> f64 {
         use crate::units::Quantity;

@@ -1,14 +1,15 @@
 //! Random bits of a timeline: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 //!
-//! Eight bytes of state, since a hundred thousand ranks have several streams each; the same on every machine. A stream
-//! is named by seed, cause and rank, never by its place in a file: what is removed leaves the others as they were.
+//! The state has eight bytes, since a hundred thousand ranks have several streams each. It is the same on every
+//! machine. A stream is identified by seed, cause and rank, never by its position in a file, so removing one leaves
+//! the others unchanged.
 
 /// A stream of random bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The stream of a name.
+    /// Creates the stream of a name.
     pub fn named(seed: u64, cause: &str, rank: u64) -> Self {
         // FNV-1a spreads the cause's letters; the mixes keep neighbouring seeds and ranks apart.
         let cause = cause
@@ -17,13 +18,13 @@ impl Random {
         Self(mix(mix(mix(seed) ^ cause).wrapping_add(rank)))
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
 
-    /// Any of `0..below` alike; 0 for 0. Off by less than 2^-64 of it.
+    /// Returns a uniform value in `0..below`; 0 for 0. The bias is less than 2^-64 of it.
     pub fn below(&mut self, below: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(below)) >> 64) as u64
     }

@@ -1,4 +1,4 @@
-//! Sources of disturbance: what takes a rank's processor away, when, for how long.
+//! Sources of disturbance: what takes a rank's processor away, when and for how long.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
@@ -6,23 +6,23 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use crate::experiment::Amount;
 use crate::units::{PositiveSeconds, Ratio, Seconds, Share};
 
-/// What takes the processor away.
+/// A source that takes the processor away.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Source {
     /// Gang scheduling: all ranks run and are away together.
     Coscheduled(Coscheduled),
-    /// Each rank alternates between parallel jobs by itself.
+    /// Each rank alternates between parallel jobs independently.
     Local(Local),
-    /// Something short, again and again.
+    /// A short activity that recurs.
     Daemon(Daemon),
     /// An interactive or serial job on some of the nodes.
     Job(Job),
-    /// What `crosswind record` saw.
+    /// A recording by `crosswind record`.
     Recorded(Recorded),
 }
 
-// Defaults as the JSON Schema shows them; those of `Table::source`.
+// Defaults for the JSON Schema; those of `Table::source`.
 fn coscheduled() -> String {
     Kind::Coscheduled.name().into()
 }
@@ -39,7 +39,7 @@ const fn two() -> u32 {
     2
 }
 
-/// Gang scheduling: all ranks run and are away together. The program starts at the start of a quantum of its own.
+/// Gang scheduling: all ranks run and are away together. The program starts at the start of one of its quanta.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Coscheduled {
@@ -48,43 +48,44 @@ pub struct Coscheduled {
     pub cause: String,
     /// Length of a quantum, s.
     pub quantum_s: PositiveSeconds,
-    /// Jobs that share the machine: this one has one quantum of each `jobs`.
+    /// Jobs that share the machine: this one gets one quantum of each `jobs`.
     #[schemars(range(min = 1))]
     #[schemars(default = "two")]
     pub jobs: u32,
-    /// The ranks' quanta begin and end late by uniform 0 to this, s; less than `quantum_s`.
+    /// The ranks' quanta begin and end late by a uniform time from 0 to this, s; less than `quantum_s`.
     #[schemars(default)]
     pub skew_s: Seconds,
-    /// How often that is drawn.
+    /// How often the skew is drawn.
     #[schemars(default)]
     pub skew_drawn: SkewDrawn,
 }
 
-/// How often it is drawn by how much a rank's quanta are late.
+/// How often the skew of a rank's quanta is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SkewDrawn {
-    /// Once for each rank: its clock differs from the others', and stays so.
+    /// Once for each rank: its clock differs from the others' by a constant.
     #[default]
     PerRank,
     /// For each rank and quantum.
     PerQuantum,
 }
 
-/// How the ranks' quanta lie to each other at the start.
+/// Relative phases of the ranks' quanta at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phases {
-    /// Uniform over the period, each rank by itself.
+    /// Uniform over the period, independently for each rank.
     #[default]
     Spread,
-    /// All at the start of an own quantum, and so for ever.
+    /// All at the start of one of their own quanta, permanently.
     Aligned,
-    /// All at the start of an own quantum; then each rank's period is longer or shorter, uniform up to `drift` of itself.
+    /// All at the start of one of their own quanta; each rank's period is longer or shorter by a uniform fraction of
+    /// at most `drift`.
     Drifting,
 }
 
-/// Each rank alternates between parallel jobs by itself.
+/// Each rank alternates between parallel jobs independently.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Local {
@@ -93,37 +94,38 @@ pub struct Local {
     pub cause: String,
     /// Length of a quantum, s.
     pub quantum_s: PositiveSeconds,
-    /// Jobs that share each node: this one has one quantum of each `jobs`.
+    /// Jobs that share each node: this one gets one quantum of each `jobs`.
     #[schemars(range(min = 1))]
     #[schemars(default = "two")]
     pub jobs: u32,
-    /// How the ranks' quanta lie to each other.
+    /// Relative phases of the ranks' quanta.
     #[schemars(default)]
     pub phases: Phases,
-    /// With drifting phases: most by which a rank's period differs, as part of it, below 1.
+    /// With drifting phases: largest deviation of a rank's period, as a fraction of it, below 1.
     #[schemars(range(max = 1.0))]
     #[schemars(default)]
     pub drift: Ratio,
-    /// Whether what runs meanwhile takes messages off the network; they are handled when the program is back.
+    /// Whether the other program takes messages off the network meanwhile; they are handled when this program is
+    /// back.
     #[schemars(default)]
     pub polls: bool,
 }
 
-/// Something short, again and again.
+/// A short activity that recurs.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Daemon {
     /// Name of the cause; unique in the file.
     #[schemars(default = "daemon")]
     pub cause: String,
-    /// From start to start, s: a number, or a distribution to draw from.
+    /// Time from start to start, s: a number, or a distribution to draw from.
     pub interval_s: Amount<PositiveSeconds>,
-    /// How long it runs, s: a number, or a distribution to draw from.
+    /// Run time, s: a number, or a distribution to draw from.
     pub duration_s: Amount<PositiveSeconds>,
-    /// The ranks that it is on; absent: all.
+    /// The ranks that it affects; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Vec<u32>>,
-    /// Whether it runs at the same times on all its ranks.
+    /// Whether it runs at the same times on all of its ranks.
     #[schemars(default)]
     pub aligned: bool,
     /// Whether it takes messages off the network meanwhile; they are handled when the program is back.
@@ -131,7 +133,7 @@ pub struct Daemon {
     pub polls: bool,
 }
 
-/// An interactive or serial job on some of the nodes: slices of it alternate with slices of the program.
+/// An interactive or serial job on some of the nodes: its slices alternate with slices of the program.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -141,9 +143,10 @@ pub struct Job {
     /// The ranks on its nodes; absent only when it is `everywhere`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Vec<u32>>,
-    /// Share of the parallel program, above 0, at most 1: its slices are share / (1 - share) times the job's.
+    /// Share of the parallel program, above 0, at most 1: its slices are share / (1 - share) times as long as the
+    /// job's.
     pub share: Share,
-    /// Slice of the job, s.
+    /// Length of the job's slice, s.
     pub slice_s: PositiveSeconds,
     /// The job is coscheduled with others: all ranks are away at the same times.
     #[schemars(default)]
@@ -151,27 +154,27 @@ pub struct Job {
     /// Whether it takes messages off the network meanwhile; they are handled when the program is back.
     #[schemars(default)]
     pub polls: bool,
-    /// The rank is moved off the busy node after this, s.
+    /// Time after which the rank is moved off the busy node, s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub migrate_after_s: Option<Seconds>,
-    /// What moving takes, s: away once.
+    /// Time that the move takes, s: the rank is away once.
     #[schemars(default)]
     pub migrate_cost_s: Seconds,
 }
 
-/// What `crosswind record` saw: rank r replays CPU r modulo the number of CPUs, again and again.
+/// A recording by `crosswind record`: rank r replays CPU r modulo the number of CPUs, repeatedly.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
-    /// How long was recorded, s.
+    /// Length of the recording, s.
     pub length_s: PositiveSeconds,
     /// Names of the causes; unique in the file.
     #[schemars(length(min = 1))]
     pub causes: Vec<String>,
-    /// Whether all ranks replay from the same moment; otherwise each is shifted by an offset drawn for it.
+    /// Whether all ranks replay from the same time; otherwise each is shifted by a random offset.
     #[schemars(default)]
     pub aligned: bool,
-    /// What was wrong with the recording, one sentence each: events that were lost, causes that are not known.
+    /// Problems of the recording, one sentence each: lost events, unknown causes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub warnings: Vec<String>,
@@ -180,24 +183,24 @@ pub struct Recorded {
     pub cpu: Vec<RecordedCpu>,
 }
 
-/// What was seen on one CPU.
+/// The recording of one CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedCpu {
-    /// Its number on the machine where it was recorded.
+    /// Number of the CPU on the recorded machine.
     pub cpu: u32,
     /// Start in s, duration in s, index into `causes`; sorted, not overlapping.
     pub intervals: Vec<RecordedInterval>,
 }
 
-// The expectation stands in refusals.
+// The expectation appears in error messages.
 /// An interval, `[start s, duration s, index of the cause]`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(expecting = "three numbers: start s, duration s, place of the cause")]
 pub struct RecordedInterval(pub f64, pub f64, pub u16);
 
-/// A source as it is written, before it is known which fields belong to its kind.
-// One table for all kinds, since serde's tagged enums forget which field of the table was wrong.
+/// A source as written, before its kind and therefore its fields are known.
+// One table for all kinds, since serde's tagged enums lose which field of the table was wrong.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -246,7 +249,7 @@ impl Kind {
         }
     }
 
-    /// The fields beside `kind`.
+    /// Returns the fields other than `kind`.
     const fn fields(self) -> &'static [&'static str] {
         match self {
             Self::Coscheduled => &["cause", "quantum_s", "jobs", "skew_s", "skew_drawn"],
@@ -260,7 +263,7 @@ impl Kind {
     }
 }
 
-/// The field, or serde's own sentence for one that is not there.
+/// Returns the field, or serde's own error message for a missing one.
 fn needed<T>(field: Option<T>, name: &str) -> Result<T, String> {
     field.ok_or_else(|| format!("missing field `{name}`"))
 }
@@ -351,7 +354,7 @@ impl<'de> Deserialize<'de> for Source {
 }
 
 impl Source {
-    /// The names of what it does, as they are blamed.
+    /// Returns the names of its causes.
     #[must_use]
     pub fn causes(&self) -> &[String] {
         match self {
@@ -363,7 +366,7 @@ impl Source {
         }
     }
 
-    /// Parallel jobs that share the processors by turns; 1 where it is no such source.
+    /// Returns the number of parallel jobs that take turns on the processors; 1 for other sources.
     #[must_use]
     pub fn jobs(&self) -> u32 {
         match self {
@@ -373,7 +376,7 @@ impl Source {
         }
     }
 
-    /// Whether what runs meanwhile takes messages off the network.
+    /// Whether the program that runs meanwhile takes messages off the network.
     #[must_use]
     pub const fn polls(&self) -> bool {
         match self {
@@ -384,7 +387,7 @@ impl Source {
         }
     }
 
-    /// Has it at the same times on all the ranks that it is on, and jobs coscheduled with others.
+    /// Gives it the same times on all of its ranks, and coschedules a job with others.
     pub(super) fn align(&mut self) {
         match self {
             Self::Coscheduled(source) => source.skew_s = Seconds::default(),
@@ -398,7 +401,7 @@ impl Source {
         }
     }
 
-    /// The ranks that it is on, where it is not on all.
+    /// Returns the ranks that it affects; `None`: all.
     #[must_use]
     pub fn ranks(&self) -> Option<&[u32]> {
         match self {

@@ -1,4 +1,4 @@
-//! When one source takes one rank's processor: intervals, one after the other, sorted by start.
+//! The intervals in which one source takes one rank's processor, one after the other, sorted by start.
 
 use super::random::Random;
 use super::timeline::NEVER;
@@ -7,12 +7,12 @@ use crate::experiment::draw;
 use crate::experiment::{Amount, Distribution};
 use crate::units::{PositiveSeconds, Quantity};
 
-/// Nanoseconds of seconds, to the nearest; at most [`NEVER`].
+/// Converts seconds to the nearest nanoseconds, at most [`NEVER`].
 fn ns(seconds: f64) -> u64 {
     ((seconds * 1e9).round() as u64).min(NEVER) // `as` saturates
 }
 
-/// An amount of time to draw, ns, at least 1.
+/// A random or fixed duration, ns, at least 1.
 enum Span {
     Fixed(u64),
     Drawn(Distribution<PositiveSeconds>),
@@ -33,7 +33,7 @@ impl Span {
         }
     }
 
-    /// A draw of the one that is under way at a random moment.
+    /// Draws the duration that is in progress at a random time.
     fn met(&self, random: &mut Random) -> u64 {
         match self {
             Self::Fixed(ns) => *ns,
@@ -42,39 +42,39 @@ impl Span {
     }
 }
 
-/// What a source does over time.
+/// Behaviour of a source over time.
 enum Pattern {
-    /// Turns of a fixed period, of which the last `away` belong to others.
+    /// Turns of a fixed period, of which the last `away` ns belong to others.
     Turns { away: u64, period: u64, skew: u64, drawn: SkewDrawn, phases: Phases, drift: f64 },
-    /// The same with a random phase, until the rank is moved away at a cost.
+    /// The same with a random phase, until the rank is moved away, at a cost.
     Job { away: u64, period: u64, moved: Option<(u64, u64)> },
-    /// From start to start, and how long.
+    /// Time from start to start, and duration.
     Daemon { interval: Span, duration: Span },
-    /// Start, length, cause, for each CPU; over and over.
+    /// Start, length and cause of each interval, for each CPU; repeated.
     Recorded { length: u64, cpus: Vec<Vec<(u64, u64, u16)>> },
 }
 
-/// A source, made ready.
+/// A source, prepared for drawing.
 pub(super) struct Ready {
     pattern: Pattern,
-    /// The name of its random streams.
+    /// Name of its random streams.
     name: String,
-    /// Place of its first cause among all.
+    /// Index of its first cause among all causes.
     cause: u16,
     /// Sorted; absent: all.
     ranks: Option<Vec<u32>>,
-    /// Whether all ranks draw alike.
+    /// Whether all ranks use the same draws.
     together: bool,
     /// Whether it takes messages off the network.
     pub polls: bool,
-    /// Whether it waits for others of its like, and then runs whole.
+    /// Whether it waits for others that queue, and then runs in full.
     pub queues: bool,
-    /// What the end of each interval is later by.
+    /// Time by which each interval ends later, ns.
     cost: u64,
 }
 
 impl Ready {
-    /// The sources of a disturbance that ever do something.
+    /// Returns the sources of a disturbance that have any effect.
     pub fn all(disturbance: &Disturbance) -> Vec<Self> {
         let cost = ns(disturbance.return_cost_s());
         let mut cause = 0;
@@ -97,12 +97,12 @@ impl Ready {
         all
     }
 
-    /// Whether it is on a rank.
+    /// Whether it affects a rank.
     pub fn is_on(&self, rank: u32) -> bool {
         self.ranks.as_ref().is_none_or(|ranks| ranks.binary_search(&rank).is_ok())
     }
 
-    /// The rank whose random streams a rank uses.
+    /// Returns the rank whose random streams a rank uses.
     fn drawn_for(&self, rank: u32) -> u64 {
         if self.together { u64::MAX } else { u64::from(rank) }
     }
@@ -145,31 +145,31 @@ fn pattern(source: &Source) -> Option<Pattern> {
     }
 }
 
-/// One source on one rank: its next interval, and how to go on.
+/// One source on one rank: its next interval, and the state needed to continue.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
-    /// Start of the next interval; at least [`NEVER`]: there is none.
+    /// Start of the next interval, ns; at least [`NEVER`] if there is none.
     pub start: u64,
     /// Its length.
     pub length: u64,
     /// Its cause.
     pub cause: u16,
-    /// Place of the source.
+    /// Index of the source.
     pub source: u16,
     random: Random,
-    /// Of turns: the next end of time that belongs to others. Of daemons: the next start. Recorded: start of this round,
-    /// later by the shift.
+    /// For turns: the next end of time that belongs to others. For daemons: the next start. For recordings: start of
+    /// this round, plus the shift.
     at: u64,
-    /// Of turns: the rank's own period. Recorded: the shift.
+    /// For turns: the rank's own period. For recordings: the shift.
     period: u64,
-    /// Of turns: how long they belong to others. Recorded: place in the list.
+    /// For turns: the time that belongs to others. For recordings: index into the list.
     step: u64,
-    /// Of turns: by how much the quantum before the next start was late.
+    /// For turns: delay of the quantum before the next start.
     late: u64,
 }
 
 impl Stream {
-    /// A source on a rank, from time 0.
+    /// Creates the stream of a source on a rank, from time 0.
     pub fn new(source: &Ready, place: usize, rank: u32, seed: u64) -> Self {
         let mut random = Random::named(seed, &source.name, source.drawn_for(rank));
         let (at, period, step) = match &source.pattern {
@@ -184,7 +184,7 @@ impl Stream {
             },
             Pattern::Job { away, period, .. } => (period - random.below(*period), *period, *away),
             Pattern::Daemon { interval, .. } => {
-                // Time 0 knows nothing of the daemon: it lies anywhere in the interval that is under way.
+                // Time 0 is independent of the daemon: it is uniform in the interval in progress.
                 let under_way = interval.met(&mut random);
                 (random.below(under_way), 0, 0)
             }
@@ -204,7 +204,7 @@ impl Stream {
         stream
     }
 
-    /// Goes on to the next interval.
+    /// Advances to the next interval.
     pub fn next(&mut self, source: &Ready, rank: u32) {
         loop {
             if self.at >= NEVER {

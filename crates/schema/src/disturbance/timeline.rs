@@ -1,6 +1,6 @@
-//! Timeline: when one rank's processor is there, and when work begun then is done.
+//! Timeline: when one rank's processor is available, and when work started at a time is done.
 //!
-//! Lazy: it holds the next interval of each source and nothing else. Times are nanoseconds since the program's start.
+//! It is lazy: it stores only the next interval of each source. Times are nanoseconds since the program's start.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use super::Disturbance;
 use super::stream::{Ready, Stream};
 use crate::error::DescriptionError;
 
-/// The end of time, ns: 146 years. Work that is done then is never done.
+/// The end of time, ns: 146 years. Work that ends then or later never ends.
 pub const NEVER: u64 = 1 << 62;
 
-/// So many intervals that follow one another without a gap: the processor is gone for good.
+/// Most consecutive intervals without a gap; after that the processor counts as gone for good.
 const MOST_TOUCHING: u32 = 1_000_000;
 
 /// A time in which the processor is away.
@@ -19,14 +19,14 @@ const MOST_TOUCHING: u32 = 1_000_000;
 pub struct Interval {
     /// First nanosecond.
     pub start: u64,
-    /// Nanosecond after the last; [`NEVER`] when the processor does not come back.
+    /// Nanosecond after the last; [`NEVER`] if the processor does not come back.
     pub end: u64,
-    /// By what, as a place in [`Disturbance::causes`]. Where several take the processor, the one that took it first, and
-    /// from its end the one that keeps it longer.
+    /// Its cause, as an index into [`Disturbance::causes`]. If several take the processor, the one that took it
+    /// first, and after its end the one that keeps it longer.
     pub cause: u16,
 }
 
-/// The timelines of all ranks. Cloning shares what they have in common.
+/// The timelines of all ranks. Clones share the common data.
 #[derive(Clone)]
 pub struct Timelines {
     shared: Arc<Shared>,
@@ -40,11 +40,11 @@ struct Shared {
 }
 
 impl Timelines {
-    /// The timelines of so many ranks. The same seed gives the same intervals, in whatever order ranks are asked; and a
-    /// cause has the same intervals whatever other causes there are.
+    /// Creates the timelines of `ranks` ranks. The same seed gives the same intervals, in whatever order ranks are
+    /// requested. A cause has the same intervals whatever other causes exist.
     ///
     /// # Errors
-    /// When the disturbance names a rank that does not exist.
+    /// When the disturbance refers to a rank that does not exist.
     ///
     /// # Examples
     /// ```
@@ -63,38 +63,38 @@ impl Timelines {
         Ok(Self { shared: Arc::new(Shared { sources: Ready::all(disturbance), causes, seed }), ranks })
     }
 
-    /// Timelines without any disturbance.
+    /// Creates timelines without any disturbance.
     #[must_use]
     pub fn undisturbed(ranks: u32) -> Self {
         Self { shared: Arc::new(Shared { sources: Vec::new(), causes: Vec::new(), seed: 0 }), ranks }
     }
 
-    /// How many ranks.
+    /// Returns the number of ranks.
     #[must_use]
     pub fn ranks(&self) -> u32 {
         self.ranks
     }
 
-    /// Whether anything that runs meanwhile takes messages off the network.
+    /// Whether any program that runs meanwhile takes messages off the network.
     #[must_use]
     pub fn polls(&self) -> bool {
         self.shared.sources.iter().any(|source| source.polls)
     }
 
-    /// Names of the causes.
+    /// Returns the names of the causes.
     #[must_use]
     pub fn causes(&self) -> &[String] {
         &self.shared.causes
     }
 
-    /// A rank's timeline, from time 0. Every call gives a new one: code that asks about times that another has passed
-    /// (messages that arrived meanwhile) takes one of its own.
+    /// Returns a new timeline of a rank, from time 0. Code that queries times which another timeline has passed (for
+    /// messages that arrived meanwhile) needs one of its own.
     #[must_use]
     pub fn rank(&self, rank: u32) -> Timeline {
         Timeline::new(&self.shared, rank)
     }
 
-    /// How long each cause keeps a rank away from 0 to `until`, ns.
+    /// Returns how long each cause keeps a rank away from 0 to `until`, ns.
     #[must_use]
     pub fn away(&self, rank: u32, until: u64) -> Vec<u64> {
         let mut away = vec![0; self.shared.causes.len()];
@@ -106,16 +106,16 @@ impl Timelines {
     }
 }
 
-/// One rank's processor. No time that is asked about may be before one asked about earlier, or before the answer of
-/// [`Timeline::next_on`] or [`Timeline::work`]: the processor's time goes on.
+/// One rank's processor. No queried time may be earlier than a previous one, or than a result of
+/// [`Timeline::next_on`] or [`Timeline::work`]: time only advances.
 #[derive(Clone)]
 pub struct Timeline {
-    /// The next interval, or the one that was asked about last; [`NEVER`] when there is no more.
+    /// Start of the next interval, or of the one queried last; [`NEVER`] when there are no more.
     start: u64,
     end: u64,
     cause: u16,
     polls: bool,
-    /// Absent: never disturbed.
+    /// `None`: never disturbed.
     sources: Option<Box<Sources>>,
 }
 
@@ -124,7 +124,7 @@ struct Sources {
     shared: Arc<Shared>,
     rank: u32,
     streams: Vec<Stream>,
-    /// When those that queue are through.
+    /// End of all queued intervals.
     queue: u64,
     /// The end of the last interval.
     last: u64,
@@ -146,22 +146,24 @@ impl Timeline {
         timeline
     }
 
-    /// The first time, not before `at`, when the processor is there. At least [`NEVER`]: it does not come back.
+    /// Returns the first time from `at` on when the processor is available; at least [`NEVER`] if it does not come
+    /// back.
     #[inline]
     pub fn next_on(&mut self, at: u64) -> u64 {
         if at < self.start { at } else { self.next_on_beyond(at) }
     }
 
-    /// When work is done that begins at `from` and takes `ns` of an undisturbed processor. At least [`NEVER`]: never.
+    /// Returns when work that begins at `from` and takes `ns` on an undisturbed processor is done; at least [`NEVER`]
+    /// if never.
     #[inline(always)]
     pub fn work(&mut self, from: u64, ns: u64) -> u64 {
         let done = from.wrapping_add(ns);
-        // Where the sum overflowed, or the next interval lies before its end, it takes longer.
+        // If the sum overflowed, or the next interval starts before its end, it takes longer.
         if done <= self.start && done >= from { done } else { self.work_beyond(from, ns) }
     }
 
-    /// Whether the processor is there at `at`. Goes no further than that, so what comes later in the same interval may be asked about
-    /// next: for code that watches a processor rather than uses it.
+    /// Whether the processor is available at `at`. Advances no further than `at`, so later times in the same interval
+    /// may be queried next. For code that observes a processor rather than uses it.
     #[inline]
     pub fn is_on(&mut self, at: u64) -> bool {
         if at < self.start {
@@ -171,14 +173,15 @@ impl Timeline {
         self.start > at
     }
 
-    /// When, after `at`, the processor goes away or comes back; at least [`NEVER`]: it does neither. As [`Timeline::is_on`], it goes
-    /// no further than `at`.
+    /// Returns the next time after `at` when the processor is taken away or comes back; at least [`NEVER`] if
+    /// neither. Like [`Timeline::is_on`], it advances no further than `at`.
     #[inline]
     pub fn changes(&mut self, at: u64) -> u64 {
         if self.is_on(at) { self.start } else { self.end }
     }
 
-    /// Whether, at `at`, the processor is away with a program that takes messages off the network; if so, until when.
+    /// If the processor is away at `at` with a program that takes messages off the network, returns the end of that
+    /// time.
     #[inline]
     pub fn is_polled(&mut self, at: u64) -> Option<u64> {
         if at < self.start {
@@ -188,7 +191,7 @@ impl Timeline {
         (self.start <= at && self.polls).then_some(self.end)
     }
 
-    /// The next interval, then the one after; they are sorted and do not overlap, but may follow without a gap.
+    /// Returns the next interval and advances. Intervals are sorted and do not overlap, but may follow without a gap.
     pub fn interval(&mut self) -> Option<Interval> {
         if self.start >= NEVER {
             return None;
@@ -231,7 +234,7 @@ impl Timeline {
         }
     }
 
-    /// Leaves behind what ends at `at` or before.
+    /// Skips intervals that end at `at` or before.
     #[inline]
     fn skip(&mut self, at: u64) {
         while self.end <= at && self.end < NEVER {
@@ -239,7 +242,7 @@ impl Timeline {
         }
     }
 
-    /// The next interval.
+    /// Advances to the next interval.
     fn advance(&mut self) {
         match self.sources.as_mut().and_then(|sources| sources.next()) {
             None => (self.start, self.end, self.polls) = (NEVER, NEVER, false),
@@ -270,7 +273,7 @@ impl Sources {
             let end = (start + length).min(NEVER);
             let start = start.max(self.last);
             if end <= start {
-                continue; // within what is away already
+                continue; // within time that is away already
             }
             self.touching = if start == self.last { self.touching + 1 } else { 0 };
             let end = if self.touching > MOST_TOUCHING { NEVER } else { end };

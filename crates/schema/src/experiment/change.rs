@@ -1,4 +1,4 @@
-//! Changes: what happens to the platform of a farm in mid-run.
+//! Changes of a farm's platform during a run.
 
 use std::fmt;
 
@@ -9,24 +9,24 @@ use crate::error::{DescriptionError, Problem, nearest};
 use crate::platform::{Platform, Tree};
 use crate::units::{MegabytesPerSecond, PositiveWorkPerSecond, Quantity, Seconds};
 
-/// Something that happens to a node at a time of the run: its rates change, or it leaves with all below it, or joins again.
+/// A change of a node during the run: its rates change, or it leaves with all nodes below it, or joins again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// When, s since the start.
+    /// Time of the change, s since the start.
     pub at_s: Seconds,
-    /// The node of the platform that changes.
+    /// Name of the node that changes.
     pub node: String,
-    /// Its compute rate from then on, work units/s.
+    /// Its new compute rate, work units/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_per_s: Option<PositiveWorkPerSecond>,
-    /// Its receive limit from then on, MB/s.
+    /// Its new receive limit, MB/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_limit_mb_per_s: Option<MegabytesPerSecond>,
-    /// It is gone, with all below it. Simulated only.
+    /// Whether it leaves, with all nodes below it. Simulated only.
     #[serde(default, skip_serializing_if = "is_false")]
     pub leaves: bool,
-    /// It is back, with all below it and nothing in hand. Simulated only.
+    /// Whether it joins again, with all nodes below it, without any tasks. Simulated only.
     #[serde(default, skip_serializing_if = "is_false")]
     pub joins: bool,
 }
@@ -35,14 +35,14 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// What a change does.
+/// Effect of a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ChangeKind {
-    /// The node is gone.
+    /// The node leaves.
     Leaves,
-    /// It is back.
+    /// The node joins again.
     Joins,
-    /// It has other rates; none: as before.
+    /// The node gets other rates; `None`: unchanged.
     Rates {
         /// Work units/s.
         compute_per_s: Option<f64>,
@@ -52,7 +52,7 @@ pub enum ChangeKind {
 }
 
 impl fmt::Display for ChangeKind {
-    /// What the node does, as "computes 3 work units/s from now on".
+    /// Formats the effect, such as "computes 3 work units/s from now on".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Leaves => write!(f, "leaves"),
@@ -70,21 +70,21 @@ impl fmt::Display for ChangeKind {
 /// A change of a node of a platform.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlacedChange {
-    /// When, s since the start.
+    /// Time of the change, s since the start.
     pub at_s: f64,
-    /// The node that changes: place in the platform's file.
+    /// Index of the node in the platform.
     pub node: u32,
-    /// What.
+    /// Effect of the change.
     pub kind: ChangeKind,
 }
 
-/// An error about a change: its place in the file, and a field of it.
+/// Creates an error about a field of a change.
 fn wrong(at: usize, field: &str, sentence: impl Into<String>) -> DescriptionError {
     Problem::Value(sentence.into()).at(format!("change[{at}].{field}"))
 }
 
 impl Change {
-    /// What it does.
+    /// Returns its effect.
     fn kind(&self, at: usize) -> Result<ChangeKind, DescriptionError> {
         let rates = self.compute_per_s.is_some() || self.receive_limit_mb_per_s.is_some();
         match (rates, self.leaves, self.joins) {
@@ -102,15 +102,15 @@ impl Change {
     }
 }
 
-/// Checks what changes say by themselves, whatever the platform.
+/// Checks changes by themselves, without the platform.
 pub(super) fn check(changes: &[Change]) -> Result<(), DescriptionError> {
     changes.iter().enumerate().try_for_each(|(at, change)| change.kind(at).map(drop))
 }
 
-/// The changes of a platform's nodes, in the order of their times; of the same time, in that of the file.
+/// Returns the changes of a platform's nodes ordered by time, and at equal times in the order of the file.
 ///
 /// # Errors
-/// A node that the platform does not have; a rate that it cannot have; leaving or joining where that is impossible.
+/// When the platform does not have the node, the node cannot have the rate, or leaving or joining is impossible.
 pub fn placed(changes: &[Change], platform: &Platform) -> Result<Vec<PlacedChange>, DescriptionError> {
     if changes.is_empty() {
         return Ok(Vec::new());
@@ -140,10 +140,10 @@ pub fn placed(changes: &[Change], platform: &Platform) -> Result<Vec<PlacedChang
     Ok(found)
 }
 
-/// Whether changes can happen one after the other.
+/// Checks that the changes can happen one after the other.
 ///
 /// # Errors
-/// The first that cannot: which, its field, and why.
+/// The first one that cannot: its index, its field, and the reason.
 pub fn possible(changes: &[PlacedChange], tree: &Tree) -> Result<(), (usize, &'static str, &'static str)> {
     let mut gone = vec![false; tree.parent.len()];
     let mut before = 0.0;

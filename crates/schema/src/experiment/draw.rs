@@ -1,7 +1,8 @@
-//! The tasks of a run: the one place where sizes and works are drawn, for the simulator and for live runs alike.
+//! Draws the tasks of a run, for the simulator and for live runs alike. Task sizes and works are drawn nowhere else.
 //!
-//! Same workload and seed, same bytes, on every machine: a counter-based generator, and logarithms from `libm` rather
-//! than from the system. Sizes and works come from two streams, so that changing one leaves the other as it was.
+//! The same workload and seed give the same bytes on every machine: the generator is counter-based, and logarithms
+//! come from `libm` rather than from the system. Sizes and works come from two streams, so changing one leaves the
+//! other unchanged.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -13,20 +14,20 @@ use crate::units::Quantity;
 
 const SIZES: u64 = 0;
 const WORKS: u64 = 1;
-/// Draws are kept below this, so that no sum of them overflows.
+/// Upper limit of draws, so that no sum of them overflows.
 const LARGEST: f64 = 1e15;
 
 /// One amount for each task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// All alike.
+    /// The same for all tasks.
     Same(f64),
-    /// One after the other.
+    /// One value per task.
     Each(Vec<f64>),
 }
 
 impl Column {
-    /// The amount of a task; tasks count from 0.
+    /// Returns the amount of a task; tasks are numbered from 0.
     #[must_use]
     pub fn get(&self, task: u64) -> f64 {
         match self {
@@ -36,10 +37,10 @@ impl Column {
     }
 }
 
-/// The tasks of a run. Their numbers are their places, from 0.
+/// The tasks of a run, numbered from 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tasks {
-    /// How many.
+    /// Number of tasks.
     pub count: u64,
     /// Input of each, MB.
     pub size_mb: Column,
@@ -48,12 +49,12 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Draws the tasks of a workload. `file` holds the bytes of its `tasks_file`, when it names one.
+    /// Draws the tasks of a workload. `file` holds the bytes of its `tasks_file`, if it has one.
     ///
     /// Drawn sizes are whole bytes, at least one.
     ///
     /// # Errors
-    /// What is wrong with the workload, or with the file of tasks, with its line.
+    /// When the workload is invalid, or the file of tasks, with its line.
     pub fn draw(workload: &Workload, seed: u64, file: Option<&[u8]>) -> Result<Self, DescriptionError> {
         match workload.source()? {
             Source::File(path) => {
@@ -68,13 +69,13 @@ impl Tasks {
         }
     }
 
-    /// Sum of all sizes, MB.
+    /// Returns the sum of all sizes, MB.
     #[must_use]
     pub fn total_mb(&self) -> f64 {
         self.total(&self.size_mb)
     }
 
-    /// Sum of all works, work units.
+    /// Returns the sum of all works, work units.
     #[must_use]
     pub fn total_work(&self) -> f64 {
         self.total(&self.work)
@@ -104,13 +105,13 @@ fn column<Q: Quantity>(amount: &Amount<Q>, tasks: u64, seed: u64, stream: u64, f
     }
 }
 
-/// Above 0, at most 1, from 64 random bits.
+/// Converts 64 random bits to a number above 0 and at most 1.
 pub(crate) fn unit(bits: u64) -> f64 {
     ((bits >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
-/// One draw of the interval in which a moment lies that knows nothing of them: long ones are met more often, in proportion to
-/// their length.
+/// Draws the length of the interval that contains an independent random time: long intervals are met more often, in
+/// proportion to their length.
 pub(crate) fn met<Q: Quantity>(distribution: &Distribution<Q>, bits: &mut impl FnMut() -> u64) -> f64 {
     match distribution {
         Distribution::Uniform { low, high } => {
@@ -124,7 +125,7 @@ pub(crate) fn met<Q: Quantity>(distribution: &Distribution<Q>, bits: &mut impl F
     }
 }
 
-/// One draw.
+/// Draws one amount.
 pub(crate) fn one<Q: Quantity>(distribution: &Distribution<Q>, bits: &mut impl FnMut() -> u64) -> f64 {
     let mut unit = || unit(bits());
     let drawn = match distribution {

@@ -11,21 +11,21 @@ use crate::units::{PositiveSeconds, Quantity, TimeScale};
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Execution {
-    /// What an agent does for the work of a task.
+    /// How an agent performs the work of a task.
     pub compute: Compute,
-    /// Seconds of the platform in one second of the clock: 10 runs ten times as fast. Emulated runs only.
+    /// Platform seconds per wall-clock second: 10 runs ten times as fast. Emulated runs only.
     pub time_scale: TimeScale,
-    /// Time after which a try of a task is ended and has failed. Without it a task takes as long as it takes. Not for
-    /// emulated tasks.
-    // Written only where they are given: runs made before there were such fields are still those of the same experiment.
+    /// Time limit of one attempt of a task, s; after that the attempt has failed. Absent: no limit. Not for emulated
+    /// tasks.
+    // Written only if given, so that runs made before these fields existed still belong to the same experiment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_timeout_s: Option<PositiveSeconds>,
-    /// How often a task that failed is tried again.
+    /// Retries of a failed task.
     #[serde(skip_serializing_if = "is_zero")]
     pub task_retries: u32,
 }
 
-// By reference, as serde asks.
+// By reference, as serde requires.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(count: &u32) -> bool {
     *count == 0
@@ -53,6 +53,6 @@ impl Execution {
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProgramExecution {
-    /// What a rank does for the time of a computation.
+    /// How a rank spends the time of a computation.
     pub compute: RankCompute,
 }

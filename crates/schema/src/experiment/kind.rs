@@ -1,4 +1,4 @@
-//! An experiment of any kind, told apart by `workload.kind`.
+//! An experiment of any kind, selected by `workload.kind`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::read;
 /// An experiment of any kind.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
-#[allow(clippy::large_enum_variant)] // there is one of them at a time
+#[allow(clippy::large_enum_variant)] // only one exists at a time
 pub enum AnyExperiment {
     /// A farm of tasks.
     Farm(Experiment),
@@ -32,7 +32,7 @@ enum Kind {
 
 const KINDS: [(&str, Kind); 3] = [("farm", Kind::Farm), ("program", Kind::Program), ("streams", Kind::Streams)];
 
-/// What tells the kinds apart; whatever else is wrong with the file shows when it is read as one of them.
+/// The field that selects the kind. Other errors in the file show when it is read as that kind.
 #[derive(Deserialize)]
 struct Head {
     workload: Option<HeadWorkload>,
@@ -44,7 +44,7 @@ struct HeadWorkload {
 }
 
 impl Head {
-    /// Which kind it is; a farm where it cannot be told, for that is what explains best what is wrong.
+    /// Returns the kind. If the field cannot be read, returns a farm, which explains best what is wrong.
     fn kind(&self) -> Result<Kind, DescriptionError> {
         let Some(workload) = &self.workload else { return Ok(Kind::default()) };
         match &workload.kind {
@@ -63,12 +63,12 @@ impl Head {
 }
 
 impl AnyExperiment {
-    /// Parses and checks an `experiment.toml`. Files that it names are not read here.
+    /// Parses and checks an `experiment.toml`. Files that it refers to are not read here.
     ///
     /// # Errors
     /// The first thing that is wrong, with file, line, column, field, value and range.
     pub fn from_toml(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
-        // What is no TOML, or no table, is explained by reading it as what it most often is.
+        // Text that is not TOML, or not a table, is explained by reading it as the most common kind.
         let head: Option<Head> = read::toml(text, file).ok();
         let kind = head.map_or(Ok(Kind::default()), |head| head.kind());
         match kind.map_err(|error| read::placed(error, text, file))? {
@@ -92,7 +92,7 @@ impl AnyExperiment {
         }
     }
 
-    /// How many runs the sweep and the repetitions make; `None` beyond 2^64.
+    /// Returns the number of runs of the sweep and its repetitions; `None` beyond 2^64.
     #[must_use]
     pub fn runs(&self) -> Option<u64> {
         match self {
@@ -102,10 +102,11 @@ impl AnyExperiment {
         }
     }
 
-    /// The experiment with a field set for every run: what the sweep says about it, or about a part of it, is dropped.
+    /// Returns the experiment with a field set for every run. Swept values of the field, or of a part of it, are
+    /// dropped.
     ///
     /// # Errors
-    /// When there is no such field, or the value is not permitted.
+    /// When the field does not exist, or the value is not permitted.
     pub fn fixed(&self, path: &str, value: &Value) -> Result<Self, DescriptionError> {
         match self {
             Self::Farm(farm) => farm.fixed(path, value).map(Self::Farm),
@@ -114,10 +115,11 @@ impl AnyExperiment {
         }
     }
 
-    /// The run of a number below [`AnyExperiment::runs`]: what the sweep set, and the experiment without a sweep.
+    /// Returns the run of a number below [`AnyExperiment::runs`]: the values that the sweep set, and the experiment
+    /// without a sweep.
     ///
     /// # Errors
-    /// When values that are right alone are wrong together.
+    /// When values that are valid alone are invalid together.
     pub fn point(&self, number: u64) -> Result<(Vec<(String, Value)>, Self), DescriptionError> {
         match self {
             Self::Farm(farm) => farm.point(number).map(|point| (point.params, Self::Farm(point.experiment))),

@@ -1,8 +1,8 @@
 //! Experiment: a platform, a workload, a policy, and the values to sweep.
 //!
-//! Three kinds, told apart by `workload.kind`: [`Experiment`], a farm of tasks over a platform; [`ProgramExperiment`], a
-//! parallel program under disturbances; [`StreamsExperiment`], messages of two classes through network interfaces.
-//! [`AnyExperiment`] reads any; [`Grid`] is what they have in common.
+//! Three kinds, selected by `workload.kind`: [`Experiment`], a farm of tasks over a platform; [`ProgramExperiment`],
+//! a parallel program under disturbances; [`StreamsExperiment`], messages of two classes through network interfaces.
+//! [`AnyExperiment`] reads any of them; [`Grid`] is their common interface.
 
 pub mod change;
 pub mod draw;
@@ -43,7 +43,7 @@ use crate::source::string_or_table;
 pub struct Experiment {
     /// Version of this file's schema; this build reads 1.
     pub schema_version: u64,
-    /// What people call it.
+    /// Name, for people.
     pub name: String,
     /// Path of a platform file, relative to this file, or the platform itself.
     pub platform: PlatformSource,
@@ -54,7 +54,7 @@ pub struct Experiment {
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub repetitions: u64,
-    /// What there is to do.
+    /// The workload.
     pub workload: Workload,
     /// The policy: the order of service and its options.
     #[serde(default)]
@@ -62,7 +62,7 @@ pub struct Experiment {
     /// How a live run computes; simulations ignore it.
     #[serde(default)]
     pub execution: Execution,
-    /// What happens to the platform in mid-run.
+    /// Changes of the platform during the run.
     #[serde(rename = "change", default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
     /// Dotted path -> values, in the order of the file; the grid is their product, the last path varying fastest.
@@ -92,7 +92,7 @@ impl<'de> Deserialize<'de> for PlatformSource {
 }
 
 impl Experiment {
-    /// Parses and checks an `experiment.toml`. Files that it names (platform, tasks) are not read here.
+    /// Parses and checks an `experiment.toml`. Files that it refers to (platform, tasks) are not read here.
     ///
     /// # Errors
     /// The first thing that is wrong, with file, line, column, field, value and range.

@@ -1,4 +1,4 @@
-//! Network: what a message costs a parallel program, in the terms of LogGP, packet by packet.
+//! Network: the cost of a message to a parallel program, in terms of LogGP, packet by packet.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -10,59 +10,61 @@ use crate::error::{DescriptionError, Problem};
 use crate::source::{known, string_or_table};
 use crate::units::{PositiveSeconds, Quantity, Seconds};
 
-/// Costs of messages. A packet takes `overhead_s` of the sender's processor, then `gap_s` and `gap_per_byte_s` for each byte
-/// after its first of the interface, then `latency_s`; at the receiver the interface and the processor as much again.
+/// Costs of messages. A packet takes `overhead_s` of the sender's processor, then `gap_s` of the interface and
+/// `gap_per_byte_s` for each byte after its first, then `latency_s`. At the receiver, the interface and the processor
+/// take the same times again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
-    /// L: from the sender's interface to the receiver's, s.
+    /// L: time from the sender's interface to the receiver's, s.
     pub latency_s: PositiveSeconds,
-    /// o: of the processor, for each packet, at both ends, s.
+    /// o: processor time for each packet, at both ends, s.
     pub overhead_s: Seconds,
-    /// g: between two packets at an interface, s.
+    /// g: time between two packets at an interface, s.
     pub gap_s: Seconds,
-    /// G: between two bytes of a packet, s.
+    /// G: time between two bytes of a packet, s.
     #[serde(default)]
     pub gap_per_byte_s: Seconds,
     /// Most bytes in a packet.
     pub packet_bytes: Whole<1, 1_000_000_000>,
-    /// Of the processor, for each acknowledgement that brings credits back, at both ends, s; absent: `overhead_s`.
+    /// Processor time for each acknowledgement that returns credits, at both ends, s; absent: `overhead_s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledgement_s: Option<Seconds>,
-    /// Of a barrier, from the arrival of the last rank until all go on, s; absent: `latency_s`.
+    /// Time of a barrier from the arrival of the last rank until all continue, s; absent: `latency_s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_s: Option<PositiveSeconds>,
-    /// Switches that can fill; absent: the network holds whatever is sent.
+    /// Switches with finite buffers; absent: the network buffers everything that is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fat_tree: Option<FatTree>,
 }
 
-/// A fat tree of switches with finite buffers, for requests, and another for replies and acknowledgements: four children and two
-/// parents to each switch, as the CM-5's. The latency is that of the longest way, in equal parts for its links; a packet takes
-/// one such part on each, whatever its bytes. Simulated only, up to 1024 ranks.
+/// A fat tree of switches with finite buffers for requests, and another for replies and acknowledgements. Each switch
+/// has four children and two parents, as in the CM-5. The latency is that of the longest path, divided equally among
+/// its links; a packet takes one such part on each link, whatever its size. Simulated only, up to 1024 ranks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FatTree {
     /// Packets that the buffer at each input of a switch holds.
     #[serde(default = "switch_packets")]
     pub buffer_packets: Whole<1, 1_000_000>,
-    /// Packets that have arrived and that a node's interface holds, of each network.
+    /// Arrived packets that a node's interface holds, for each network.
     #[serde(default = "received_packets")]
     pub receive_packets: Whole<1, 1_000_000>,
-    /// Packets to be sent that a node's interface holds, of each network.
+    /// Outgoing packets that a node's interface holds, for each network.
     #[serde(default = "sent_packets")]
     pub send_packets: Whole<1, 1_000_000>,
-    /// Requests that a processor takes from its interface between two packets of its own while it could send: 0 takes them only when
-    /// it cannot go on, a large number takes all that have arrived.
+    /// Requests that a processor takes from its interface between two packets of its own while it could send. 0 takes
+    /// them only when it is blocked; a large number takes all that have arrived.
     #[serde(default = "polls")]
     pub polls_per_send: Whole<0, 1_000_000>,
 }
 
-/// Ranks that a fat tree is simulated for: a table of numbers for each pair is kept; the largest CM-5 had as many nodes.
+/// Most ranks of a simulated fat tree: a table of numbers is stored for each pair. The largest CM-5 had as many
+/// nodes.
 const MOST_RANKS: u64 = 1024;
 
 impl FatTree {
-    /// What is decided outside of the ranks' processors is not simulated with it.
+    /// Refuses settings that are decided outside of the ranks' processors: they are not simulated with it.
     pub(super) fn check(
         ranks: Option<u64>,
         policy: &WindowPolicy,
@@ -105,26 +107,27 @@ const fn polls() -> Whole<0, 1_000_000> {
     Whole::fixed(1)
 }
 
-/// A network that is known by name.
+/// A predefined network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KnownNetwork {
-    /// The Thinking Machines CM-5 of scheduling-and-communication, which gives no figures of it: L 6 us, o 2.2 us, g 4 us, 16
-    /// bytes of data in a packet (Culler and others, "LogP", 1993), and a control network of 5 us. Bytes cost nothing
-    /// beside their packet: 4 us each 16 bytes.
+    /// The Thinking Machines CM-5 of scheduling-and-communication, which gives no figures for it: L 6 us, o 2.2 us, g
+    /// 4 us, 16 bytes of data in a packet (Culler and others, "LogP", 1993), and a control network of 5 us. Bytes
+    /// cost nothing beside their packet: 4 us per 16 bytes.
     #[default]
     Cm5,
-    /// A cluster with 200 Gb/s InfiniBand: adapters of the ConnectX-6 generation give 0.6 us, 215 million packets/s and 25 GB/s
-    /// on paper (docs.nvidia.com, ConnectX-6 manual); with a switch or two L 1 us; o 0.27 us as Netgauge prints it for
-    /// small MPI messages (htor.inf.ethz.ch, LogGPS pattern); g 0.1 us, what one process reaches; G 0.04 ns; packets of
-    /// 4096 bytes; a barrier in software among some hundred ranks, 10 us.
+    /// A cluster with 200 Gb/s InfiniBand. Adapters of the ConnectX-6 generation reach 0.6 us, 215 million packets/s
+    /// and 25 GB/s on paper (docs.nvidia.com, ConnectX-6 manual). With one or two switches L is 1 us. o is 0.27 us,
+    /// as Netgauge prints it for small MPI messages (htor.inf.ethz.ch, LogGPS pattern). g is 0.1 us, which one
+    /// process reaches; G is 0.04 ns. Packets have 4096 bytes. A barrier in software among a few hundred ranks takes
+    /// 10 us.
     Cluster,
 }
 
 const NAMES: [(&str, KnownNetwork); 2] = [("cm5", KnownNetwork::Cm5), ("cluster", KnownNetwork::Cluster)];
 
 impl KnownNetwork {
-    /// Its costs.
+    /// Returns its costs.
     #[must_use]
     pub fn network(self) -> Network {
         let (latency, overhead, gap, gap_per_byte, packet_bytes, control) = match self {
@@ -144,13 +147,13 @@ impl KnownNetwork {
     }
 }
 
-/// A name, or the costs themselves.
+/// A name, or an inline table of costs.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum NetworkSource {
-    /// A network that is known by name.
+    /// A predefined network.
     Known(KnownNetwork),
-    /// Its costs.
+    /// An inline `[network]` table of costs.
     Inline(Network),
 }
 
@@ -161,7 +164,7 @@ impl Default for NetworkSource {
 }
 
 impl NetworkSource {
-    /// The costs.
+    /// Returns the costs.
     #[must_use]
     pub fn network(&self) -> Network {
         match self {
@@ -178,9 +181,9 @@ impl<'de> Deserialize<'de> for NetworkSource {
     }
 }
 
-/// A day: far beyond every network, and far below what overflows.
+/// A day, s: far beyond every network, and far below overflow.
 const SLOWEST_S: f64 = 86_400.0;
-/// The resolution of time.
+/// The resolution of time, s.
 const FASTEST_S: f64 = 1e-9;
 
 impl Network {

@@ -1,8 +1,8 @@
-//! Parameters of the programs: `[workload.parameters]`. Every field has a default; the defaults show on 64 ranks what
+//! Parameters of the programs: `[workload.parameters]`. Every field has a default; on 64 ranks the defaults show what
 //! scheduling-and-communication, section 2.3, says of the program (docs/concepts/programs.md).
 //!
-//! In all of them `operation_s` is the time that one elementary operation takes on an undisturbed processor of a CM-5 node; which
-//! operation that is, each says. Data are drawn from the experiment's seed.
+//! In all of them `operation_s` is the time of one elementary operation on an undisturbed processor of a CM-5 node.
+//! Each field's description states the operation. Data are drawn from the experiment's seed.
 
 mod bsp;
 mod limits;
@@ -21,20 +21,21 @@ use crate::error::{DescriptionError, Problem};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CholeskyParameters {
-    /// Points of the grid across.
+    /// Width of the grid, points.
     pub grid_width: Whole<1, 1_000>,
-    /// Points of the grid along.
+    /// Length of the grid, points.
     pub grid_length: Whole<1, 1_000_000>,
     /// Neighbouring columns of a separator that one rank owns together.
     pub panel_columns: Whole<1, 1_000>,
     /// Matrices of the same structure, one after the other.
     pub matrices: Whole<1, 1_000_000>,
-    /// Matrices that a rank may have begun and not finished; the more, the less ranks wait for each other.
+    /// Unfinished matrices of a rank; the more, the less ranks wait for each other.
     pub matrices_at_once: Whole<1, 1_000>,
-    /// Sums that a rank has told another of, or asks of it, and that are not handed over. With 1, requiring the answer does what a
-    /// window does, so that windows make no difference; but a rank that was away has little to go on with when it is back.
+    /// Sums that a rank has offered to another or requested from it and that are not yet transferred. With 1, the
+    /// required answer acts like a window, so that windows make no difference; but a rank that was away has little
+    /// work to continue with when it is back.
     pub sums_at_once: Whole<1, 1_000_000>,
-    /// Seconds of a multiplication and addition at an index, 0 to 1 s.
+    /// Time of a multiplication and addition at an index, 0 to 1 s.
     pub operation_s: Cost,
 }
 
@@ -58,7 +59,7 @@ impl Default for CholeskyParameters {
 pub struct ColumnParameters {
     /// Keys of 8 bytes at each rank; at least 2 (ranks - 1)^2, and rounded up to an even multiple of the ranks.
     pub keys_per_rank: Whole<1, 10_000_000>,
-    /// Seconds of a comparison in a sort (of n keys: n log2 n of them), 0 to 1 s.
+    /// Time of a comparison in a sort (n log2 n of them for n keys), 0 to 1 s.
     pub operation_s: Cost,
 }
 
@@ -69,10 +70,10 @@ impl Default for ColumnParameters {
 }
 
 impl CholeskyParameters {
-    /// The largest grid: its factor must fit into memory many times over.
+    /// Most points of a grid: its factor must fit into memory many times over.
     const MOST_POINTS: u64 = 250_000;
 
-    /// Checks what no field alone tells.
+    /// Checks constraints between fields.
     ///
     /// # Errors
     /// When the grid is too large.
@@ -91,7 +92,7 @@ impl CholeskyParameters {
 }
 
 impl ColumnParameters {
-    /// Checks what only the number of ranks tells.
+    /// Checks the constraint that depends on the number of ranks.
     ///
     /// # Errors
     /// When there are too few keys for column sort to sort.
@@ -116,13 +117,13 @@ pub struct ConnectParameters {
     pub vertices_per_rank: Whole<1, 10_000_000>,
     /// Edges of the whole graph over its vertices; half the mean degree.
     pub edges_per_vertex: Whole<0, 1_000>,
-    /// How unevenly edges lie on ranks: 0 alike, 1 from none to twice the mean.
+    /// Imbalance of edges over ranks: 0: equal; 1: from none to twice the mean.
     pub tilt: Part,
     /// Gets between two syncs.
     pub gets_per_sync: Whole<1, 1_000_000_000>,
-    /// When no more edges than this are left on all ranks together, rank 0 finishes alone; 0: never before the end.
+    /// Number of remaining edges on all ranks together at or below which rank 0 finishes alone; 0: only at the end.
     pub edges_left_to_one: Whole<0, 1_000_000_000>,
-    /// Seconds to look at an edge or a vertex, 0 to 1 s.
+    /// Time to examine an edge or a vertex, 0 to 1 s.
     pub operation_s: Cost,
 }
 
@@ -143,15 +144,15 @@ impl Default for ConnectParameters {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Em3dParameters {
-    /// Nodes of the electric field at each rank, and as many of the magnetic.
+    /// Nodes of the electric field at each rank, and the same number of the magnetic field.
     pub nodes_per_rank: Whole<1, 1_000_000>,
     /// Nodes of the other field that each node depends on.
     pub edges_per_node: Whole<1, 1_000>,
-    /// Part of the edges that go to a random rank, 0 to 1.
+    /// Fraction of the edges that go to a random rank, 0 to 1.
     pub remote: Part,
     /// Steps in time; two barriers each.
     pub steps: Whole<1, 10_000_000>,
-    /// Seconds of an edge: a multiplication and addition through a pointer, 0 to 1 s.
+    /// Time of an edge: a multiplication and addition through a pointer, 0 to 1 s.
     pub operation_s: Cost,
 }
 
@@ -173,9 +174,10 @@ impl Default for Em3dParameters {
 pub struct SampleParameters {
     /// Keys of 8 bytes at each rank; each is sent as a message.
     pub keys_per_rank: Whole<1, 10_000_000>,
-    /// Keys of each rank among which the borders between ranks are chosen; the fewer, the less alike the ranks' shares.
+    /// Keys of each rank from which the boundaries between ranks are chosen; the fewer, the less equal the ranks'
+    /// shares.
     pub samples_per_rank: Whole<1, 10_000>,
-    /// Seconds of a comparison, in a sort (of n keys: n log2 n of them) and in the search for a key's rank, 0 to 1 s.
+    /// Time of a comparison, in a sort (n log2 n of them for n keys) and in the search for a key's rank, 0 to 1 s.
     pub operation_s: Cost,
 }
 

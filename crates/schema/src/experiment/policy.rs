@@ -1,4 +1,4 @@
-//! Policy: which task goes where, and how far ahead.
+//! Policy: which node gets the next task, and how many tasks are sent ahead.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub enum Order {
     /// The derived optimum for the port mode.
     #[default]
     Interference,
-    /// The rule that the paper's experiments used: lowest `ir_send` first.
+    /// The rule of the paper's experiments: lowest `ir_send` first.
     InterferenceRate,
     /// Highest receive limit first.
     Bandwidth,
@@ -39,7 +39,7 @@ impl Order {
         Self::Planned,
     ];
 
-    /// Its name in files, and what it means, for people.
+    /// Returns its name in files, and its meaning, for people.
     #[must_use]
     pub const fn told(self) -> (&'static str, &'static str) {
         match self {
@@ -54,21 +54,22 @@ impl Order {
     }
 }
 
-/// How many sends a node has under way at a time.
+/// Concurrent sends of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PortMode {
-    /// What networks do: several, within the limits of the card and of the links.
+    /// As networks do: several, within the limits of the card and of the links.
     #[default]
     Auto,
-    /// One, at the full rate of its link: the model of several papers, and for hosts where one is measured to be better.
+    /// One, at the full rate of its link: the model of several papers, and for hosts where one is measured to be
+    /// better.
     Single,
-    /// Several.
+    /// Several concurrent sends.
     Multi,
 }
 
 impl PortMode {
-    /// The ports that a run has.
+    /// Returns the ports of a run.
     #[must_use]
     pub const fn ports(self) -> Ports {
         match self {
@@ -101,20 +102,20 @@ fn is_false(value: &bool) -> bool {
 pub struct Policy {
     /// Which child is served next.
     pub order: Order,
-    /// Sends at a time.
+    /// Concurrent sends.
     pub ports: PortMode,
     /// Bytes after which a send may be interrupted, KiB.
     #[schemars(range(min = 1))]
     pub chunk_kib: u64,
-    /// Tasks that a node asks for ahead of the one that it computes; absent: chosen from latency and rates.
+    /// Tasks that a node requests ahead of the one that it computes; absent: chosen from latency and rates.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub buffer_tasks: Option<u64>,
-    /// Whether priorities, paces and buffers follow the rates that nodes see while they run.
+    /// Whether priorities, paces and buffers follow the rates that nodes observe while they run.
     #[serde(skip_serializing_if = "is_false")]
     pub adapt: bool,
-    /// Whether the last tasks go only to nodes that are done with them as early as the others, so that the run does not wait
-    /// for a slow node. Without effect on the orders `arrival` and `root-only`.
+    /// Whether the last tasks go only to nodes that finish them as early as the others, so that the run does not wait
+    /// for a slow node. No effect with the orders `arrival` and `root-only`.
     #[serde(skip_serializing_if = "is_true")]
     pub level_end: bool,
 }
@@ -132,9 +133,9 @@ impl Default for Policy {
     }
 }
 
-/// 1 TiB: far above every chunk that makes sense, and no overflow in bytes.
+/// 1 TiB: far above every useful chunk, and no overflow in bytes.
 const LARGEST_CHUNK_KIB: u64 = 1 << 30;
-/// More tasks ahead than any node could hold.
+/// Most tasks ahead: more than any node could hold.
 const MOST_BUFFER_TASKS: u64 = 1 << 30;
 
 impl Policy {

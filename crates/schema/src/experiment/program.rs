@@ -1,4 +1,4 @@
-//! Experiments of kind program: a parallel program, its network, what disturbs it, its window.
+//! Experiments of kind program: a parallel program, its network, its disturbance and its window.
 
 use std::borrow::Cow;
 
@@ -19,13 +19,13 @@ use crate::error::{DescriptionError, Problem};
 use crate::read;
 use crate::source::string_or_table;
 
-/// A parallel program, and what it runs on, under, and with.
+/// A parallel program, with its network, disturbance and policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramExperiment {
     /// Version of this file's schema; this build reads 1.
     pub schema_version: u64,
-    /// What people call it.
+    /// Name, for people.
     pub name: String,
     /// Seed of everything drawn at random.
     #[serde(default = "super::one")]
@@ -34,15 +34,15 @@ pub struct ProgramExperiment {
     #[serde(default = "super::one")]
     #[schemars(range(min = 1))]
     pub repetitions: u64,
-    /// What messages cost.
+    /// Costs of messages.
     #[serde(default)]
     pub network: NetworkSource,
     /// Path of a disturbance file, relative to this file, or the disturbance itself; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbance: Option<DisturbanceSource>,
-    /// What there is to do.
+    /// The workload.
     pub workload: ProgramWorkload,
-    /// Packets that may be under way.
+    /// Window: limit on packets in flight.
     #[serde(default)]
     pub policy: WindowPolicy,
     /// How a live run computes; simulations ignore it.
@@ -98,11 +98,11 @@ pub enum ProgramName {
     Goal,
     /// Communication skeleton of NAS MG: multigrid.
     Mg,
-    /// Of NAS FT: Fourier transforms.
+    /// Communication skeleton of NAS FT: Fourier transforms.
     Ft,
-    /// Of NAS EP: embarrassingly parallel.
+    /// Communication skeleton of NAS EP: embarrassingly parallel.
     Ep,
-    /// Of NAS IS: integer sort.
+    /// Communication skeleton of NAS IS: integer sort.
     Is,
 }
 
@@ -122,7 +122,7 @@ impl ProgramName {
         Self::Is,
     ];
 
-    /// As it stands in files.
+    /// Returns its name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -154,30 +154,30 @@ pub enum Parameters {
     Nas(NasParameters),
 }
 
-/// What there is to do: a parallel program.
+/// The workload: a parallel program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramWorkload {
     /// The kind of workload.
     pub kind: ProgramWorkloadKind,
-    /// Which program.
+    /// The program.
     pub program: ProgramName,
-    /// How many ranks; of a GOAL file: absent, for it says so itself.
+    /// Number of ranks; absent for a GOAL file, which contains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u64>,
-    /// Seed of the program's data; absent: the experiment's, so that runs of other seeds have other data.
+    /// Seed of the program's data; absent: the experiment's seed, so that runs with other seeds have other data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// As written; [`ProgramWorkload::parameters`] reads them.
+    /// Parameters as written; [`ProgramWorkload::parameters`] parses them.
     #[serde(default)]
     pub parameters: Map<String, Value>,
 }
 
-/// More ranks than this do not fit into the memory of anything that runs them.
+/// Most ranks: more do not fit into the memory of any machine that runs them.
 const MOST_RANKS: u64 = 10_000_000;
 
 impl ProgramWorkload {
-    /// The program's parameters, defaults filled in.
+    /// Returns the program's parameters, with defaults filled in.
     ///
     /// # Errors
     /// The first field that is unknown, missing or out of range.
@@ -201,7 +201,7 @@ impl ProgramWorkload {
         read::value(&Value::Object(self.parameters.clone())).map_err(|error| error.below("workload.parameters"))
     }
 
-    /// Seed of the program's data, in an experiment of a seed.
+    /// Returns the seed of the program's data, given the experiment's seed.
     #[must_use]
     pub fn data_seed(&self, experiment: u64) -> u64 {
         self.seed.unwrap_or(experiment)
@@ -235,7 +235,7 @@ impl JsonSchema for ProgramWorkload {
         "ProgramWorkload".into()
     }
 
-    // By hand: which parameters there are depends on the program.
+    // Implemented by hand: the parameters depend on the program.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let kind = generator.subschema_for::<ProgramWorkloadKind>();
         let programs: Vec<Value> = ProgramName::ALL
@@ -278,7 +278,7 @@ impl JsonSchema for ProgramWorkload {
 }
 
 impl ProgramExperiment {
-    /// Parses and checks an `experiment.toml` of kind program. Files that it names are not read here.
+    /// Parses and checks an `experiment.toml` of kind program. Files that it refers to are not read here.
     ///
     /// # Errors
     /// The first thing that is wrong, with file, line, column, field, value and range.
@@ -295,7 +295,7 @@ impl ProgramExperiment {
     }
 }
 
-/// What a sweep may vary; where a star stands, any field.
+/// Paths that a sweep may vary; a star stands for any field.
 const SWEPT: [&str; 17] = [
     "disturbance",
     "disturbance.*",

@@ -1,4 +1,4 @@
-//! Sweep: the values to try, and the grid of points that they make.
+//! Sweep: the values to vary, and the grid of points that results.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,7 +13,7 @@ use super::{Execution, Experiment, PlatformSource, Policy, Workload};
 use crate::error::{DescriptionError, Problem, nearest};
 use crate::read;
 
-/// The dotted paths that a farm's sweep may vary; below a distribution's table its own fields too.
+/// The dotted paths that a farm's sweep may vary, including the fields of a distribution's table.
 pub const SWEPT: [&str; 17] = [
     "execution.compute",
     "execution.task_retries",
@@ -34,10 +34,10 @@ pub const SWEPT: [&str; 17] = [
     "workload.tasks_file",
 ];
 
-/// More runs than this are a slip, not a wish.
+/// Larger sweeps are rejected as mistakes.
 pub const MOST_RUNS: u64 = 1_000_000;
 
-/// Dotted path -> something, in the order of the file.
+/// Dotted path -> value of any type, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paths<V>(pub Vec<(String, V)>);
 
@@ -54,7 +54,7 @@ impl<V> Default for Paths<V> {
 }
 
 impl<V> Paths<V> {
-    /// Whether there is none.
+    /// Whether it has no paths.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -67,7 +67,7 @@ impl<V: Serialize> Serialize for Paths<V> {
     }
 }
 
-// By hand, to keep the order of the file.
+// Implemented by hand to keep the order of the file.
 impl<'de, V: Deserialize<'de>> Deserialize<'de> for Paths<V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Table<V>(PhantomData<V>);
@@ -107,67 +107,67 @@ impl<V: JsonSchema> JsonSchema for Paths<V> {
 /// One run of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point<E = Experiment> {
-    /// What the sweep set, in the order of the file.
+    /// Values set by the sweep, in the order of the file.
     pub params: Vec<(String, Value)>,
-    /// Which repetition, from 0.
+    /// Number of the repetition, from 0.
     pub repetition: u64,
     /// The experiment without a sweep; its `seed` is this run's.
     pub experiment: E,
 }
 
-/// An experiment's grid of runs, whatever its kind.
+/// The grid of runs of an experiment of any kind.
 pub trait Grid: Clone {
     /// The dotted paths that a sweep may vary.
     const SWEPT: &'static [&'static str];
     /// Prefixes below which it may vary any path.
     const SWEPT_BELOW: &'static [&'static str];
 
-    /// What varies.
+    /// Returns the sweep.
     fn sweep(&self) -> &Sweep;
-    /// What varies.
+    /// Returns the sweep.
     fn sweep_mut(&mut self) -> &mut Sweep;
-    /// Runs of each point.
+    /// Returns the number of runs of each point.
     fn repetitions(&self) -> u64;
-    /// Runs of each point.
+    /// Returns the number of runs of each point.
     fn repetitions_mut(&mut self) -> &mut u64;
-    /// Seed of everything drawn at random.
+    /// Returns the seed of everything drawn at random.
     fn seed_mut(&mut self) -> &mut u64;
 
     /// Sets one swept field.
     ///
     /// # Errors
-    /// When there is no such field, or the value cannot be one of its.
+    /// When the field does not exist, or the value is not permitted.
     fn set(&mut self, path: &str, value: &Value) -> Result<(), DescriptionError>;
 
-    /// Checks what does not vary.
+    /// Checks the fields that do not vary.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first error.
     fn check_head(&self) -> Result<(), DescriptionError>;
 
-    /// Checks what a single field cannot tell, the sweep aside: a swept field may be missing until it is set.
+    /// Checks constraints between fields, without the sweep: a swept field may be missing until it is set.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first error.
     fn check_point(&self) -> Result<(), DescriptionError>;
 
-    /// How many runs the sweep and the repetitions make; `None` beyond 2^64.
+    /// Returns the number of runs of the sweep and its repetitions; `None` beyond 2^64.
     #[must_use]
     fn runs(&self) -> Option<u64> {
         self.sweep().0.iter().try_fold(self.repetitions(), |runs, (_, values)| runs.checked_mul(values.len() as u64))
     }
 
-    /// Every run, one after the other: the product of the swept values in the order of the file, the last path fastest,
-    /// and within each its repetitions. Repetition r has the seed `seed + r`, the same at every point, so that points
-    /// differ in nothing but what the sweep says.
+    /// Yields every run: the product of the swept values in the order of the file, the last path fastest, and within
+    /// each its repetitions. Repetition r has the seed `seed + r`, the same at every point, so that points differ
+    /// only in the swept values.
     fn points(&self) -> impl Iterator<Item = Result<Point<Self>, DescriptionError>> {
         (0..self.runs().unwrap_or(0)).map(move |number| self.point(number))
     }
 
-    /// The run of a number below [`Grid::runs`], as [`Grid::points`] yields it.
+    /// Returns the run of a number below [`Grid::runs`], as [`Grid::points`] yields it.
     ///
     /// # Errors
-    /// When values that are right alone are wrong together.
+    /// When values that are valid alone are invalid together.
     fn point(&self, number: u64) -> Result<Point<Self>, DescriptionError> {
         let repetition = number % self.repetitions();
         let mut rest = number / self.repetitions();
@@ -187,7 +187,7 @@ pub trait Grid: Clone {
         Ok(Point { params, repetition, experiment })
     }
 
-    /// A copy without the sweep and the repetitions.
+    /// Returns a copy without the sweep and the repetitions.
     #[must_use]
     fn alone(&self) -> Self {
         let mut alone = self.clone();
@@ -196,10 +196,11 @@ pub trait Grid: Clone {
         alone
     }
 
-    /// The experiment with a field set for every run: what the sweep says about it, or about a part of it, is dropped.
+    /// Returns the experiment with a field set for every run. Swept values of the field, or of a part of it, are
+    /// dropped.
     ///
     /// # Errors
-    /// When there is no such field, or the value is not permitted.
+    /// When the field does not exist, or the value is not permitted.
     fn fixed(&self, path: &str, value: &Value) -> Result<Self, DescriptionError> {
         let mut fixed = self.clone();
         if path == "repetitions" {
@@ -237,8 +238,8 @@ pub trait Grid: Clone {
         if self.sweep().is_empty() { self.check_point() } else { self.check_sweep() }
     }
 
-    /// Checks the sweep: each value by itself, beside the first value of every other path, so that a bad one is found
-    /// before anything runs.
+    /// Checks the sweep: each value with the first value of every other path, so that a bad one is found before
+    /// anything runs.
     ///
     /// # Errors
     /// The first value or path that is not permitted.
@@ -278,7 +279,7 @@ pub trait Grid: Clone {
         Self::SWEPT.contains(&path) || Self::SWEPT_BELOW.iter().any(|prefix| path.starts_with(prefix))
     }
 
-    /// The refusal of a path that it may not.
+    /// Returns the error for a path that a sweep may not vary.
     #[must_use]
     fn unknown(path: &str) -> DescriptionError {
         let known = Self::SWEPT.iter().map(|&known| known.to_owned()).collect();
@@ -286,7 +287,7 @@ pub trait Grid: Clone {
     }
 }
 
-/// Access to the fields that every kind of experiment has.
+/// Accessors of the fields that every kind of experiment has.
 macro_rules! shared_fields {
     () => {
         fn sweep(&self) -> &$crate::experiment::Sweep {
@@ -351,7 +352,7 @@ impl Grid for Experiment {
     }
 }
 
-/// Whether an error names the field that was set, one in it, or the table that it is in; others are wrong by themselves.
+/// Whether an error is about the field that was set, a field in it, or its table; other errors are independent of it.
 fn is_about(error: &DescriptionError, path: &str) -> bool {
     error.field.as_deref().is_none_or(|field| field.starts_with(path) || path.starts_with(field))
 }
@@ -362,7 +363,7 @@ fn of_sweep(mut error: DescriptionError, path: &str) -> DescriptionError {
     error
 }
 
-/// An error about a value that was set rather than written in a file.
+/// Creates the error about a value that was set rather than written in a file.
 fn as_set(error: DescriptionError, path: &str, value: &Value) -> DescriptionError {
     let mut error = of_sweep(error, path);
     error.field = Some(path.into());
@@ -373,12 +374,12 @@ fn as_set(error: DescriptionError, path: &str, value: &Value) -> DescriptionErro
     error
 }
 
-/// A value of a sweep, read.
+/// Parses a value of a sweep.
 pub(super) fn parsed<T: serde::de::DeserializeOwned>(value: &Value, path: &str) -> Result<T, DescriptionError> {
     read::json(value.to_string().as_bytes(), "").map_err(|error| of_sweep(error, path))
 }
 
-/// A section with one of its fields set; places in a list as `[2]`.
+/// Returns a section with one of its fields set; indices into a list are written as `[2]`.
 pub(super) fn with<T: Serialize + serde::de::DeserializeOwned>(
     section: &T,
     path: &str,

@@ -7,7 +7,7 @@ use super::parameters::Whole;
 use crate::error::{DescriptionError, Problem};
 use crate::units::{PositiveSeconds, Quantity};
 
-/// When the credit of a packet goes back to its sender.
+/// When the credit of a packet returns to its sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Credit {
@@ -18,11 +18,11 @@ pub enum Credit {
     Extracted,
 }
 
-/// How large the window is.
+/// Size of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowRule {
-    /// Always the same.
+    /// Constant.
     #[default]
     Fixed,
     /// `window_packets` to a destination that runs, `away_packets` to one that is away.
@@ -33,46 +33,47 @@ pub enum WindowRule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AwayRule {
-    /// It waits.
+    /// It is buffered.
     #[default]
     Buffer,
-    /// It is thrown away; the sender sends it again after `resend_s`.
+    /// It is discarded; the sender resends it after `resend_s`.
     Discard,
 }
 
-/// Packets that may be under way, the same for all ranks.
+/// Limit on packets in flight, the same for all ranks.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WindowPolicy {
-    /// Packets under way to one destination; absent: no limit, and credits cost nothing.
+    /// Packets in flight to one destination; absent: no limit, and credits cost nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_packets: Option<Whole<1, 1_000_000_000>>,
-    /// When the credit of a packet goes back.
+    /// When the credit of a packet returns.
     pub credit: Credit,
-    /// How large the window is.
+    /// Size of the window.
     pub window: WindowRule,
-    /// With `window = "follow"`: packets under way to a destination that is away; absent: 1. Fewer than `window_packets` spare its
-    /// buffers; more keep its senders from waiting, which is what the paper would have tried (sections 6 and 7).
+    /// With `window = "follow"`: packets in flight to a destination that is away; absent: 1. Fewer than
+    /// `window_packets` spare its buffers; more keep its senders from waiting, which is what the paper would have
+    /// tried (sections 6 and 7).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub away_packets: Option<Whole<1, 1_000_000_000>>,
     /// What happens to a packet whose receiver is away.
     pub away: AwayRule,
-    /// With `away = "discard"`: from one sending of a packet to the next, s; absent: 1 ms.
+    /// With `away = "discard"`: time from one transmission of a packet to the next, s; absent: 1 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resend_s: Option<PositiveSeconds>,
 }
 
-/// An hour between two sendings, or less than a microsecond, is a slip.
+/// Permitted range, s: more than an hour, or less than a microsecond, is surely a mistake.
 const RESEND_S: (f64, f64) = (1e-6, 3600.0);
 
 impl WindowPolicy {
-    /// The window for destinations that are away, where there is one of its own.
+    /// Returns the window for destinations that are away; `None` if it is the same as for others.
     #[must_use]
     pub fn packets_away(&self) -> Option<u64> {
         (self.window == WindowRule::Follow).then(|| self.away_packets.map_or(1, Whole::get))
     }
 
-    /// Seconds after which a packet is sent again, where packets are thrown away.
+    /// Returns the time after which a packet is resent, s; `None` if packets are not discarded.
     #[must_use]
     pub fn resent_after_s(&self) -> Option<f64> {
         (self.away == AwayRule::Discard).then(|| self.resend_s.map_or(1e-3, Quantity::get))

@@ -1,4 +1,4 @@
-//! Workload: what there is to do.
+//! Workload: the tasks of a farm.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -19,58 +19,58 @@ pub enum WorkloadKind {
     Farm,
 }
 
-/// What there is to do: a farm of independent tasks, all at the root at the start. Either `tasks`, `task_size_mb` and
+/// The workload: a farm of independent tasks, all at the root at the start. Either `tasks`, `task_size_mb` and
 /// `task_work`, or `tasks_file`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// The kind of workload.
     pub kind: WorkloadKind,
-    /// How many tasks.
+    /// Number of tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub tasks: Option<u64>,
-    /// Input of each, MB: a number, or a distribution to draw from.
+    /// Input of each task, MB: a number, or a distribution to draw from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_size_mb: Option<Amount<Megabytes>>,
-    /// Work of each, work units: a number, or a distribution to draw from.
+    /// Work of each task, work units: a number, or a distribution to draw from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_work: Option<Amount<WorkUnits>>,
-    /// Path of a CSV file with the columns `size_mb` and `work`, a line per task, relative to this file.
+    /// Path of a CSV file with the columns `size_mb` and `work`, one line per task, relative to this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub tasks_file: Option<String>,
-    /// Result of each, MB, which flows back to the root.
+    /// Result of each task, MB, which is sent back to the root.
     #[serde(default)]
     pub result_size_mb: MegabytesOrNone,
 }
 
-/// More tasks than this do not fit into the memory of anything that runs them.
+/// Most tasks: more do not fit into the memory of any machine that runs them.
 const MOST_TASKS: u64 = 1_000_000_000;
 
-/// What a workload describes, once it has been checked.
+/// Source of a workload's tasks, after its check.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Source<'a> {
-    /// So many tasks, drawn.
+    /// Tasks drawn at random.
     Drawn {
-        /// How many.
+        /// Number of tasks.
         tasks: u64,
-        /// Input of each.
+        /// Input of each task.
         size: Amount<Megabytes>,
-        /// Work of each.
+        /// Work of each task.
         work: Amount<WorkUnits>,
     },
-    /// A user's own.
+    /// Path of a user's file of tasks.
     File(&'a str),
 }
 
-/// The same for every task or message, or drawn for each.
+/// An amount that is the same for every task or message, or drawn for each.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Amount<Q> {
-    /// The same for all.
+    /// The same amount for all.
     Fixed(Q),
-    /// Drawn for each.
+    /// An amount drawn for each.
     Drawn(Distribution<Q>),
 }
 
@@ -78,11 +78,11 @@ pub enum Amount<Q> {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "distribution", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Distribution<Q> {
-    /// Any value between the two alike.
+    /// Uniform between two limits.
     Uniform {
-        /// The least.
+        /// Lower limit.
         low: Q,
-        /// The most; not less than `low`.
+        /// Upper limit; not less than `low`.
         high: Q,
     },
     /// Many small ones, few large ones.
@@ -90,9 +90,9 @@ pub enum Distribution<Q> {
         /// Its mean.
         mean: Q,
     },
-    /// A median, and factors about it.
+    /// Spread by random factors around a median.
     Lognormal {
-        /// Half of the draws are below.
+        /// Median: half of the draws are below.
         median: Q,
         /// Standard deviation of the logarithm.
         sigma: Sigma,
@@ -100,7 +100,7 @@ pub enum Distribution<Q> {
 }
 
 impl<Q: Quantity> Amount<Q> {
-    /// The mean of what is drawn.
+    /// Returns the mean of the distribution.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match self {
@@ -114,7 +114,7 @@ impl<Q: Quantity> Amount<Q> {
     }
 }
 
-// By hand, since serde's untagged and tagged enums forget which field of the table was wrong.
+// Implemented by hand, since serde's untagged and tagged enums lose which field of the table was wrong.
 impl<'de, Q: Quantity + Deserialize<'de>> Deserialize<'de> for Amount<Q> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct NumberOrTable<Q>(PhantomData<Q>);
@@ -149,7 +149,7 @@ enum Family {
     Lognormal,
 }
 
-/// A distribution as it is written, before it is known which fields belong to it.
+/// A distribution as written, before its kind and therefore its fields are known.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table<Q> {
@@ -199,10 +199,10 @@ impl<Q: Quantity> Table<Q> {
 }
 
 impl Workload {
-    /// Where the tasks come from.
+    /// Returns the source of the tasks.
     ///
     /// # Errors
-    /// When both a file and drawn tasks are described, or neither wholly.
+    /// When both a file and drawn tasks are described, or neither completely.
     pub fn source(&self) -> Result<Source<'_>, DescriptionError> {
         let written = [
             ("tasks", self.tasks.is_some()),

@@ -1,20 +1,20 @@
-//! Parameters of the programs that are no program of the paper: supersteps of any shape, and a user's own schedule.
+//! Parameters of programs that are not in the paper: supersteps of any shape, and a user's own schedule.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Cost, Whole};
 
-/// How all ranks come to the sum of what each has.
+/// Algorithm by which all ranks compute the sum of their values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Allreduce {
-    /// They do not.
+    /// No sum.
     None,
-    /// With a partner at distance 1, 2, 4, ...
+    /// Exchange with a partner at distance 1, 2, 4, ...
     #[default]
     RecursiveDoubling,
-    /// Piece by piece around a ring, and once more.
+    /// Piece by piece around a ring, twice.
     Ring,
 }
 
@@ -24,15 +24,15 @@ pub enum Allreduce {
 pub struct BspParameters {
     /// Supersteps.
     pub iterations: Whole<1, 1_000_000_000>,
-    /// Computation of each rank in each, on an undisturbed processor, 0 to 1 s.
+    /// Computation of each rank in each superstep, on an undisturbed processor, 0 to 1 s.
     pub work_s: Cost,
-    /// Dimensions of the grid of ranks, whose neighbours exchange; 0: no exchange.
+    /// Dimensions of the grid of ranks whose neighbours exchange data; 0: no exchange.
     pub dimensions: Whole<0, 3>,
     /// Bytes to each neighbour.
     pub halo_bytes: Whole<1, 1_000_000_000>,
-    /// How the sum over all ranks is found.
+    /// Algorithm for the sum over all ranks.
     pub allreduce: Allreduce,
-    /// Bytes of it.
+    /// Bytes of the sum.
     pub allreduce_bytes: Whole<1, 1_000_000_000>,
     /// Whether a barrier ends each superstep.
     pub barrier: bool,

@@ -1,4 +1,4 @@
-//! Numbers with both ends of their range, for the parameters of programs.
+//! Numbers with a lower and an upper limit, for the parameters of programs.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
@@ -9,22 +9,22 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 pub struct Whole<const LOW: u64, const HIGH: u64>(u64);
 
 impl<const LOW: u64, const HIGH: u64> Whole<LOW, HIGH> {
-    /// The number, or the sentence that says which are permitted.
+    /// Checks and wraps a number.
     ///
     /// # Errors
-    /// When it is out of range.
+    /// When it is out of range, with the permitted range.
     pub fn new(value: u64) -> Result<Self, String> {
         if (LOW..=HIGH).contains(&value) { Ok(Self(value)) } else { Err(Self::refusal(&value.to_string())) }
     }
 
-    /// One that stands in the code: the compiler refuses it when it is out of range, where it is a constant.
+    /// Wraps a number from the code; a constant out of range does not compile.
     #[must_use]
     pub const fn fixed(value: u64) -> Self {
         assert!(LOW <= value && value <= HIGH);
         Self(value)
     }
 
-    /// The bare number.
+    /// Returns the plain number.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
@@ -37,7 +37,7 @@ impl<const LOW: u64, const HIGH: u64> Whole<LOW, HIGH> {
 
 impl<'de, const LOW: u64, const HIGH: u64> Deserialize<'de> for Whole<LOW, HIGH> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // By way of a float, so that -1, 1.5 and 1e30 are refused with the range, and 1e3 from a sweep is taken.
+        // Parsed as a float, so that -1, 1.5 and 1e30 are refused with the range, and 1e3 from a sweep is accepted.
         let value = f64::deserialize(deserializer)?;
         if value.fract() == 0.0 && (LOW as f64..=HIGH as f64).contains(&value) {
             return Ok(Self(value as u64));
@@ -58,12 +58,12 @@ impl<const LOW: u64, const HIGH: u64> JsonSchema for Whole<LOW, HIGH> {
     }
 }
 
-/// A part of a whole, from 0 to 1.
+/// A fraction, from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
 #[serde(transparent)]
 pub struct Part(f64);
 
-/// Seconds that one elementary operation of a node takes, from 0 to 1 s.
+/// Time of one elementary operation of a node, from 0 to 1 s.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
 #[serde(transparent)]
 pub struct Cost(f64);
@@ -71,10 +71,10 @@ pub struct Cost(f64);
 macro_rules! zero_to_one {
     ($name:ident, $unit:literal) => {
         impl $name {
-            /// The number, or the sentence that says which are permitted.
+            /// Checks and wraps a number.
             ///
             /// # Errors
-            /// When it is out of range.
+            /// When it is out of range, with the permitted range.
             pub fn new(value: f64) -> Result<Self, String> {
                 if (0.0..=1.0).contains(&value) {
                     return Ok(Self(value));
@@ -82,14 +82,14 @@ macro_rules! zero_to_one {
                 Err(format!(concat!("is {}", $unit, "; it must be from 0 to 1", $unit), value))
             }
 
-            /// One that stands in the code.
+            /// Wraps a number from the code.
             #[must_use]
             pub const fn fixed(value: f64) -> Self {
                 assert!(0.0 <= value && value <= 1.0);
                 Self(value)
             }
 
-            /// The bare number.
+            /// Returns the plain number.
             #[must_use]
             pub const fn get(self) -> f64 {
                 self.0
@@ -120,7 +120,7 @@ zero_to_one!(Part, "");
 zero_to_one!(Cost, " s");
 
 impl Cost {
-    /// Nanoseconds that so many operations take, rounded.
+    /// Returns the time of `operations` operations, rounded to ns.
     #[must_use]
     pub fn ns(self, operations: u64) -> u64 {
         (operations as f64 * self.0 * 1e9).round() as u64

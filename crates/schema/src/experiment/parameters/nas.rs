@@ -1,7 +1,7 @@
 //! Parameters of the communication skeletons of NAS kernels (communication-interactions, section 4; docs/concepts/programs.md).
 //!
-//! Sizes are given as powers of two, as the kernels need them. `operation_s` is what one
-//! operation takes on a workstation of the time.
+//! Sizes are given as powers of two, as the kernels need them. `operation_s` is the time of one operation on a
+//! workstation of the time.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -12,14 +12,14 @@ use super::{Cost, Whole};
 use crate::error::{DescriptionError, Problem};
 use crate::read;
 
-/// To how many others each host of MG sends in an exchange.
+/// Number of other hosts to which each host of MG sends in an exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Partners {
-    /// Three at most, whatever the number of hosts: so the paper's counts of messages say.
+    /// At most three, whatever the number of hosts: matches the paper's counts of messages.
     #[default]
     Three,
-    /// All of them: so the paper's text says; on more than four hosts that sends more than it counted.
+    /// All of them, as in the paper's text; on more than four hosts that sends more than the paper counted.
     All,
 }
 
@@ -31,13 +31,13 @@ pub struct MgParameters {
     pub side_log2: Whole<2, 12>,
     /// V-cycles.
     pub cycles: Whole<1, 100_000>,
-    /// To how many others each host sends in an exchange.
+    /// Number of other hosts to which each host sends in an exchange.
     pub partners: Partners,
-    /// Seconds of a floating-point operation, 58 for each point and cycle, 0 to 1 s.
+    /// Time of a floating-point operation, 58 for each point and cycle, 0 to 1 s.
     pub operation_s: Cost,
 }
 
-/// A floating-point operation of an UltraSparc of 1996, about: 33 Mflop/s.
+/// Approximate floating-point operation of an UltraSparc of 1996: 33 Mflop/s.
 const FLOATING: Cost = Cost::fixed(3e-8);
 
 impl Default for MgParameters {
@@ -46,15 +46,16 @@ impl Default for MgParameters {
     }
 }
 
-/// FT: fast Fourier transforms of a cube of complex numbers; each is two phases of computing, with a transposition after each.
+/// FT: fast Fourier transforms of a cube of complex numbers. Each has two phases of computation, with a transposition
+/// after each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FtParameters {
     /// Points of the cube, 16 bytes each, as a power of two.
     pub points_log2: Whole<1, 28>,
-    /// Inverse transforms, each with a checksum at its end; one forward transform comes before them.
+    /// Inverse transforms, each with a checksum at its end; one forward transform precedes them.
     pub iterations: Whole<1, 100_000>,
-    /// Seconds of a floating-point operation, 5 n log2 n for a transform of n points, 0 to 1 s.
+    /// Time of a floating-point operation, 5 n log2 n for a transform of n points, 0 to 1 s.
     pub operation_s: Cost,
 }
 
@@ -64,13 +65,13 @@ impl Default for FtParameters {
     }
 }
 
-/// EP: pairs of random numbers, each host its own; at the end all send 44 bytes to one.
+/// EP: pairs of random numbers, different ones on each host; at the end all send 44 bytes to one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EpParameters {
     /// Pairs, as a power of two.
     pub pairs_log2: Whole<1, 40>,
-    /// Seconds of a floating-point operation, 100 for each pair, 0 to 1 s.
+    /// Time of a floating-point operation, 100 for each pair, 0 to 1 s.
     pub operation_s: Cost,
 }
 
@@ -80,7 +81,8 @@ impl Default for EpParameters {
     }
 }
 
-/// IS: rankings of integer keys by counting: in each all hosts send all others their share of the counts, and get back the ranks.
+/// IS: rankings of integer keys by counting. In each, all hosts send all others their share of the counts and get the
+/// ranks back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct IsParameters {
@@ -90,7 +92,7 @@ pub struct IsParameters {
     pub range_log2: Whole<1, 28>,
     /// Rankings.
     pub rankings: Whole<1, 100_000>,
-    /// Seconds of a key in a ranking, 0 to 1 s.
+    /// Time of a key in a ranking, 0 to 1 s.
     pub operation_s: Cost,
 }
 
@@ -105,7 +107,7 @@ impl Default for IsParameters {
     }
 }
 
-/// The parameters of one of the four.
+/// The parameters of one of the four kernels.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NasParameters {
     Mg(MgParameters),
@@ -118,10 +120,10 @@ impl NasParameters {
     /// The names of the programs, in the order of the documentation.
     pub const NAMES: [&'static str; 4] = ["mg", "ft", "ep", "is"];
 
-    /// Those of a program, defaults filled in; fields are named from `parameters` on.
+    /// Parses the parameters of a program and fills in defaults; errors name fields from `parameters` on.
     ///
     /// # Errors
-    /// The first field that is unknown or out of range; a program that is none of [`NasParameters::NAMES`].
+    /// The first field that is unknown or out of range, or a program that is not in [`NasParameters::NAMES`].
     ///
     /// # Examples
     /// ```

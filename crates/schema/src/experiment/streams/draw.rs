@@ -1,6 +1,8 @@
-//! The messages of a stream: the one place where their lengths and gaps are drawn, for the simulator and for live runs alike.
+//! Draws the messages of a stream, for the simulator and for live runs alike. Lengths and gaps are drawn nowhere
+//! else.
 //!
-//! Operation k of a stream has the same lengths and the same gap in T1, T2 and T3, on every machine, whatever else there is.
+//! Operation k of a stream has the same lengths and the same gap in T1, T2 and T3, on every machine, whatever else
+//! runs.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -10,12 +12,12 @@ use crate::experiment::draw::one;
 use crate::experiment::workload::Amount;
 use crate::units::{Bytes, Quantity, Seconds};
 
-/// What is drawn of each stream.
+/// Number of random sequences of each stream.
 const DRAWN: u64 = 3;
 
-/// Draws the lengths and gaps of a stream's messages, one after the other.
+/// Draws the lengths and gaps of a stream's messages in order.
 ///
-/// For each operation, when it begins: [`MessageDraws::bytes`] once per receiver in the order of the file, then
+/// At the start of each operation, call [`MessageDraws::bytes`] once per receiver in the order of the file, then
 /// [`MessageDraws::answer_bytes`] once per receiver, and [`MessageDraws::gap_ns`] once.
 #[derive(Clone, Debug)]
 pub struct MessageDraws {
@@ -25,7 +27,7 @@ pub struct MessageDraws {
 }
 
 impl MessageDraws {
-    /// Of the stream at a place of the workload's list, in a run with a seed.
+    /// Creates the draws of a stream at an index of the workload's list, in a run with a seed.
     #[must_use]
     pub fn new(stream: &Stream, place: usize, seed: u64) -> Self {
         let from = |which: u64| place as u64 * DRAWN + which;
@@ -36,17 +38,17 @@ impl MessageDraws {
         }
     }
 
-    /// Length of the next message, at least 1.
+    /// Draws the length of the next message, bytes, at least 1.
     pub fn bytes(&mut self) -> u64 {
         whole_bytes(self.bytes.next())
     }
 
-    /// Length of the next answer, at least 1; `None` where receivers do not answer.
+    /// Draws the length of the next answer, bytes, at least 1; `None` if receivers do not answer.
     pub fn answer_bytes(&mut self) -> Option<u64> {
         self.answer.as_mut().map(|answer| whole_bytes(answer.next()))
     }
 
-    /// The next gap; 0 where there is none.
+    /// Draws the next gap, ns; 0 if the stream has no gaps.
     pub fn gap_ns(&mut self) -> u64 {
         self.gap.as_mut().map_or(0, |gap| (gap.next() * 1e9).round() as u64)
     }

@@ -23,7 +23,7 @@ pub enum JobProgram {
 }
 
 impl JobProgram {
-    /// As it stands in files.
+    /// Returns its name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,28 +39,28 @@ impl JobProgram {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// What people call it; absent: the program's name.
+    /// Name, for people; absent: the program's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub name: Option<String>,
-    /// Which program.
+    /// The program.
     pub program: JobProgram,
-    /// The hosts it runs on, one process on each.
+    /// The hosts that it runs on, one process on each.
     #[schemars(length(min = 1))]
     pub hosts: Vec<u32>,
-    /// As written: those of the program in experiments of kind program.
+    /// Parameters of the program, as in experiments of kind program.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub parameters: Map<String, Value>,
 }
 
 impl Job {
-    /// What people call it.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(self.program.name())
     }
 
-    /// The program's parameters, defaults filled in.
+    /// Returns the program's parameters, with defaults filled in.
     ///
     /// # Errors
     /// The first field that is unknown or out of range, as a field of the job.
@@ -68,7 +68,7 @@ impl Job {
         NasParameters::read(self.program.name(), &self.parameters)
     }
 
-    /// What is wrong, at a field of the job.
+    /// Checks the job; errors name a field of it.
     pub(super) fn check(&self, hosts: u32) -> Result<(), DescriptionError> {
         if self.name().is_empty() {
             return Err(Problem::Empty.at("name".into()));

@@ -1,4 +1,4 @@
-//! Links: what frames go through from host to host, one switch, full duplex.
+//! Links: the path of frames from host to host, through one switch, full duplex.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -12,89 +12,90 @@ use crate::units::{MegabytesPerSecond, Quantity, Seconds, SecondsPerMegabyte};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
-    /// They wait: a frame leaves only when there is room for it.
+    /// They wait: a frame is sent only when the next buffer has room for it.
     #[default]
     Reliable,
-    /// Frames that find no room are lost; each flow doubles what it sends at a time until then, and begins with one frame again.
+    /// Frames that find no room are lost. Each flow doubles its window until a loss and then starts again with one
+    /// frame.
     SlowStart,
-    /// Frames that find no room are lost; after slow start each flow halves what it has under way at a loss, and otherwise has
-    /// one frame more under way with each round trip.
+    /// Frames that find no room are lost. After slow start, each flow halves its window at a loss and otherwise adds
+    /// one frame per round trip.
     CongestionAvoidance,
 }
 
-/// What frames go through. Each host has a link to the switch and one back. A frame goes through a free port of the switch as
-/// it comes in, so that it takes its time on the links once, and the latency.
+/// The path of frames. Each host has a link to the switch and one back. A frame passes through a free port of the
+/// switch while it arrives, so it takes its time on the links once, plus the latency.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Links {
-    /// Rate of every link, each way.
+    /// Rate of every link, in each direction.
     pub link_mb_per_s: MegabytesPerSecond,
-    /// From interface to interface through the switch, without the frame's own time on the links, s.
+    /// Time from interface to interface through the switch, without the frame's own time on the links, s.
     #[serde(default = "ten_microseconds")]
     pub latency_s: Seconds,
-    /// Most bytes of a message in a frame.
+    /// Most message bytes in a frame.
     #[serde(default = "kibibyte")]
     pub frame_bytes: Whole<1, 16_777_216>,
-    /// Whether each frame takes a whole frame's time on a link; otherwise that of its own bytes.
+    /// Whether each frame takes the time of a full frame on a link; otherwise that of its own bytes.
     #[serde(default = "yes")]
     pub pad: bool,
-    /// What a host's processor takes for each frame, sending and receiving, s.
+    /// Time of a host's processor for each frame, sending and receiving, s.
     #[serde(default)]
     pub host_s_per_frame: Seconds,
-    /// Frames that an output port of the switch holds, and each queue of an interface.
+    /// Frames that an output port of the switch holds, and those that each queue of an interface holds.
     #[serde(default = "sixty_four")]
     pub buffer_frames: Whole<1, 1_000_000_000>,
-    /// What senders do when a buffer is full.
+    /// How senders react to full buffers.
     #[serde(default)]
     pub transport: Transport,
-    /// Most bytes of a connection that are under way and not acknowledged, in whole frames; absent: no limit, or 65,536 with
-    /// `processor`. With `transport = "reliable"` it bounds the queue of an interface, too.
+    /// Most unacknowledged bytes of a connection, in whole frames; absent: no limit, or 65,536 with `processor`. With
+    /// `transport = "reliable"` it limits the queue of an interface too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_bytes: Option<Whole<1, 1_000_000_000>>,
-    /// What messages take of a host's processor, and of the job on it; absent: nothing, and a job computes undisturbed.
+    /// Processor time of messages, taken from the job on the host; absent: none, and a job computes undisturbed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<Processor>,
 }
 
-/// What a host's processor takes for messages: for each frame, and for each MB of it, in a platform's terms. It deals with what has
-/// arrived first, acknowledgements among it, then with what is to be sent; a job computes with what is left.
+/// Processor time of a host for messages: for each frame, and for each MB of it, as in a platform. It handles arrived
+/// messages first, including acknowledgements, then outgoing ones; a job computes in the remaining time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Processor {
     /// A `platform.toml` from which `ir_send_s_per_mb` and `ir_receive_s_per_mb` are taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
-    /// The node of that platform below the root: what it loses as it receives, and its parent as it sends to it; absent: the only
-    /// one.
+    /// The node of that platform below the root whose losses are used: its own when it receives, and its parent's
+    /// when the parent sends to it; absent: the only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// For each frame that is sent, s.
+    /// Time for each sent frame, s.
     pub send_s: Seconds,
-    /// For each MB that is sent, s.
+    /// Time for each sent MB, s.
     pub ir_send_s_per_mb: SecondsPerMegabyte,
-    /// For each frame that is received, s.
+    /// Time for each received frame, s.
     pub receive_s: Seconds,
-    /// For each MB that is received, s.
+    /// Time for each received MB, s.
     pub ir_receive_s_per_mb: SecondsPerMegabyte,
-    /// For each acknowledgement that comes back, s.
+    /// Time for each returned acknowledgement, s.
     pub acknowledgement_s: Seconds,
-    /// Which of several messages it deals with first.
+    /// Which of several messages it handles first.
     pub order: ProcessorOrder,
 }
 
-/// Which message a host's processor deals with first.
+/// Which message a host's processor handles first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProcessorOrder {
-    /// What has arrived, then what is to be sent, each in the order in which it came: a kernel's.
+    /// Arrived messages, then outgoing ones, each in order of arrival: as a kernel does.
     #[default]
     ArrivedFirst,
-    /// As the queues of `[policy]` say, those of T2 with one: what is sent and what has arrived wait in the same queues, as before
-    /// a filter that is one process of the host.
+    /// By the queues of `[policy]`, in T2 by one queue. Outgoing and arrived messages wait in the same queues, as
+    /// with a filter that is one process of the host.
     Queues,
 }
 
-/// The window of a socket, where a processor needs one and none is given.
+/// The default window of a socket with `processor`, bytes.
 const SOCKET_BYTES: u64 = 65_536;
 
 const fn ten_microseconds() -> Seconds {
@@ -113,21 +114,21 @@ const fn yes() -> bool {
     true
 }
 
-/// Links that are known by name.
+/// Predefined links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KnownLinks {
-    /// The ATM network of communication-interactions: 155 Mb/s a link, frames of 1 KiB that all take the same time.
+    /// The ATM network of communication-interactions: 155 Mb/s per link, frames of 1 KiB that all take the same time.
     #[default]
     Atm155,
-    /// Gigabit Ethernet: 125 MB/s a link, frames of up to 1500 bytes.
+    /// Gigabit Ethernet: 125 MB/s per link, frames of up to 1500 bytes.
     Gigabit,
 }
 
 const NAMES: [(&str, KnownLinks); 2] = [("atm155", KnownLinks::Atm155), ("gigabit", KnownLinks::Gigabit)];
 
 impl KnownLinks {
-    /// What they are.
+    /// Returns the links.
     #[must_use]
     pub fn links(self) -> Links {
         let (link_mb_per_s, frame_bytes, pad) = match self {
@@ -148,13 +149,13 @@ impl KnownLinks {
     }
 }
 
-/// A name, or the links themselves.
+/// A name, or an inline table of links.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LinksSource {
-    /// Links that are known by name.
+    /// Predefined links.
     Known(KnownLinks),
-    /// What they are.
+    /// An inline `[network]` table of links.
     Inline(Links),
 }
 
@@ -165,7 +166,7 @@ impl Default for LinksSource {
 }
 
 impl LinksSource {
-    /// What they are.
+    /// Returns the links.
     #[must_use]
     pub fn links(&self) -> Links {
         match self {
@@ -182,9 +183,9 @@ impl<'de> Deserialize<'de> for LinksSource {
     }
 }
 
-/// Rates between a modem's and far beyond every link: a frame's time fits in nanoseconds.
+/// Permitted rates, from a modem's to far beyond every link: a frame's time fits in nanoseconds.
 const RATE_MB_PER_S: (f64, f64) = (1e-3, 1e6);
-/// A minute on the way, or in a processor, is a slip.
+/// Longest latency or processor time, s; more is surely a mistake.
 const SLOWEST_S: f64 = 60.0;
 
 impl Links {
@@ -209,7 +210,7 @@ impl Links {
         processor.check()
     }
 
-    /// Most frames of a connection under way, where there is a limit; at least 1.
+    /// Returns the most frames in flight on a connection, at least 1; `None`: no limit.
     #[must_use]
     pub fn window_frames(&self) -> Option<u32> {
         let given = self.window_bytes.map(Whole::get);
@@ -217,7 +218,7 @@ impl Links {
         Some((bytes / self.frame_bytes.get()).clamp(1, u64::from(u32::MAX)) as u32)
     }
 
-    /// How long a frame with so many bytes of a message takes on a link, ns, at least 1.
+    /// Returns the time on a link of a frame with `bytes` message bytes, ns, at least 1.
     #[must_use]
     pub fn frame_ns(&self, bytes: u32) -> u64 {
         let bytes = if self.pad { self.frame_bytes.get() } else { u64::from(bytes) };

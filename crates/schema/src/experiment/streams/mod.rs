@@ -1,7 +1,7 @@
 //! Experiments of kind streams: messages of two classes through the network interfaces of hosts on one switch.
 //!
-//! Every run measures three times: each stream by itself (T1), all of them through one queue (T2), and all of them through
-//! the queues of `[policy]` (T3). T2 takes the same path as T3, so that what the path costs is in both.
+//! Every run measures three times: each stream alone (T1), all of them through one queue (T2), and all of them
+//! through the queues of `[policy]` (T3). T2 takes the same path as T3, so that the cost of the path is in both.
 //! Source: communication-interactions, section 6; docs/guides/run-streams.md.
 
 mod draw;
@@ -25,13 +25,13 @@ use super::sweep::{Grid, Sweep, parsed, shared_fields, with};
 use crate::error::{DescriptionError, Problem};
 use crate::read;
 
-/// Streams of messages, and what they go through.
+/// Streams of messages, with their network and policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamsExperiment {
     /// Version of this file's schema; this build reads 1.
     pub schema_version: u64,
-    /// What people call it.
+    /// Name, for people.
     pub name: String,
     /// Seed of everything drawn at random.
     #[serde(default = "super::one")]
@@ -40,10 +40,10 @@ pub struct StreamsExperiment {
     #[serde(default = "super::one")]
     #[schemars(range(min = 1))]
     pub repetitions: u64,
-    /// Links and switch; live runs take frames and rates from it.
+    /// Links and switch; live runs take frame size and rates from it.
     #[serde(default)]
     pub network: LinksSource,
-    /// What there is to do.
+    /// The workload.
     pub workload: StreamsWorkload,
     /// The queues of T3.
     #[serde(default)]
@@ -61,13 +61,13 @@ pub enum StreamsWorkloadKind {
     Streams,
 }
 
-/// What there is to do: messages among hosts on one switch.
+/// The workload: messages among hosts on one switch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamsWorkload {
     /// The kind of workload.
     pub kind: StreamsWorkloadKind,
-    /// How many hosts; they are numbered from 0.
+    /// Number of hosts, which are numbered from 0.
     pub hosts: Whole<2, 65_536>,
     /// Streams of messages.
     #[serde(default, rename = "stream", skip_serializing_if = "Vec::is_empty")]
@@ -77,7 +77,7 @@ pub struct StreamsWorkload {
     pub jobs: Vec<Job>,
 }
 
-/// More streams, or jobs, than this are a slip.
+/// Most streams, and most jobs; more are surely a mistake.
 const MOST_STREAMS: usize = 100_000;
 
 impl StreamsWorkload {
@@ -104,7 +104,7 @@ impl StreamsWorkload {
     }
 }
 
-/// Names tell results apart, so they must.
+/// Checks that names are unique, since they identify results.
 fn unique<'a>(list: &str, names: impl Iterator<Item = &'a str>) -> Result<(), DescriptionError> {
     let mut seen = std::collections::HashMap::new();
     for (place, name) in names.enumerate() {
@@ -136,7 +136,7 @@ impl StreamsExperiment {
     }
 }
 
-/// What a sweep may vary; where a star stands, any field.
+/// Paths that a sweep may vary; a star stands for any field.
 const SWEPT: [&str; 12] = [
     "network",
     "network.*",

@@ -1,4 +1,4 @@
-//! Queue policy: which class's frame leaves an interface next, and how a receiver holds local senders back.
+//! Queue policy: which class's frame leaves an interface next, and how a receiver throttles local senders.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,9 +13,9 @@ use crate::units::{PositiveSeconds, Quantity};
 pub enum Discipline {
     /// One queue: first come, first served.
     Fifo,
-    /// Two queues: `threshold` parallel frames to one of local, counted in frames.
+    /// Two queues: `threshold` parallel frames to one local frame.
     Threshold,
-    /// Two queues: `threshold` parallel bytes to one of local, by deficit round robin (Shreedhar, Varghese, 1995).
+    /// Two queues: `threshold` parallel bytes to one local byte, by deficit round robin (Shreedhar, Varghese, 1995).
     #[default]
     Drr,
     /// Two queues: local frames only when no parallel frame waits.
@@ -23,10 +23,10 @@ pub enum Discipline {
 }
 
 impl Discipline {
-    /// All of them, in the order of the documentation.
+    /// All disciplines, in the order of the documentation.
     pub const ALL: [Self; 4] = [Self::Fifo, Self::Threshold, Self::Drr, Self::Strict];
 
-    /// Its name in files, and what it means, for people.
+    /// Returns its name in files, and its meaning, for people.
     #[must_use]
     pub const fn told(self) -> (&'static str, &'static str) {
         match self {
@@ -42,14 +42,14 @@ impl Discipline {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CreditRule {
-    /// No.
+    /// No limit by receivers.
     #[default]
     None,
-    /// A receiver limits the local class while parallel frames come.
+    /// A receiver limits the local class while parallel frames arrive.
     Receiver,
 }
 
-/// Where live frames are queued; simulated ones do not tell.
+/// Where live frames are queued. Simulations ignore it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FilterPlace {
@@ -61,34 +61,36 @@ pub enum FilterPlace {
 }
 
 impl FilterPlace {
-    /// Runs of before there was another are the same experiment.
+    /// Not written if it is the default, so that runs made before the field existed belong to the same experiment.
     fn is_user_space(&self) -> bool {
         *self == Self::UserSpace
     }
 }
 
-/// The queues of T3; those of T2 are one, through the same path.
+/// The queues of T3. T2 has one queue, on the same path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueuePolicy {
     /// Which frame leaves an interface next.
     pub queue: Discipline,
-    /// On local: where frames are queued.
+    /// For live runs (local): where frames are queued.
     #[serde(skip_serializing_if = "FilterPlace::is_user_space")]
     pub filter: FilterPlace,
-    /// Of class parallel to one of class local while both wait: frames (threshold) or bytes (drr).
+    /// Frames (threshold) or bytes (drr) of class parallel to one of class local while both wait.
     pub threshold: Whole<1, 1_000_000_000>,
-    /// The threshold and the credits exactly as the paper prints them, which starve and stop (E4-14, E4-15).
+    /// Use threshold and credits exactly as printed in the paper, which starve and stop (E4-14, E4-15).
     pub literal: bool,
-    /// With `queue = "threshold"`: local frames that go together once one goes, as one read of a sending program brings them.
+    /// With `queue = "threshold"`: local frames that are sent together, like those of one read from a sending
+    /// program.
     pub batch: Whole<1, 1_000_000>,
     /// Whether receivers limit local senders.
     pub credits: CreditRule,
     /// With credits: frames that a receiver holds of each class.
     pub receive_frames: Whole<1, 1_000_000>,
-    /// With credits: frames that a local sender may have under way while parallel frames come; 0 only with `literal`.
+    /// With credits: frames that a local sender may have in flight while parallel frames arrive; 0 only with
+    /// `literal`.
     pub receive_threshold: Whole<0, 1_000_000>,
-    /// With credits: without a parallel frame for so long, local senders get their full credit again, s.
+    /// With credits: time without a parallel frame after which local senders get their full credit again, s.
     pub idle_s: PositiveSeconds,
 }
 
@@ -108,7 +110,7 @@ impl Default for QueuePolicy {
     }
 }
 
-/// Longer than an hour is a slip; shorter than a microsecond is no timeout.
+/// Permitted range, s: more than an hour is surely a mistake, and less than a microsecond is not a timeout.
 const IDLE_S: (f64, f64) = (1e-6, 3600.0);
 
 impl QueuePolicy {

@@ -11,14 +11,14 @@ use crate::experiment::parameters::Whole;
 use crate::experiment::workload::Amount;
 use crate::units::{Bytes, Quantity, Seconds};
 
-/// Class of a message. As a number, the place in every pair of things of which there is one per class.
+/// Class of a message. As a number, the index into every pair with one element per class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum Class {
-    /// A parallel program's: small and urgent.
+    /// Messages of a parallel program: small and urgent.
     Parallel = 0,
-    /// A local user's: large and patient.
+    /// Messages of local users: large and patient.
     Local = 1,
 }
 
@@ -26,7 +26,7 @@ impl Class {
     /// Both, in their order.
     pub const BOTH: [Self; 2] = [Self::Parallel, Self::Local];
 
-    /// As it stands in files.
+    /// Returns its name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Class {
         }
     }
 
-    /// The other one.
+    /// Returns the other class.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -45,17 +45,18 @@ impl Class {
     }
 }
 
-/// When a stream's next operation begins. An operation is one message to each receiver, and with `answer_bytes` one answer
-/// of each; it is done when the last message, or answer, has arrived whole. The first begins at the start.
+/// When a stream's next operation begins. An operation is one message to each receiver, and with `answer_bytes` one
+/// answer from each. It is done when the last message, or answer, has arrived completely. The first operation begins
+/// at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// `gap_s` after a former one was done, `outstanding` of them side by side.
+    /// `gap_s` after an earlier one is done, with `outstanding` of them in parallel.
     #[default]
     Closed,
-    /// `gap_s` after the former began, whatever has arrived.
+    /// `gap_s` after the previous one began, whatever has arrived.
     Open,
-    /// As soon as a former one was done, `outstanding` of them side by side.
+    /// As soon as an earlier one is done, with `outstanding` of them in parallel.
     Backlogged,
 }
 
@@ -63,14 +64,14 @@ pub enum Arrivals {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Receivers {
-    /// One.
+    /// One host.
     One(u32),
-    /// Each gets a message of every operation.
+    /// Several hosts; each gets a message of every operation.
     Several(Vec<u32>),
 }
 
 impl Receivers {
-    /// The hosts, in the order of the file.
+    /// Returns the hosts, in the order of the file.
     #[must_use]
     pub fn hosts(&self) -> &[u32] {
         match self {
@@ -80,7 +81,7 @@ impl Receivers {
     }
 }
 
-// By hand, since serde's untagged enums forget what was wrong.
+// Implemented by hand, since serde's untagged enums lose what was wrong.
 impl<'de> Deserialize<'de> for Receivers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct HostOrHosts;
@@ -114,30 +115,31 @@ impl<'de> Deserialize<'de> for Receivers {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stream {
-    /// What people call it.
+    /// Name, for people.
     #[schemars(length(min = 1))]
     pub name: String,
     /// Class of its messages.
     pub class: Class,
     /// The host that sends them.
     pub from: u32,
-    /// The host that gets them, or an array of hosts: an operation is one message to each.
+    /// The host that receives them, or an array of hosts: an operation is one message to each.
     pub to: Receivers,
     /// Length of each message, bytes: a number, or a distribution to draw from. Drawn lengths are whole bytes, at least one.
     pub message_bytes: Amount<Bytes>,
     /// When the next operation begins.
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// With `arrivals = "closed"` or `"open"`: what it waits, s; a number (closed: default 0), or a distribution to draw from.
+    /// With `arrivals = "closed"` or `"open"`: the gap, s: a number, or a distribution to draw from; default 0 with
+    /// `"closed"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_s: Option<Amount<Seconds>>,
-    /// With `arrivals = "closed"` or `"backlogged"`: operations under way at once; absent: 1.
+    /// With `arrivals = "closed"` or `"backlogged"`: concurrent operations; absent: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outstanding: Option<Whole<1, 1_000_000>>,
     /// Length of every receiver's answer, bytes; absent: no answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_bytes: Option<Amount<Bytes>>,
-    /// Operations that are timed, the first ones; the stream goes on until the last stream has its own.
+    /// Number of timed operations, the first ones. The stream continues until the last stream has completed its own.
     #[serde(default = "hundred")]
     pub messages: Whole<1, 100_000_000>,
 }
@@ -147,13 +149,13 @@ const fn hundred() -> Whole<1, 100_000_000> {
     Whole::fixed(100)
 }
 
-/// Longer messages are a slip.
+/// Longest message, bytes; more is surely a mistake.
 pub const MOST_BYTES: f64 = 1e9;
-/// A day between two messages is a slip.
+/// Longest gap, s; more than a day is surely a mistake.
 const LONGEST_GAP_S: f64 = 86_400.0;
 
 impl Stream {
-    /// Operations under way at once; `None` where nothing limits them.
+    /// Returns the number of concurrent operations; `None`: no limit.
     #[must_use]
     pub fn at_once(&self) -> Option<u64> {
         match self.arrivals {
@@ -162,13 +164,13 @@ impl Stream {
         }
     }
 
-    /// The mean of its gaps, s.
+    /// Returns the mean of its gaps, s.
     #[must_use]
     pub fn mean_gap_s(&self) -> f64 {
         self.gap_s.map_or(0.0, |gap| gap.mean())
     }
 
-    /// What is wrong, at a field of the stream.
+    /// Checks the stream; errors name a field of it.
     pub(super) fn check(&self, hosts: u32) -> Result<(), DescriptionError> {
         let refused = |field: &str, sentence: String| Err(Problem::Value(sentence).at(field.into()));
         if self.name.is_empty() {
@@ -204,7 +206,7 @@ impl Stream {
     }
 }
 
-/// The resolution of time: more messages than this would all be made at once.
+/// The resolution of time, s: with shorter gaps, all messages would be sent at once.
 const SHORTEST_OPEN_GAP_S: f64 = 1e-9;
 
 fn within<Q: Quantity>(field: &str, amount: &Amount<Q>, most: f64) -> Result<(), DescriptionError> {
@@ -222,7 +224,7 @@ pub(super) fn a_host(field: &str, host: u32, hosts: u32) -> Result<(), Descripti
     Err(Problem::Value(format!("is {host}; the hosts are 0 to {}", hosts - 1)).at(field.into()))
 }
 
-/// Hosts that exist, each named once.
+/// Checks that the hosts exist and that none is repeated.
 pub(super) fn distinct_hosts(field: &str, named: &[u32], hosts: u32) -> Result<(), DescriptionError> {
     let mut seen = std::collections::HashSet::new();
     for &host in named {
