@@ -92,6 +92,30 @@ def test_pages_have_no_mannered_phrases():
     assert not found, "\n".join(f"{name}: {words}" for name, words in found.items())
 
 
+# Clauses where English has a noun, and programs that talk; WRITING.md has the better ones.
+IDIOM = re.compile(
+    r"\b(?:so (?:many|long|few)|as (?:many|much|long) again|told|tells|hears|heard|(?:comes|came|coming) to|goes on"
+    r"|go on|went on|lets in|let in|manieth|(?:is|are|was|were) not there|and so[.;]|done without)\b",
+    re.IGNORECASE,
+)
+COMMENT = re.compile(r"(?:^|\s)//[/!]?\s(?P<text>.*)", re.MULTILINE)
+SHORT_WORDS, MOST_SHORT = 4, 620
+"""A doc comment of at most four words mostly repeats the name; those that are left have a unit, or describe a field of a JSON Schema."""
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
+def test_comments_of_rust_are_plain():
+    found, short = [], 0
+    for path in sorted((ROOT / "crates").rglob("*.rs")):
+        text = path.read_text()
+        comments = (CODE.sub("", comment["text"]) for comment in COMMENT.finditer(text))
+        found += [f"{path.relative_to(ROOT)}: {comment}" for comment in comments if IDIOM.search(comment)]
+        docs = re.findall(r"(?:^[ ]*///.*\n)+", text, re.MULTILINE)
+        short += sum(len(doc.replace("///", " ").split()) <= SHORT_WORDS for doc in docs)
+    assert not found, "\n".join(found)
+    assert short <= MOST_SHORT
+
+
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
 def test_no_specification_outside_the_tree_is_cited():
     cited = re.compile(r"\bSPEC [A-Z]?-?\d|\bthe SPEC\b")

@@ -15,7 +15,7 @@
 //! and much if all wait for a slow one. `c` is also served if no computer that has or requests tasks would finish one
 //! earlier, so a task waits only for a node that will request it.
 //!
-//! This rule is skipped while so many tasks are left that even the slowest node would be in time: see `last`. In a
+//! This rule is skipped while enough tasks are left for even the slowest node to be in time: see `last`. In a
 //! short run, or one with a very slow node, that is never the case.
 //!
 //! With several ports, `s_c` is the time of a send at the child's pace. The send may take longer, because what will be
