@@ -100,7 +100,7 @@ IDIOM = re.compile(
 )
 COMMENT = re.compile(r"(?:^|\s)//[/!]?\s(?P<text>.*)", re.MULTILINE)
 SHORT_WORDS, MOST_SHORT = 4, 620
-"""A doc comment of at most four words mostly repeats the name; those that are left have a unit, or describe a field of a JSON Schema."""
+"""A doc comment of at most four words mostly repeats the name; those that are left have a unit, or are a schema's."""
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
