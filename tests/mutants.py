@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import accelerators
 import costly
 import disturbed
 import interacting
@@ -259,7 +260,7 @@ REPORTED = (
     *("farm.runs.json", "program.runs.json", "streams.runs.json", "blame.json", "cost.json", "comparison.json"),
     *("check.json", "contention.json", "plan.json", "measurement.parquet", "trace.parquet", FORK, "noise.toml"),
     *("links_of_two_sites.toml", "overlap.json", "local_scheduling.json", "interactions.json"),
-    *("cluster-check.json", "command-blame.json", "injection.json", "sweep.json"),
+    *("cluster-check.json", "command-blame.json", "injection.json", "sweep.json", "gpu.parquet"),
 )
 """A file of every kind that `crosswind report` takes, and of some that it refuses."""
 SWEPT = tuple(f"message_bytes-{size:08d}.parquet" for size in (64_000, 1_000_000))
@@ -298,6 +299,10 @@ TARGETS = {
     "fit --platform": Target(
         "platform.toml", "fit measurement.parquet --platform platform.toml -o p.toml", ("measurement.parquet",)
     ),
+    "fit a GPU": Target("gpu.parquet", "fit gpu.parquet"),
+    "plan overlap": Target(
+        "gpu.parquet", "plan overlap gpu.parquet --kernel triad --kernel-ms 20 --traffic h2d --mb 600"
+    ),
     "fit contention": Target("flows.csv", "fit contention flows.csv"),
     "fit contention of rates": Target("rates.csv", "fit contention rates.csv"),
     "fit contention of runs": Target(
@@ -333,6 +338,7 @@ def plant(folder: Path) -> Path:
     synthetic.measurement(cycles=8, together_cycles=2).save(folder / "measurement.parquet")
     synthetic.measurement(cycles=8, together_cycles=0, seed=2).save(folder / "other.parquet")
     reported.traced(60).save(folder / "trace.parquet")
+    accelerators.h100().save(folder / "gpu.parquet")
     reported.planned().save(folder / "plan.json")
     reported.ran(works=(1, 5)).save(folder / "farm.runs.json")
     disturbed.program_runs(seeds=1).save(folder / "program.runs.json")

@@ -12,7 +12,6 @@ import typer
 from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
 from crosswind.cli.outputs import writable
 from crosswind.errors import DescriptionError
-from crosswind.gpu.words import gb_per_s, per_cent, sentences, with_half
 from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -99,6 +98,8 @@ def measure_on_gpu(
 
 def print_gpu(fit: GpuFit, *, json: bool) -> None:
     """Print a sentence with what costs most, and one row per pair."""
+    from crosswind.gpu.words import gb_per_s, per_cent, sentences, with_half
+
     tell_warnings(fit.warnings)
     if json:
         print_json(fit.to_dict())
