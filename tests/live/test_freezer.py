@@ -512,7 +512,7 @@ spin()
 
 def test_a_group_into_which_roots_process_comes_in_mid_session_is_refused_and_all_of_it_runs(nobody):
     with running(SPIN + BECOMES_NOBODY) as target, running(ONE) as other, grouped(target.pid) as group:
-        assert target.stdout.readline() == "nobody\n"
+        assert target.stdout.readline() == "NOBODY\n"
         session = nobody(f"cgroup:/{group.name}")
         assert session.stdout.readline() == "tracing None\n"
         (group / "cgroup.procs").write_text(str(other.pid))

@@ -136,13 +136,13 @@ def test_a_journal_whose_head_is_damaged_is_set_aside_and_the_run_goes_on(inputs
     assert run(inputs).returncode == 0
     journal = inputs.parent / "out" / ".crosswind-journal"
     whole = journal.read_bytes()
-    for damaged in (b"", whole[:5], b"\0" + whole[1:]):
+    for suffix, damaged in (("", b""), ("-2", whole[:5]), ("-3", b"\0" + whole[1:])):
         journal.write_bytes(damaged)
         assert "--resume" in run(inputs).stderr
         found, told = resumed(inputs)
         assert (found["done"], found["new"]) == (0, 5)
         assert "journal of the earlier run is damaged at its head" in " ".join(told.split())
-        assert journal.with_name(".crosswind-journal.damaged").read_bytes() == damaged
+        assert journal.with_name(f".crosswind-journal.damaged{suffix}").read_bytes() == damaged
         assert resumed(inputs)[0]["done"] == 5
         assert len(held(inputs)) == 5
 
