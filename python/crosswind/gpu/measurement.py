@@ -19,6 +19,7 @@ from crosswind.files.stored import replaced
 
 _KEY: Final = b"crosswind.gpu"
 _MOST: Final = 1e18
+_MOST_BLOCKS: Final = 10_000_000
 _COLUMNS: Final = {
     "t_s": pa.float64(),
     "kernel": pa.string(),
@@ -135,6 +136,9 @@ class GpuMeasurement:
                 raise refuse(f"its column {name} is missing or not of type {kind}")
             if kind == pa.float64() and (np.abs(blocks.column(name).to_numpy()) > _MOST).any():
                 raise refuse(f"{name} holds an amount above {_MOST:g}")
+        number = blocks.column("block").to_numpy()
+        if ((number < 0) | (number > _MOST_BLOCKS)).any():
+            raise refuse(f"block must be 0 to {_MOST_BLOCKS} in every row")
         if not (blocks.column("dt_s").to_numpy() > 0).all():
             raise refuse("dt_s must be greater than 0 in every row")
         return cls(blocks.select(list(_COLUMNS)), header)

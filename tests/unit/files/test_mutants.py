@@ -11,7 +11,13 @@ REPORTS = 1
 """Of a report: drawing it takes a second."""
 FOUND = (
     *("7 run a program 251", "7 cost --resume 30", "7 cost --resume 80"),
-    *("7 report a figure 67", "7 report a figure 132", "7 report a figure 191", "7 report measurement.parquet 294"),
+    *(
+        "7 report a figure 67",
+        "7 report a figure 132",
+        "7 report a figure 191",
+        "7 report measurement.parquet 294",
+        "11 fit a GPU 66",
+    ),
 )
 """Mutants that ended a verb with exit code 70 once."""
 
