@@ -22,7 +22,7 @@ import record
 from crosswind.errors import CrosswindError
 from crosswind.gpu import measure_gpu
 from crosswind.gpu.fit import GpuFit, fit_gpu
-from crosswind.gpu.overlap import OTHER, plan_overlap, recorded_steps
+from crosswind.gpu.overlap import plan_overlap, recorded_steps
 
 WORK = record.HERE / "gpu"
 COPIES = ("h2d", "d2h", "both", "d2d", "d2h-sm", "loader")
@@ -99,7 +99,7 @@ def advice(fit: GpuFit) -> list[dict[str, Any]]:
     found = []
     for kernel in ("tensor", "triad", "chase"):
         step = plan_overlap(fit, kernel, "d2h-sm", 0.02, 200.0)
-        others = {one.by: one.seconds for one in step.choices if one.way == OTHER}
+        others = {one.by: one.seconds for one in step.choices if one.by != step.traffic}
         found.append({"kernel": kernel, "best": vars(step.best), "decided": step.decided, "others": others})
     return found
 

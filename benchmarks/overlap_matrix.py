@@ -20,7 +20,7 @@ from typing import Any
 import record
 
 from crosswind.overlap import overlap
-from crosswind.overlap.asked import Key
+from crosswind.overlap.options import Key
 from crosswind.overlap.result import Overlap
 
 PINGS = [(1, 1_000_000), (400, 1_000_000), (2_000, 1_000), (6, 64_000_000)]

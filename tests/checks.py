@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import permutations
 from typing import Any
 
 from crosswind.check.cluster_result import ClusterCheck
@@ -46,8 +48,9 @@ def checked(
     return Check(document | changed, base)
 
 
-def of_a_cluster(hosts: str = "abc") -> ClusterCheck:
-    """Return the check of a cluster without a baseline."""
+def of_a_cluster(hosts: str = "abc", rates: Mapping[str, float] | None = None) -> ClusterCheck:
+    """Return the check of a cluster without a baseline; rates, MB/s, of links such as "ab", all others 100 MB/s."""
+    rates = rates or {}
     document = {
         "schema_version": 1,
         "kind": "cluster-check",
@@ -57,7 +60,9 @@ def of_a_cluster(hosts: str = "abc") -> ClusterCheck:
         "hosts": dict.fromkeys(hosts, "10.0.0.1"),
         "tolerance": 0.1,
         "checks": {host: checked(node=host).document for host in hosts},
-        "links": [{"from": hosts[0], "to": hosts[1], "receive_limit_mb_per_s": 100.0}],
+        "links": [
+            {"from": a, "to": b, "receive_limit_mb_per_s": rates.get(a + b, 100.0)} for a, b in permutations(hosts, 2)
+        ],
         "failed": {},
         "took_s": 30.0,
         "interrupted": False,

@@ -19,6 +19,16 @@ from crosswind.papers.scheduling_and_communication.figures import Figure, Rows
 from crosswind.papers.scheduling_and_communication.study import Study, _study
 from crosswind.run.results import ProgramRun, Runs
 
+HALF = """
+schema_version = 1
+name = "half"
+[[source]]
+kind = "coscheduled"
+quantum_s = 0.02
+jobs = 2
+"""
+"""Half of the processor is taken away, in quanta of 20 ms."""
+
 
 def program_run(params: dict[str, Any], *, seed: int = 1, makespan_s: float = 3.0, **other: Any) -> dict[str, Any]:
     """Return an entry of a program's `runs.json`: 1 s dedicated, 2 s coscheduled."""

@@ -60,7 +60,7 @@ class ScriptedGpu:
             for one in ("host-to-device", "device-to-host") if path == "both" else (path,):
                 most = RATES[one] * (1.0 - (self.slowed if block["kernel"] else 0.0))
                 engine = block["traffic"]["engine"]
-                if isinstance(engine, dict):  # so many MB/s by each block or thread
+                if isinstance(engine, dict):  # each block or thread adds its own rate
                     most = min(most, 2500.0 * engine.get("multiprocessors", 0) + 6000.0 * engine.get("loader", 0))
                 rates[one] = min(block["mb_per_s"] or most, most)
         seconds = block["seconds"]

@@ -3,6 +3,8 @@
 So has every warning, which stands beside a result: what one should know before one trusts it.
 """
 
+import os
+
 Told = dict[str, str]
 """A warning: code, message, hint."""
 
@@ -51,3 +53,22 @@ class MeasurementError(CrosswindError, RuntimeError):
 
 class AgentLost(CrosswindError, RuntimeError):  # noqa: N818 (the name says what happened)
     """The other end went away."""
+
+
+WATCHDOG_ONLY = "watchdog-only"
+"""Code of the warning that something may not be traced, so that the kernel does not continue it by itself."""
+
+
+def watchdog_only(what: str, undo: str = "`kill -CONT PID`") -> Told:
+    """Return the warning that only a watchdog continues what is stopped.
+
+    Parameters
+    ----------
+    what : str
+        What may not be traced, and what follows, as the beginning of a sentence.
+    undo : str
+        The command that continues it.
+    """
+    better = "permit tracing (kernel.yama.ptrace_scope)" if os.geteuid() == 0 else "run as root"
+    message = f"{what}: it stays stopped if Crosswind and the watchdog are killed at the same moment"
+    return warning(WATCHDOG_ONLY, message, f"{undo} continues it then; to be sure before, {better}")

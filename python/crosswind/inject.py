@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from crosswind import _core
-from crosswind.errors import DescriptionError, Told
-from crosswind.errors import warning as warned
+from crosswind.errors import WATCHDOG_ONLY, DescriptionError, Told, watchdog_only
 from crosswind.files.intervals import whole
 from crosswind.files.reading import read_bytes
 from crosswind.files.tabular import Plotted
@@ -30,8 +29,6 @@ SCHEMA_VERSION = 1
 How = Literal["auto", "stop", "freeze", "burn"]
 
 DEFAULT_LIMIT_S = 3600.0
-WATCHDOG_ONLY = "watchdog-only"
-"""Code of the warning that something may not be traced, so that the kernel does not continue it by itself."""
 _LOOK_S = 0.1
 _WAYS = ("auto", "stop", "freeze", "burn")
 _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -176,9 +173,7 @@ def inject(
     )
     removed = remove_leftovers()
     if notify is not None and how != "freeze" and not _core.injection_traces():
-        seen = "programs may not be traced here, so only a watchdog continues what is stopped: "
-        seen += "it stays stopped if Crosswind and the watchdog are killed at the same moment"
-        notify(warned(WATCHDOG_ONLY, seen, f"`kill -CONT PID` continues it then; to be sure before, {_to_be_traced()}"))
+        notify(watchdog_only("programs may not be traced here, so only a watchdog continues what is stopped"))
     with heard(_HEARD) as asked:
         with read_as(disturbance, "disturbance", "recording"):
             injection = _core.Injection(config, text, file)
@@ -337,10 +332,6 @@ def _changes(
     return changes
 
 
-def _to_be_traced() -> str:
-    return "permit tracing (kernel.yama.ptrace_scope)" if os.geteuid() == 0 else "run as root"
-
-
 def _warnings(summary: dict[str, Any]) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
 
@@ -361,9 +352,7 @@ def _warnings(summary: dict[str, Any]) -> list[dict[str, str]]:
                 "too-short", seen, "signals take from 100 us on, burning (ranks bound to CPUs: --pin) from 20 us on"
             )
         if rank.get("exposed"):
-            seen = f"{name} may not be traced, so only a watchdog continued it: it would have stayed stopped "
-            seen += "if Crosswind and the watchdog had been killed at the same moment"
-            warning(WATCHDOG_ONLY, seen, _to_be_traced())
+            found.append(watchdog_only(f"{name} may not be traced, so only a watchdog continues it"))
         for complaint in rank["complaints"]:
             warning("not-injected", complaint, "look at the rank's processes while it runs, or choose another --how")
     if summary["start_s"] is None:

@@ -48,7 +48,7 @@ class Observed(ABC):
 def leftovers() -> list[dict[str, str]]:
     """Return what killed commands have left in the kernel: `kind` and `name` of each.
 
-    Kinds are "trace" (a trace instance, to which the kernel goes on writing), "frozen-group", "occupied-group" (which
+    Kinds are "trace" (a trace instance, into which the kernel still writes), "frozen-group", "occupied-group" (which
     still holds processes of a task) and "group" (control groups), and "stopped" (a process of an injection that has
     ended). What belongs to a process that runs is not among them.
     """

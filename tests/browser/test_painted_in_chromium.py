@@ -15,7 +15,6 @@ import streamed
 
 from crosswind.blame.command import CommandBlame
 from crosswind.blame.turns import Turns
-from crosswind.check.cluster_result import ClusterCheck
 from crosswind.overlap import overlap
 from crosswind.report import draw, report
 from crosswind.report.inputs import gather
@@ -45,29 +44,6 @@ def command_blame():
     return CommandBlame("two", ["agent", "cron"], [], Turns(["./app"], names, np.array(columns).T, False, []))
 
 
-def cluster_check():
-    hosts = ("a", "b", "c")
-    rates = {("c", "a"): 30.0}
-    links = [
-        {"from": a, "to": b, "receive_limit_mb_per_s": rates.get((a, b), 100.0)} for a in hosts for b in hosts if a != b
-    ]
-    document = {
-        "schema_version": 1,
-        "kind": "cluster-check",
-        "crosswind": "0.0.0",
-        "at": "2026-01-01T00:00:00Z",
-        "cluster": "tcp://s:1",
-        "hosts": dict.fromkeys(hosts, "10.0.0.1"),
-        "tolerance": 0.1,
-        "checks": {host: checks.checked(node=host).document for host in hosts},
-        "links": links,
-        "failed": {},
-        "took_s": 30.0,
-        "interrupted": False,
-    }
-    return ClusterCheck(document)
-
-
 def farms(directory):
     return [
         *of_runtimes.pair(),
@@ -78,7 +54,7 @@ def farms(directory):
         reported.ran("local", slower=1.02, works=(5,)),
         reported.traced(40),
         *[checks.checked(memory=100.0 - 2 * k, at=f"2026-01-0{k + 1}T00:00:00Z") for k in range(3)],
-        cluster_check(),
+        checks.of_a_cluster(rates={"ca": 30.0}),
         accelerators.h100(),
     ]
 

@@ -412,7 +412,7 @@ def test_a_target_of_more_processes_than_descriptors_is_refused(orphans):
         assert not {state(pid) for pid in members} & set("Tt")
 
 
-AS_NOBODY = """
+UNPRIVILEGED_SESSION = """
 import os, sys, time
 from crosswind import _core
 from crosswind.cost.targets import opened
@@ -456,14 +456,14 @@ spin()
 
 
 @pytest.fixture
-def nobody():
+def unprivileged():
     """Start an ordinary user's process that takes a target when told to."""
     if os.geteuid() != 0:
         pytest.skip("only root can become another user")
     started = []
 
     def start(text: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", AS_NOBODY, text]
+        command = [sys.executable, "-c", UNPRIVILEGED_SESSION, text]
         started.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
         return started[-1]
 
@@ -475,19 +475,19 @@ def nobody():
         process.stdout.close()
 
 
-def test_another_users_process_is_refused_before_anything_is_stopped(nobody):
+def test_another_users_process_is_refused_before_anything_is_stopped(unprivileged):
     with running(ONE) as target:
-        said = nobody(f"pid:{target.pid}").communicate(timeout=PATIENCE_S)[0]
+        said = unprivileged(f"pid:{target.pid}").communicate(timeout=PATIENCE_S)[0]
         assert f"process {target.pid}" in said
         assert "another user's" in said
         assert runs_again(target.pid)
 
 
-def test_a_tree_whose_child_becomes_roots_is_refused_in_mid_session_and_all_of_it_goes_on(nobody, orphans):
+def test_a_tree_whose_child_becomes_roots_is_refused_in_mid_session_and_all_of_it_runs(unprivileged, orphans):
     with running(SPIN + BECOMES) as target:
         children = [int(word) for word in target.stdout.readline().split()]
         orphans.extend(children)
-        session = nobody(f"pid:{target.pid}")
+        session = unprivileged(f"pid:{target.pid}")
         assert session.stdout.readline() == "signals watchdog-only\n"
         target.stdin.write("\n")
         target.stdin.flush()
@@ -499,21 +499,21 @@ def test_a_tree_whose_child_becomes_roots_is_refused_in_mid_session_and_all_of_i
         assert all(runs_again(pid) for pid in [target.pid, *children])
 
 
-BECOMES_NOBODY = """
+BECOMES_UNPRIVILEGED = """
 import ctypes, os
 os.setgroups([])
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
 ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: may be traced by processes of one user
-print("NOBODY", flush=True)
+print("unprivileged", flush=True)
 spin()
 """
 
 
-def test_a_group_into_which_roots_process_comes_in_mid_session_is_refused_and_all_of_it_runs(nobody):
-    with running(SPIN + BECOMES_NOBODY) as target, running(ONE) as other, grouped(target.pid) as group:
-        assert target.stdout.readline() == "NOBODY\n"
-        session = nobody(f"cgroup:/{group.name}")
+def test_a_group_into_which_roots_process_moves_in_mid_session_is_refused_and_the_whole_group_runs(unprivileged):
+    with running(SPIN + BECOMES_UNPRIVILEGED) as target, running(ONE) as other, grouped(target.pid) as group:
+        assert target.stdout.readline() == "unprivileged\n"
+        session = unprivileged(f"cgroup:/{group.name}")
         assert session.stdout.readline() == "tracing None\n"
         (group / "cgroup.procs").write_text(str(other.pid))
         session.stdin.write("\n")

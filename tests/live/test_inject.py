@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from disturbed import HALF
 
 import crosswind
 from crosswind.doctor.disturbances import left_behind
@@ -26,14 +27,6 @@ name = "mostly away"
 kind = "coscheduled"
 quantum_s = 0.1
 jobs = 5
-"""
-HALF = """
-schema_version = 1
-name = "half"
-[[source]]
-kind = "coscheduled"
-quantum_s = 0.02
-jobs = 2
 """
 DAEMON = """
 schema_version = 1

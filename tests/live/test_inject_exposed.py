@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from disturbed import HALF
 from freezing import ONE, running, wait_until
 
 from crosswind.host.cgroup import unified_mount
@@ -17,14 +18,6 @@ from crosswind.observed import leftovers, remove_leftovers
 
 pytestmark = pytest.mark.live
 
-HALF = """
-schema_version = 1
-name = "half"
-[[source]]
-kind = "coscheduled"
-quantum_s = 0.02
-jobs = 2
-"""
 AS_NOBODY = """
 import json, os, sys
 from crosswind.inject import inject

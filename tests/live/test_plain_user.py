@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from disturbed import HALF
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534
@@ -67,14 +68,6 @@ program = "em3d"
 ranks = 2
 [workload.parameters]
 steps = 5
-"""
-HALF = """
-schema_version = 1
-name = "half"
-[[source]]
-kind = "coscheduled"
-quantum_s = 0.02
-jobs = 2
 """
 MAP = """
 import crosswind

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import synthetic
+from disturbed import HALF
 
 from crosswind.model.calibrate import platform_of
 from crosswind.model.fit import fit
@@ -38,14 +39,6 @@ name = "program"
 kind = "program"
 program = "bsp"
 ranks = 2
-"""
-HALF = """
-schema_version = 1
-name = "half"
-[[source]]
-kind = "coscheduled"
-quantum_s = 0.02
-jobs = 2
 """
 
 

@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from disturbed import HALF
 from live import test_filter as filters
 
 CC = shutil.which("cc")
@@ -41,14 +42,6 @@ kind = "farm"
 tasks = 300
 task_size_mb = 0.1
 task_work = 1
-"""
-HALF = """
-schema_version = 1
-name = "half"
-[[source]]
-kind = "coscheduled"
-quantum_s = 0.02
-jobs = 2
 """
 COMMANDS = {
     "measure": ["measure", "--matrix", "64", "--direction", "receive", "--max-seconds", "4", "-o", "TMP/m.parquet"],

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crosswind_access::Access;
 use crosswind_live::LiveError;
-use crosswind_live::filter::asked::FilterAsked;
+use crosswind_live::filter::options::FilterOptions;
 use crosswind_live::filter::{Filter, mark};
 use crosswind_live::log::Log;
 use crosswind_live::streams::{NamespaceHost, run_streams as run};
@@ -20,7 +20,7 @@ use crate::schema::json;
 use crate::watched::{locked, watched};
 
 fn open(config: &str, token: Option<&str>, tls: Option<&Path>) -> Result<Filter, LiveError> {
-    let asked: FilterAsked =
+    let asked: FilterOptions =
         serde_json::from_str(config).map_err(|error| LiveError::Setup(format!("the filter: {error}")))?;
     let log = Log::at("filter", asked.log.as_ref())?;
     Filter::open(asked.settings(), &Access::of(token, tls)?, log)

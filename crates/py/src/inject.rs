@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crosswind_disturb::DisturbError;
-use crosswind_disturb::inject::asked::Asked;
+use crosswind_disturb::inject::options::InjectOptions;
 use crosswind_disturb::inject::script::{Cause, Described, Script as _};
 use crosswind_disturb::inject::summary::{preview, summary};
 use crosswind_disturb::inject::{InjectConfig, Injection, group, hold, priority, processes};
@@ -27,7 +27,7 @@ pub fn exception(py: Python<'_>, error: &DisturbError) -> PyErr {
 
 /// Parses the configuration and the script from Python.
 fn prepared(config: &str, disturbance: &[u8], file: &str) -> Result<(InjectConfig, Described, String), DisturbError> {
-    let asked: Asked =
+    let asked: InjectOptions =
         serde_json::from_str(config).map_err(|error| DisturbError::Setup(format!("the injection: {error}")))?;
     asked.checked(disturbance, file)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crosswind_disturb::DisturbError;
 use crosswind_disturb::leftovers::Leftover;
-use crosswind_disturb::noise::asked::Asked;
+use crosswind_disturb::noise::options::RecordOptions;
 use crosswind_disturb::noise::summary::summary;
 use crosswind_disturb::noise::{Recorder, trace};
 use pyo3::prelude::*;
@@ -22,9 +22,9 @@ struct PyNoiseRecorder(Mutex<Recorder>);
 impl PyNoiseRecorder {
     #[new]
     fn new(py: Python<'_>, config: &str) -> PyResult<Self> {
-        let config: Result<Asked, _> = serde_json::from_str(config);
+        let config: Result<RecordOptions, _> = serde_json::from_str(config);
         let config = config.map_err(|error| DisturbError::Setup(format!("the recording: {error}")));
-        let recorder = config.and_then(Asked::checked).and_then(Recorder::start);
+        let recorder = config.and_then(RecordOptions::checked).and_then(Recorder::start);
         recorder.map(|recorder| Self(Mutex::new(recorder))).map_err(|error| exception(py, &error))
     }
 

@@ -15,7 +15,7 @@ NOT_KNOWN = "-"
 
 def as_dict(measurement: Measurement, fit: Any) -> dict[str, Any]:
     """Return it as part of the JSON document."""
-    from crosswind.measure.runtime.told import compared, cpu_shares, direction_row
+    from crosswind.measure.runtime.summary import compared, cpu_shares, direction_row
 
     runtime = measurement.header["runtime"]
     document = {
@@ -30,7 +30,7 @@ def as_dict(measurement: Measurement, fit: Any) -> dict[str, Any]:
 
 def print_runtime(measurement: Measurement, fit: Any) -> None:
     """Print intercept, rate and slope beside each other, with a sentence for each direction."""
-    from crosswind.measure.runtime.told import beside_sentence, compared, cpu_shares, direction_row
+    from crosswind.measure.runtime.summary import beside_sentence, compared, cpu_shares, direction_row
 
     runtime = measurement.header["runtime"]
     columns = [("direction", "left"), ("unpaced MB/s", "right"), ("at MB/s", "right"), ("computing left", "right")]

@@ -112,7 +112,7 @@ def overlap(
     """Say whether this machine overlaps communication with computation."""
     from crosswind.overlap import overlap as perform
     from crosswind.overlap import preview
-    from crosswind.overlap.asked import parse_exchange
+    from crosswind.overlap.options import parse_exchange
 
     if resume and out is None:
         raise DescriptionError(

@@ -62,12 +62,9 @@ def print_step(step: StepPlan) -> None:
         print_text("Overlapping and serialising are not distinguishable: the intervals overlap.")
     else:
         serial = next(one for one in step.choices if one.way == "serialise")
-        limits = {
-            "overlap at a limited rate": f", {gb_per_s(best.mb_per_s)} GB/s",
-            "overlap by another number": f", {best.by}",
-        }
-        at = limits.get(best.way, "")
-        text = f"Fastest: {best.way}{at}, {_ms(best)}"
+        by = f" with {best.by}" if best.by != step.traffic else ""
+        at = f", {gb_per_s(best.mb_per_s)} GB/s" if best.way == "overlap at a limited rate" else ""
+        text = f"Fastest: {best.way}{by}{at}, {_ms(best)}"
         gain = f" instead of {1e3 * serial.seconds:.4g} ms one after the other" if best is not serial else ""
         print_text(f"{text}{gain}.")
     several = len({one.by for one in step.choices}) > 1

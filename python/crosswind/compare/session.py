@@ -97,7 +97,7 @@ class Session:
             for label in (0, 1):
                 if self._run(label) is None:
                     return False
-        # A cold start is what it is for: how long runs take is told by those that count.
+        # The time limit is checked against runs that count: the first one may be slow because caches are cold.
         self._longest_s = [0.0, 0.0]
         return True
 

@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crosswind.errors import DescriptionError, Told
+from crosswind.errors import WATCHDOG_ONLY, DescriptionError, Told
 from crosswind.terminal.progress import Advance
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ def _resumed(before: Cost, now: dict[str, Any], settings: Any) -> dict[str, Any]
             message = "--resume: the session had one look, which took all of the permitted error, so no other is left"
             raise DescriptionError(message, "no-looks", "measure anew; sessions without --to-the-end can be prolonged")
         looks.prolong(settings.seconds - settings.undisturbed_s)
-    ended = ("job-ended", "target-ended", "watchdog-only")
+    ended = ("job-ended", "target-ended", WATCHDOG_ONLY)
     kept = [one for one in earlier["warnings"] if one["code"] not in ended]
     kept += [one for one in now["warnings"] if one not in kept]
     counted = {name: earlier[name] for name in ("undisturbed", "quads", "watched", "unseen_s") if name in earlier}

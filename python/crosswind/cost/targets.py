@@ -21,7 +21,7 @@ from crosswind import _core
 from crosswind.cost import processes
 from crosswind.cost.lifetime import group_used_s
 from crosswind.cost.naming import shortened
-from crosswind.errors import CrosswindError, DescriptionError, Told, warning
+from crosswind.errors import CrosswindError, DescriptionError, Told, watchdog_only
 from crosswind.host.cgroup import unified_mount
 
 KINDS = ("pid", "cgroup", "command")
@@ -187,10 +187,8 @@ class Target:
         if not self.frozen.exposed:
             return None
         undo = f"`echo 0 > {self.group}/cgroup.freeze`" if self.frozen.how == "freezer" else "`kill -CONT PID`"
-        message = f"{self.name} may not be traced, so only a watchdog (process {self.freezer.pid}) continues it: "
-        message += "it stays stopped if Crosswind and the watchdog are killed at the same moment"
-        better = "permit tracing (kernel.yama.ptrace_scope)" if os.geteuid() == 0 else "run as root"
-        return warning("watchdog-only", message, f"{undo} continues it then; to be sure before, {better}")
+        watchdog = f"a watchdog (process {self.freezer.pid})"
+        return watchdog_only(f"{self.name} may not be traced, so only {watchdog} continues it", undo)
 
     def close(self) -> None:
         """Continue it, and end it if we started it."""

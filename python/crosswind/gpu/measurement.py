@@ -13,14 +13,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crosswind.errors import DescriptionError
+from crosswind.files.columns import Column, checked
 from crosswind.files.kinds import found_at
 from crosswind.files.reading import read_parquet
 from crosswind.files.stored import replaced
 
 _KEY: Final = b"crosswind.gpu"
+_CODE: Final = "no-measurement"
+_HINT: Final = "`crosswind measure --gpu 0 -o FILE` makes one"
 _MOST: Final = 1e18
 _MOST_BLOCKS: Final = 10_000_000
-_COLUMNS: Final = {
+_COLUMNS: Final[dict[str, pa.DataType]] = {
     "t_s": pa.float64(),
     "kernel": pa.string(),
     "traffic": pa.string(),
@@ -45,6 +48,18 @@ _COLUMNS: Final = {
 }
 """Every column; what the device's management library does not know is NaN."""
 _FIELDS: Final = ("schema_version", "device", "pairs", "ended", "elapsed_s", "seed", "started", "version")
+
+
+def _checked(name: str) -> Column:
+    """Return what a column must be; amounts are not negative."""
+    kind = _COLUMNS[name]
+    if pa.types.is_string(kind):
+        return Column(name, "word")
+    if pa.types.is_integer(kind):
+        return Column(name, "whole", least=-1 if name == "cycle" else 0, most=_MOST_BLOCKS)
+    if name == "dt_s":
+        return Column(name, least=1e-9, most=_MOST, unknown=False)
+    return Column(name, least=0.0, most=_MOST)
 
 
 def is_gpu(path: str | Path) -> bool:
@@ -109,13 +124,11 @@ class GpuMeasurement:
         path = Path(path)
 
         def refuse(what: str) -> DescriptionError:
-            return DescriptionError(
-                f"{path}: {what}", "no-measurement", "`crosswind measure --gpu 0 -o FILE` makes one"
-            )
+            return DescriptionError(f"{path}: {what}", _CODE, _HINT)
 
         try:
             blocks = read_parquet(path)
-        except (OSError, pa.ArrowException) as error:
+        except OSError as error:
             if not path.exists():
                 raise DescriptionError(f"{path}: no such file", "no-file") from None
             raise refuse(f"is not a Parquet file ({str(error).splitlines()[0]})") from None
@@ -131,17 +144,8 @@ class GpuMeasurement:
             raise refuse(f"its header has no {missing[0]}")
         if not _well_formed(header):
             raise refuse("its header's pairs or task lack a name or an amount")
-        for name, kind in _COLUMNS.items():
-            if name not in blocks.column_names or blocks.schema.field(name).type != kind:
-                raise refuse(f"its column {name} is missing or not of type {kind}")
-            if kind == pa.float64() and (np.abs(blocks.column(name).to_numpy()) > _MOST).any():
-                raise refuse(f"{name} holds an amount above {_MOST:g}")
-        number = blocks.column("block").to_numpy()
-        if ((number < 0) | (number > _MOST_BLOCKS)).any():
-            raise refuse(f"block must be 0 to {_MOST_BLOCKS} in every row")
-        if not (blocks.column("dt_s").to_numpy() > 0).all():
-            raise refuse("dt_s must be greater than 0 in every row")
-        return cls(blocks.select(list(_COLUMNS)), header)
+        found = checked(blocks, [_checked(name) for name in _COLUMNS], path, _CODE, _HINT)
+        return cls(found.select(list(_COLUMNS)).cast(pa.schema(_COLUMNS)), header)
 
     def save(self, path: str | Path) -> None:
         """Write a `gpu.parquet`; an existing file is replaced only once the new one is complete."""

@@ -23,8 +23,6 @@ from crosswind.gpu.fit import GpuFit, Loss, PairFit
 SERIAL: Final = "serialise"
 OVERLAP: Final = "overlap"
 LIMITED: Final = "overlap at a limited rate"
-OTHER: Final = "overlap by another number"
-"""Of blocks or threads that copy, as `by` says."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +32,9 @@ class Choice:
     Attributes
     ----------
     way : str
-        `serialise`, `overlap`, `overlap at a limited rate` or `overlap by another number` of blocks or threads.
+        `serialise`, `overlap` or `overlap at a limited rate`.
     by : str
-        The kind of traffic that does it.
+        The kind of traffic that does it: the step's, or the same with another number of blocks or threads.
     mb_per_s : float
         Rate of the transfer while the kernel runs; 0 where they are serialised.
     seconds, ci95 : float, tuple of float
@@ -74,8 +72,12 @@ class StepPlan:
     def best(self) -> Choice:
         """The fastest; of ways that overlap and are not distinguishable, the one that needs no limit."""
         first = self.choices[0]
-        plain = next(one for one in self.choices if one.way == OVERLAP)
-        return plain if first.way in (LIMITED, OTHER) and plain.ci95[0] <= first.ci95[1] else first
+        return self.unlimited if first.way != SERIAL and self.unlimited.ci95[0] <= first.ci95[1] else first
+
+    @property
+    def unlimited(self) -> Choice:
+        """The step's own traffic, overlapped without a limit."""
+        return next(one for one in self.choices if (one.way, one.by) == (OVERLAP, self.traffic))
 
     @property
     def decided(self) -> bool:
@@ -126,7 +128,7 @@ def plan_overlap(fit: GpuFit, kernel: str, traffic: str, kernel_s: float, amount
     ]
     choices += [_overlapped(pair, loss, LIMITED, kernel_s, amount_mb) for loss in pair.losses]
     choices += [
-        _overlapped(one, one.unpaced, OTHER, kernel_s, amount_mb)
+        _overlapped(one, one.unpaced, OVERLAP, kernel_s, amount_mb)
         for one in fit.pairs
         if one.kernel == kernel and one.traffic != traffic and base_of(one.traffic) == base_of(traffic)
     ]
@@ -135,7 +137,7 @@ def plan_overlap(fit: GpuFit, kernel: str, traffic: str, kernel_s: float, amount
 
 def _overlapped(pair: PairFit, at: Loss, way: str, kernel_s: float, amount_mb: float) -> Choice:
     """Predict the step with the transfer at one measured rate, with what is not known of loss and rate."""
-    unlimited = way in (OVERLAP, OTHER)
+    unlimited = way == OVERLAP
     later = pair.alone_mb_per_s if unlimited else at.mb_per_s
     expected = overlapped_s(kernel_s, amount_mb, at.loss, at.mb_per_s, later)
     beside = (1.0 - pair.traffic_ci95[1], 1.0 - pair.traffic_ci95[0]) if unlimited else (1.0, 1.0)
@@ -228,8 +230,7 @@ def recorded_steps(fit: GpuFit) -> list[RecordedStep]:
             if took.size < 2 or amount_mb <= 0:
                 continue
             kernel_s = float(columns["work"][these].mean()) / pair.work_per_s
-            choices = plan_overlap(fit, pair.kernel, pair.traffic, kernel_s, amount_mb).choices
+            predicted = plan_overlap(fit, pair.kernel, pair.traffic, kernel_s, amount_mb).unlimited
             half_s = float(student_t.ppf(0.975, took.size - 1) * took.std(ddof=1) / math.sqrt(took.size))
-            predicted = next(one for one in choices if one.way == OVERLAP)
             found.append(RecordedStep(pair.kernel, pair.traffic, amount_mb, predicted, float(took.mean()), half_s))
     return found

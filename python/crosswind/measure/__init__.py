@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from crosswind.measure.asked import CONGESTION_CONTROL, DIRECTIONS, KERNELS, SOCKET_BUFFER_BYTES, Asked
+from crosswind.measure.options import CONGESTION_CONTROL, DIRECTIONS, KERNELS, SOCKET_BUFFER_BYTES, Options
 from crosswind.measure.session import Progress, Session
 from crosswind.measurement import Measurement
 
@@ -164,4 +164,4 @@ def measure(
     ('receive', True)
     """
     arguments = dict(locals())
-    return Session(Asked(arguments), progress).run()
+    return Session(Options(arguments), progress).run()

@@ -20,7 +20,7 @@ from typing import Any
 
 from crosswind.errors import AgentLost, MeasurementError, warning
 from crosswind.measure import calibration, design
-from crosswind.measure.asked import Asked
+from crosswind.measure.options import Options
 from crosswind.measure.peer_process import peer_process
 from crosswind.measure.runtime import Launch, launched, warming
 from crosswind.measure.stopping import GROWTH, Precision, precision, precision_together
@@ -52,7 +52,7 @@ class _TimeUpError(Exception):
 class Session:
     """One measurement on its way through its phases."""
 
-    def __init__(self, asked: Asked, progress: Progress | None) -> None:
+    def __init__(self, asked: Options, progress: Progress | None) -> None:
         self.asked = asked
         self.progress = progress
         self.max_seconds: float = asked["max_seconds"]

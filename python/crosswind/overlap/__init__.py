@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from crosswind.overlap.asked import Asked, On, Scheduler, Wait
     from crosswind.overlap.live import Session
+    from crosswind.overlap.options import On, Options, Scheduler, Wait
     from crosswind.overlap.result import Overlap
     from crosswind.terminal.progress import Advance
 
@@ -123,7 +123,7 @@ def overlap(
     from crosswind.errors import DescriptionError
     from crosswind.files.output import writable
     from crosswind.overlap import live, simulated
-    from crosswind.overlap.asked import NICES
+    from crosswind.overlap.options import NICES
 
     if on not in ("live", "sim"):
         raise DescriptionError(f"on is {on!r}; it must be live or sim", "argument")
@@ -200,8 +200,8 @@ def _session(
 ) -> Session:
     from crosswind.errors import DescriptionError
     from crosswind.host import priority
-    from crosswind.overlap.asked import NICES
     from crosswind.overlap.live import Session
+    from crosswind.overlap.options import NICES
 
     allowed = sorted(os.sched_getaffinity(0))
     if isinstance(cpus, int):
@@ -227,7 +227,7 @@ def _asked(
     burners: int,
     repetitions: int,
     seed: int,
-) -> Asked:
-    from crosswind.overlap.asked import Asked, as_exchanges
+) -> Options:
+    from crosswind.overlap.options import Options, as_exchanges
 
-    return Asked(tuple(waits), tuple(nices), as_exchanges(pings), burn_s, burners, repetitions, seed)
+    return Options(tuple(waits), tuple(nices), as_exchanges(pings), burn_s, burners, repetitions, seed)

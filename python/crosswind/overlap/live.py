@@ -21,7 +21,7 @@ from crosswind.files.output import writable
 from crosswind.files.stored import write_json
 from crosswind.host import Snapshot, priority
 from crosswind.measure.peer_process import peer_process
-from crosswind.overlap.asked import Asked, Step, Wait
+from crosswind.overlap.options import Options, Step, Wait
 from crosswind.overlap.programs import run_together
 from crosswind.overlap.result import SCHEMA_VERSION, Overlap, cells_of
 from crosswind.serve import greet
@@ -46,7 +46,7 @@ class Session:
 
     Attributes
     ----------
-    asked : Asked
+    asked : Options
         What is measured.
     cpus : tuple of int
         Where burners, pings and a peer of our own run.
@@ -60,7 +60,7 @@ class Session:
         What the peer asks for; in no file.
     """
 
-    asked: Asked
+    asked: Options
     cpus: tuple[int, ...]
     peer: str | None
     limit_s: float

@@ -15,7 +15,7 @@ from crosswind.files.reading import read_bytes
 from crosswind.files.stored import is_of_kind, write_json
 from crosswind.files.tabular import Tabular
 from crosswind.overlap import verdict
-from crosswind.overlap.asked import Key
+from crosswind.overlap.options import Key
 from crosswind.platform import as_html_table
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import Any
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
-from crosswind.overlap.asked import Asked, Scheduler
+from crosswind.overlap.options import Options, Scheduler
 from crosswind.overlap.result import SCHEMA_VERSION, TIMES, Overlap
 
 SCHEDULERS: tuple[Scheduler, ...] = ("decay", "fair")
 
 
-def simulate(asked: Asked, scheduler: Scheduler, cpus: int, model: Mapping[str, Any] | None = None) -> Overlap:
+def simulate(asked: Options, scheduler: Scheduler, cpus: int, model: Mapping[str, Any] | None = None) -> Overlap:
     """Return the matrix of nodes with so many processors each; `model`: constants, `nodes`, `network.*`, `costs.*`.
 
     Raises

@@ -44,7 +44,7 @@ class _Study(TypedDict):
 
 
 class _Row(TypedDict):
-    """What every row of a figure has; what the figure varies stands beside it."""
+    """Fields of every row of a figure. A row also has the parameters that its figure varies."""
 
     program: str
     makespan_s: Positive

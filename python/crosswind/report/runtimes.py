@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crosswind.measure.runtime.told import beside_sentence, compared, cpu_shares, direction_row
+from crosswind.measure.runtime.summary import beside_sentence, compared, cpu_shares, direction_row
 from crosswind.measurement import Measurement
 from crosswind.model.fit import Fit
 from crosswind.report.section import Term

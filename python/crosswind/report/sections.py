@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from crosswind.report.accelerated import GPUS
 from crosswind.report.blamed import BLAMES
 from crosswind.report.checked import CHECKS
 from crosswind.report.commanded import COMMANDS
 from crosswind.report.costed import COSTS
 from crosswind.report.disturbed import PROGRAMS
+from crosswind.report.gpus import GPUS
 from crosswind.report.injected import INJECTIONS
 from crosswind.report.measured import MEASUREMENTS
 from crosswind.report.overlapped import OVERLAPS

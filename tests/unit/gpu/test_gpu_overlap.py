@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from crosswind.errors import DescriptionError
 from crosswind.gpu import measure_gpu
 from crosswind.gpu.fit import fit_gpu
-from crosswind.gpu.overlap import OTHER, OVERLAP, SERIAL, overlapped_s, plan_overlap, recorded_steps
+from crosswind.gpu.overlap import OVERLAP, SERIAL, overlapped_s, plan_overlap, recorded_steps
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples/gpu/h100.parquet"
@@ -65,13 +65,15 @@ def test_each_measured_number_of_blocks_or_threads_is_a_choice(traffics, others)
     gpu = ScriptedGpu()
     fit = fit_gpu(measure_gpu(kernels=["chase"], traffics=traffics, max_seconds=12.0, device=gpu, clock=gpu.clock))
     step = plan_overlap(fit, "chase", traffics[0], 0.02, 200.0)
-    assert sorted(one.by for one in step.choices if one.way == OTHER) == others
-    for one in (one for one in step.choices if one.way == OTHER):
+    resized = [one for one in step.choices if one.by != traffics[0]]
+    assert sorted(one.by for one in resized) == others
+    for one in resized:
+        assert one.way == OVERLAP
         pair = fit.pair("chase", one.by)
         rates = (pair.unpaced.mb_per_s, pair.alone_mb_per_s)
         assert one.seconds == pytest.approx(overlapped_s(0.02, 200.0, pair.unpaced.loss, *rates))
         assert one.ci95[0] <= one.seconds <= one.ci95[1]
-    assert {one.by for one in step.choices if one.way != OTHER} == {traffics[0]}
+    assert step.unlimited.by == traffics[0]
 
 
 def test_fewer_blocks_are_advised_where_they_cost_less_than_they_take_longer():
@@ -84,7 +86,7 @@ def test_fewer_blocks_are_advised_where_they_cost_less_than_they_take_longer():
     kinds = ("d2h-sm", "d2h-sm:2")
     fit = fit_gpu(measure_gpu(kernels=["triad"], traffics=kinds, max_seconds=6.0, device=gpu, clock=gpu.clock))
     best = plan_overlap(fit, "triad", "d2h-sm", 0.02, 90.0).best
-    assert (best.way, best.by) == (OTHER, "d2h-sm:2")
+    assert (best.way, best.by) == (OVERLAP, "d2h-sm:2")
     assert best.seconds == pytest.approx(0.02, rel=0.01)
     # 16 is the number that needs no saying.
     assert plan_overlap(fit, "triad", "d2h-sm:16", 0.02, 90.0).best == best

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from crosswind.errors import DescriptionError, MeasurementError
-from crosswind.measure.asked import Asked
+from crosswind.measure.options import Options
 from crosswind.measure.runtime import RUNTIMES, at_hand, go, java, launched, parse_runtime, python, warming
 from crosswind.measure.runtime.spec import PROBES
 
@@ -114,7 +114,7 @@ def asked(**given):
     from crosswind.measure import measure
 
     usual = {name: one.default for name, one in inspect.signature(measure).parameters.items()}
-    return Asked({**usual, **given})
+    return Options({**usual, **given})
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ import pytest
 
 from crosswind.errors import DescriptionError, MeasurementError
 from crosswind.overlap import overlap, preview, programs
-from crosswind.overlap.asked import Asked, Exchange, Key, parse_exchange
 from crosswind.overlap.live import Session, _kept
+from crosswind.overlap.options import Exchange, Key, Options, parse_exchange
 from crosswind.overlap.result import Overlap, cells_of
 from crosswind.overlap.verdict import burn_waited, findings, judge, ping_waited, word_of
 from crosswind.report import report
@@ -137,7 +137,7 @@ def asked(**changed):
         "repetitions": 3,
         "seed": 1,
     }
-    return Asked(**(settings | changed))
+    return Options(**(settings | changed))
 
 
 def test_every_repetition_makes_every_run_once_in_an_order_of_its_own():

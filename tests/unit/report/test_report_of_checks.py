@@ -8,9 +8,8 @@ import re
 
 import pytest
 import synthetic
-from checks import checked
+from checks import checked, of_a_cluster
 
-from crosswind.check.cluster_result import ClusterCheck
 from crosswind.report import report
 
 
@@ -57,28 +56,7 @@ def test_each_measure_of_a_check_stands_against_its_own_threshold(tmp_path):
 
 
 def test_a_cluster_has_a_map_of_its_links_and_the_odd_ones_first(tmp_path):
-    hosts = ("a", "b", "c")
-    links = [
-        {"from": a, "to": b, "receive_limit_mb_per_s": 30.0 if (a, b) == ("c", "a") else 100.0}
-        for a in hosts
-        for b in hosts
-        if a != b
-    ]
-    document = {
-        "schema_version": 1,
-        "kind": "cluster-check",
-        "crosswind": "0.0.0",
-        "at": "2026-01-01T00:00:00Z",
-        "cluster": "tcp://s:1",
-        "hosts": dict.fromkeys(hosts, "10.0.0.1"),
-        "tolerance": 0.1,
-        "checks": {host: checked(node=host).document for host in hosts},
-        "links": links,
-        "failed": {},
-        "took_s": 30.0,
-        "interrupted": False,
-    }
-    found = ClusterCheck(document)
+    found = of_a_cluster(rates={"ca": 30.0})
     assert found.sentence.startswith("sick: rate c to a -70 % (")
     found.save(tmp_path / "cluster.json")
     page = page_of(tmp_path, tmp_path / "cluster.json")

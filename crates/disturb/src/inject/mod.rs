@@ -15,12 +15,12 @@
 //!
 //! It does not depend on Python and draws no random numbers: the intervals are supplied by a script.
 
-pub mod asked;
 pub mod busy;
 mod changes;
 mod command;
 pub mod group;
 pub mod hold;
+pub mod options;
 pub mod outcome;
 pub mod priority;
 pub mod processes;

@@ -11,10 +11,10 @@
 //! The method is that of the kernel's osnoise tracer: a loop that reads the clock, beside the kernel's events. Many
 //! kernels are built without that tracer. This module does not depend on Python.
 
-pub mod asked;
 pub mod blame;
 pub mod events;
 pub mod gaps;
+pub mod options;
 pub mod outcome;
 pub mod quota;
 pub mod summary;

@@ -126,14 +126,14 @@ fn with_above(group: &Path) -> impl Iterator<Item = &Path> {
 }
 
 /// Whether this group itself was frozen, rather than an ancestor.
-pub fn is_told_to_freeze(group: &Path) -> bool {
+pub fn has_freeze_request(group: &Path) -> bool {
     fs::read_to_string(group.join("cgroup.freeze")).is_ok_and(|text| text.trim() == "1")
 }
 
 /// Refuses a control group that is frozen, itself or by an ancestor.
 pub fn refuse_frozen_group(group: &Path) -> Result<(), Refusal> {
     let refused = |group: &Path, file: &str| Err(Refusal::Frozen(group.join(file).display().to_string()));
-    if let Some(frozen) = with_above(group).find(|each| is_told_to_freeze(each)) {
+    if let Some(frozen) = with_above(group).find(|each| has_freeze_request(each)) {
         return refused(frozen, "cgroup.freeze");
     }
     match fs::read_to_string(group.join("cgroup.events")) {

@@ -150,7 +150,7 @@ fn thaw_marked(directory: &Path) {
     if !is_marked(directory) {
         return;
     }
-    if checks::is_told_to_freeze(directory) {
+    if checks::has_freeze_request(directory) {
         if fs::write(directory.join("cgroup.freeze"), "0").is_err() {
             return; // belongs to another user: it is refused as frozen
         }

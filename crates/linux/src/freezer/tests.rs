@@ -31,7 +31,9 @@ impl Sleeper {
     }
 
     fn wait_for_state(&self, state: char) {
-        while checks::status(self.pid()).expect("it is there").state != state {
+        let until = later();
+        while checks::status(self.pid()).expect("it exists").state != state {
+            assert!(now_ns() < until, "not in the state {state}");
             std::thread::yield_now();
         }
     }

@@ -455,7 +455,7 @@ mod tests {
         });
         for damaged in (0..head).map(|cut| whole[..cut].to_vec()).chain(flipped) {
             std::fs::write(&path, &damaged).expect("written");
-            let (mut journal, mut past) = Journal::resume(&path, "run").expect("goes on");
+            let (mut journal, mut past) = Journal::resume(&path, "run").expect("a new journal");
             assert_eq!(past.set_aside(), Some(&*aside));
             assert_eq!(known(&mut past, "a"), None);
             assert_eq!(std::fs::read(&aside).expect("kept"), damaged);

@@ -23,12 +23,12 @@
 //!
 //! Frames are copied through this process: splicing them from socket to socket was slower, even for frames of 64 KB.
 
-pub mod asked;
 mod carrier;
 mod connection;
 mod counters;
 mod exchange;
 pub mod mark;
+pub mod options;
 mod pace;
 mod peers;
 mod settings;

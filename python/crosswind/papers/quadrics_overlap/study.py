@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from typing import Any
 
-from crosswind.overlap.asked import WAITS
+from crosswind.overlap.options import WAITS
 from crosswind.papers.driver import Work
 from crosswind.papers.quadrics_overlap.calibration import Calibration, of
 from crosswind.papers.quadrics_overlap.claims import claims

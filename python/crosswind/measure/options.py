@@ -38,7 +38,7 @@ FORKS = 5
 MOST_FORKS = 50
 
 
-class Asked:
+class Options:
     """The arguments of `measure`, and where they put the threads.
 
     Raises

@@ -65,7 +65,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asked:
+class Options:
     """The design of a matrix, checked when it is made.
 
     Attributes

@@ -10,7 +10,7 @@ use crate::DisturbError;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct RecordOptions {
     /// Length, s.
     pub seconds: f64,
     pub cpus: Vec<usize>,
@@ -24,7 +24,7 @@ fn value(field: &str, value: impl ToString, permitted: &str) -> DisturbError {
     DisturbError::Value { field: field.into(), value: value.to_string(), permitted: permitted.into() }
 }
 
-impl Asked {
+impl RecordOptions {
     /// Checks the settings.
     ///
     /// # Errors

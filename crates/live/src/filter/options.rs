@@ -12,7 +12,7 @@ use super::{FilterSettings, Forward, Rate};
 /// A port whose connections go to a target that a peer reaches.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ForwardAsked {
+pub struct ForwardOptions {
     class: Class,
     listen: String,
     target: String,
@@ -21,10 +21,10 @@ pub struct ForwardAsked {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FilterAsked {
+pub struct FilterOptions {
     listen: Option<String>,
     peers: Vec<String>,
-    forwards: Vec<ForwardAsked>,
+    forwards: Vec<ForwardOptions>,
     policy: QueuePolicy,
     frame_bytes: u32,
     pad: bool,
@@ -36,14 +36,14 @@ pub struct FilterAsked {
     pub log: Option<PathBuf>,
 }
 
-impl FilterAsked {
+impl FilterOptions {
     /// Converts the options to settings.
     #[must_use]
     pub fn settings(self) -> FilterSettings {
         let at_least_bytes = if self.pad { self.frame_bytes } else { 0 };
         let rate = |mb_per_s| Rate { mb_per_s, at_least_bytes };
         let forward =
-            |ForwardAsked { class, listen, target, peer }: ForwardAsked| Forward { class, listen, target, peer };
+            |ForwardOptions { class, listen, target, peer }: ForwardOptions| Forward { class, listen, target, peer };
         FilterSettings {
             listen: self.listen,
             peers: self.peers,

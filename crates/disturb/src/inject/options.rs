@@ -14,7 +14,7 @@ use crate::DisturbError;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct InjectOptions {
     pub command: Vec<OsString>,
     /// Ranks that the command will have; `None`: every rank that is found.
     pub ranks: Option<u32>,
@@ -40,7 +40,7 @@ fn value(field: &str, value: String, permitted: &str) -> DisturbError {
     DisturbError::Value { field: field.into(), value, permitted: permitted.into() }
 }
 
-impl Asked {
+impl InjectOptions {
     /// Checks the settings and parses the disturbance: JSON if the name of its file ends in `.json`, otherwise TOML.
     /// Returns the checked settings, the script and the disturbance's name.
     ///
