@@ -88,7 +88,7 @@ impl Node {
             computing: None,
             single: SinglePort::default(),
             ready: Queue::default(),
-            waiting: Waiting::by(settings.rule),
+            waiting: Waiting::by(settings.rule, settings.ports),
             children,
             multi: MultiPort::new(settings.send_limit_mb_per_s),
             ledger: settings.recovers.then(Box::default),

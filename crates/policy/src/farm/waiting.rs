@@ -1,5 +1,9 @@
 //! The children with unmet requests, and which of them is served next.
 
+use std::collections::VecDeque;
+
+use crosswind_schema::plan::Ports;
+
 use super::event::{Child, TaskId};
 use super::in_time::Entry;
 use super::order::Rule;
@@ -123,13 +127,18 @@ impl ChildState {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
     pub rule: Rule,
+    /// First come, first served with a single port, which is never sending to a child that it is to serve: whoever is at
+    /// the front is next, and neither a key nor the ranking is needed.
+    in_line: bool,
+    /// The requests in that case, consecutive ones of a child as one entry.
+    line: VecDeque<(Child, u32)>,
     ranking: Heap<f64, First>,
     requests: Requests,
 }
 
 impl Waiting {
-    pub fn by(rule: Rule) -> Self {
-        Self { rule, ..Self::default() }
+    pub fn by(rule: Rule, ports: Ports) -> Self {
+        Self { rule, in_line: rule == Rule::Arrival && ports == Ports::Single, ..Self::default() }
     }
 
     #[inline]
@@ -146,9 +155,15 @@ impl Waiting {
         if state.gone || tasks == 0 {
             return;
         }
-        let asked = u32::try_from(tasks).unwrap_or(u32::MAX);
+        let asked = u32::try_from(tasks).unwrap_or(u32::MAX).min(u32::MAX - state.requests);
         state.asked = true;
-        state.requests = state.requests.saturating_add(asked);
+        state.requests += asked;
+        if self.in_line {
+            if state.served && asked > 0 {
+                self.queue(child, asked);
+            }
+            return;
+        }
         if self.rule == Rule::Arrival {
             self.requests.came(child, u64::from(asked));
             state.key = self.requests.oldest(child);
@@ -161,10 +176,18 @@ impl Waiting {
         self.ranking.put(key, child);
     }
 
+    #[inline]
+    fn queue(&mut self, child: Child, tasks: u32) {
+        match self.line.back_mut() {
+            Some((last, more)) if *last == child => *more += tasks,
+            _ => self.line.push_back((child, tasks)),
+        }
+    }
+
     /// The child to be served next, with its key.
     #[inline]
     pub fn first(&self) -> Option<(f64, Child)> {
-        self.ranking.first()
+        if self.in_line { self.line.front().map(|&(child, _)| (0.0, child)) } else { self.ranking.first() }
     }
 
     /// The child's entry for `in_time`.
@@ -185,6 +208,9 @@ impl Waiting {
     #[inline]
     pub fn take(&mut self, children: &mut [ChildState], child: Child) {
         self.begin(children, child);
+        if self.in_line {
+            return;
+        }
         let state = &mut children[child as usize];
         match self.rule {
             _ if state.requests == 0 => self.ranking.remove(child),
@@ -207,7 +233,14 @@ impl Waiting {
         let state = &mut children[child as usize];
         state.requests -= 1;
         state.begun += 1;
-        if self.rule == Rule::Arrival {
+        if self.in_line {
+            if let Some((_, tasks)) = self.line.front_mut() {
+                *tasks -= 1;
+                if *tasks == 0 {
+                    self.line.pop_front();
+                }
+            }
+        } else if self.rule == Rule::Arrival {
             self.requests.meet(child);
             state.key = self.requests.oldest(child);
         }
@@ -247,6 +280,7 @@ impl Waiting {
         (children[child as usize].idle, children[child as usize].requests) = (true, 0);
         self.ranking.remove(child);
         self.requests.forget(child);
+        self.line.retain(|&(waiting, _)| waiting != child);
     }
 
     /// Removes a child that left, for good.
