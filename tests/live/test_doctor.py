@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 import speaking
@@ -57,3 +61,25 @@ def test_no_listener_is_an_error_with_the_address():
         address = f"127.0.0.1:{server.getsockname()[1]}"
     with pytest.raises(MeasurementError, match=address):
         greet(address)
+
+
+VETH = """
+import subprocess
+from crosswind.host import interface_to, is_same_machine, network
+for line in ("link set lo up", "link add v0 type veth peer name v1", "addr add 10.99.0.1/24 dev v0", "link set v0 up"):
+    subprocess.run(["ip", *line.split()], check=True)
+print(interface_to("10.99.0.2:7117"), network.kind("v0"), is_same_machine("10.99.0.2"), is_same_machine("10.99.0.1"))
+"""
+
+
+def test_a_veth_pair_is_recognised_in_a_namespace_of_its_own():
+    namespace = ["unshare", "--map-root-user", "--net", "--mount", "--"]
+    mount = 'mount -t sysfs sysfs /sys 2>/dev/null; exec "$@"'
+    if (
+        not all(map(shutil.which, ("unshare", "ip")))
+        or subprocess.run([*namespace, "true"], capture_output=True, check=False).returncode
+    ):
+        pytest.skip("no permission to make a network namespace")
+    command = [*namespace, "sh", "-c", mount, "sh", sys.executable, "-c", VETH]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path.cwd(), check=False)
+    assert done.stdout.split() == ["v0", "veth", "False", "True"], done.stderr

@@ -297,3 +297,16 @@ def test_a_wrong_value_is_named_with_its_range_before_anything_runs(wrong, named
     with pytest.raises(DescriptionError) as caught:
         measure(**{"max_seconds": 3.0, **wrong})
     assert named in str(caught.value)
+
+
+def test_a_measurement_interrupted_at_its_start_leaves_its_samples_or_says_that_there_are_none(tmp_path):
+    out = tmp_path / "m.parquet"
+    command = [sys.executable, "-m", "crosswind.cli", "measure", "--matrix", "64", "-o", str(out)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not children_of(process.pid):
+            time.sleep(0.001)  # its peer is started before anything is sampled
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert (f"wrote {out}" if out.exists() else f"{out} was not written") in said
+    assert "Traceback" not in said

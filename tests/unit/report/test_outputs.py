@@ -9,7 +9,6 @@ import crosswind
 from crosswind.errors import DescriptionError
 from crosswind.report import draw, plot, report, written
 from crosswind.report.drawn import _only, _rows, points
-from crosswind.report.pdf import BROWSERS, browser
 
 
 @pytest.mark.parametrize("name", ["r.txt", "r.svg", "r.pdf.gz"])
@@ -25,17 +24,6 @@ def test_a_pdf_without_a_browser_is_refused_before_work(tmp_path, monkeypatch):
         report(reported.planned(), tmp_path / "r.pdf")
     assert list(tmp_path.iterdir()) == []
     assert report(reported.planned(), tmp_path / "r.html").is_file()
-
-
-@pytest.mark.browser
-@pytest.mark.skipif(not any(map(shutil.which, BROWSERS)), reason="no browser")
-def test_a_pdf_is_a_pdf_and_is_replaced(tmp_path):
-    assert browser()
-    for _ in range(2):
-        done = written(reported.planned(), tmp_path / "r.html", pdf=True)
-    assert [path.name for path in done.files] == ["r.html", "r.pdf"]
-    assert (tmp_path / "r.pdf").read_bytes().startswith(b"%PDF-")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "r.pdf"]
 
 
 def test_the_title_is_the_one_that_was_given_and_stays_text(tmp_path):
