@@ -37,8 +37,8 @@ import record
 import crosswind
 from crosswind.certificates import Node, make_certificates
 from crosswind.platform import Platform
-from crosswind.run.here import here
-from crosswind.run.local import Launch, LiveFarm, Task, Work
+from crosswind.run.agents import Launch, LiveFarm, Task, Work
+from crosswind.run.this_machine import here
 
 SMALL_BYTES = 100
 LARGE_BYTES = 10_000_000

@@ -30,7 +30,7 @@ from testbed_farms.nodes import Testbed, missing
 
 from crosswind import Platform, plan
 from crosswind.errors import AgentLost
-from crosswind.run.local import Launch, LiveFarm, Task, Work
+from crosswind.run.agents import Launch, LiveFarm, Task, Work
 
 sys.path.insert(0, str(FARMS))
 import kernel

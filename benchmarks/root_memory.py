@@ -32,9 +32,9 @@ import record
 
 import crosswind
 from crosswind import Platform
+from crosswind.run.agents import Task, Work, run_farm
 from crosswind.run.command import JOURNAL, map_command
-from crosswind.run.kept import digest_of, digest_of_file
-from crosswind.run.local import Task, Work, run_farm
+from crosswind.run.resume import digest_of, digest_of_file
 
 NAME = "root_memory"
 LIMIT_MB = 500

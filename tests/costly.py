@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from crosswind.compare.result import Comparison
-from crosswind.cost.looks import Looks
-from crosswind.cost.quads import FIELDS, contrasts
+from crosswind.cost.blocks import FIELDS, contrasts
+from crosswind.cost.interim import Looks
 from crosswind.cost.result import Cost
 
 HOST = {"name": "here", "cpu": "a CPU", "cpus": 2, "kernel": "6.1", "settings": {"huge_pages": "madvise"}}

@@ -8,9 +8,9 @@ import numpy as np
 from reported import BREAKS_ATTRIBUTE, BREAKS_SCRIPT, IS_A_TEMPLATE
 
 from crosswind.blame.command import CommandBlame
+from crosswind.blame.interleaving import Turns
 from crosswind.blame.result import Blame
 from crosswind.blame.shares import coalitions
-from crosswind.blame.turns import Turns
 from crosswind.disturbance import Disturbance
 from crosswind.inject import Injected
 from crosswind.papers.scheduling_and_communication import figures, variants

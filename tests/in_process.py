@@ -5,7 +5,7 @@ import queue
 import threading
 
 from crosswind import AgentLost
-from crosswind.run.local import Result
+from crosswind.run.agents import Result
 
 SUMMARY = {"seed": 1, "tasks": 0, "makespan_s": 1.0, "throughput_tasks_per_s": 1.0, "nodes": []}
 

@@ -16,8 +16,8 @@ import numpy as np
 from costly import HOST
 
 from crosswind.cost import session as sessions
-from crosswind.cost.looks import Looks
-from crosswind.cost.quads import FIELDS
+from crosswind.cost.blocks import FIELDS
+from crosswind.cost.interim import Looks
 from crosswind.cost.result import Cost
 
 STEP_S = 0.02

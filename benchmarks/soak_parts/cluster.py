@@ -21,8 +21,8 @@ import cloudpickle
 
 import crosswind
 from crosswind.errors import AgentLost
+from crosswind.run.agents import Limits
 from crosswind.run.deployment import Placing
-from crosswind.run.local import Limits
 from soak_parts.left import Ground
 
 KINDS = ("scheduler closed", "scheduler killed", "worker closed", "worker killed", "all agents killed")

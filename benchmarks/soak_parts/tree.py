@@ -22,7 +22,7 @@ from testbed_farms.nodes import Testbed
 
 from crosswind import Platform
 from crosswind.errors import CrosswindError
-from crosswind.run.local import Launch, Limits, LiveFarm, Result, Task, Work
+from crosswind.run.agents import Launch, Limits, LiveFarm, Result, Task, Work
 from crosswind.run.processes import AgentProcesses
 from soak_parts.left import Ground
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import kernel
 
 from crosswind import Platform
-from crosswind.run.local import Launch, LiveFarm, Task, Work
+from crosswind.run.agents import Launch, LiveFarm, Task, Work
 
 IMPORTS_S = 2.0
 """What agents have for importing what the function needs: the others import before the time runs, too."""

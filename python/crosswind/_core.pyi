@@ -250,7 +250,7 @@ def skeleton(program: str, hosts: int, parameters: str = "{}") -> str: ...
 # crates/live
 
 class Journal:
-    """What earlier runs of a farm did; `crosswind.run.kept` wraps it."""
+    """What earlier runs of a farm did; `crosswind.run.resume` wraps it."""
 
     def __init__(self, path: str, digest: str, resume: bool) -> None: ...
     @property
@@ -259,7 +259,7 @@ class Journal:
     def gone(self, most: int) -> tuple[int, list[bytes]]: ...
 
 class FarmRoot:
-    """The root of a farm, on a thread of its own; `crosswind.run.local` wraps it."""
+    """The root of a farm, on a thread of its own; `crosswind.run.agents` wraps it."""
 
     def __init__(
         self,

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from crosswind import _core
+from crosswind.absences import Observed, remove_leftovers
 from crosswind.errors import WATCHDOG_ONLY, DescriptionError, Told, watchdog_only
 from crosswind.files.intervals import whole
 from crosswind.files.reading import read_bytes
 from crosswind.files.tabular import Plotted
 from crosswind.files.wrong_kind import read_as
-from crosswind.observed import Observed, remove_leftovers
 from crosswind.terminal.progress import Advance
 from crosswind.terminal.signals import heard
 

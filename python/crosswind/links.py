@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
 from crosswind.description import Description
-from crosswind.files.stored import write_text
+from crosswind.files.atomic import write_text
 from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
 

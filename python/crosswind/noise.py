@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from crosswind import _core
+from crosswind.absences import Observed, remove_leftovers
 from crosswind.errors import DescriptionError, warning
+from crosswind.files.atomic import is_standard_output
 from crosswind.files.intervals import save_recording
-from crosswind.files.stored import is_standard_output
 from crosswind.host import interrupts
-from crosswind.observed import Observed, remove_leftovers
 from crosswind.terminal.progress import Advance
 from crosswind.terminal.signals import heard
 

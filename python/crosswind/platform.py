@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from crosswind import _core
 from crosswind.description import Description
 from crosswind.errors import Told
-from crosswind.files.stored import write_text
+from crosswind.files.atomic import write_text
 from crosswind.files.tabular import Tabular
 
 if TYPE_CHECKING:

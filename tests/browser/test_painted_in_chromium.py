@@ -14,11 +14,11 @@ import reported
 import streamed
 
 from crosswind.blame.command import CommandBlame
-from crosswind.blame.turns import Turns
+from crosswind.blame.interleaving import Turns
 from crosswind.overlap import overlap
 from crosswind.report import draw, report
-from crosswind.report.inputs import gather
-from crosswind.report.sections import KINDS
+from crosswind.report.page.inputs import gather
+from crosswind.report.sections.order import KINDS
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed")
 from browser.chromium import BROWSER, DRIVER, chromium, show  # noqa: E402

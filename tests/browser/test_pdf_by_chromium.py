@@ -6,7 +6,7 @@ import pytest
 import reported
 
 from crosswind.report import written
-from crosswind.report.pdf import BROWSERS, browser
+from crosswind.report.page.pdf import BROWSERS, browser
 
 pytestmark = [
     pytest.mark.browser,

@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 from crosswind.platform import Platform
-from crosswind.run.here import point_of
-from crosswind.run.local import Task
+from crosswind.run.agents import Task
+from crosswind.run.this_machine import point_of
 
 PATIENCE_S = 60.0
 

@@ -19,9 +19,9 @@ from crosswind.certificates import Node, make_certificates
 from crosswind.cluster import client as cluster_client
 from crosswind.cluster.client import workers_of
 from crosswind.links import Links
+from crosswind.run.agents import Limits, LiveFarm, Task, Work
 from crosswind.run.dask import OnDask
 from crosswind.run.deployment import Placing
-from crosswind.run.local import Limits, LiveFarm, Task, Work
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.live

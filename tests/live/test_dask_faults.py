@@ -16,9 +16,9 @@ from farms import point, slowly, tree, value, wait_until
 
 import crosswind
 from crosswind.errors import AgentLost
+from crosswind.run.agents import Limits, Task, Work, run_farm
 from crosswind.run.dask import OnDask
 from crosswind.run.deployment import Placing
-from crosswind.run.local import Limits, Task, Work, run_farm
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.live

@@ -11,10 +11,10 @@ from farms import wait_until
 
 import crosswind
 from crosswind.errors import AgentLost
+from crosswind.run.agents import Launch, Limits
 from crosswind.run.deployment import Placing
-from crosswind.run.here import here
 from crosswind.run.hosts import OnHosts
-from crosswind.run.local import Launch, Limits
+from crosswind.run.this_machine import here
 
 pytestmark = pytest.mark.live
 
@@ -74,7 +74,7 @@ def test_a_map_whose_agents_are_gone_ends_with_the_cause(tmp_path):
 import os, signal, sys
 import crosswind
 from crosswind.run import mapping
-from crosswind.run.local import Launch, Limits
+from crosswind.run.agents import Launch, Limits
 from crosswind.run.farm import Farm
 made = []
 def farm(**options):

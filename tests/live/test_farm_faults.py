@@ -20,7 +20,7 @@ from crosswind._core import AGENT_PROTOCOL
 from crosswind.errors import AgentLost, DescriptionError, MeasurementError
 from crosswind.platform import Platform
 from crosswind.run.agent import be_agent
-from crosswind.run.local import Launch, Limits, LiveFarm, Task, Work, run_farm
+from crosswind.run.agents import Launch, Limits, LiveFarm, Task, Work, run_farm
 
 pytestmark = pytest.mark.live
 
@@ -272,7 +272,7 @@ ROOT_THAT_DIES = """
     from pathlib import Path
     sys.path[:0] = {paths!r}
     from farms import point, tree
-    from crosswind.run.local import Task, Work, run_farm
+    from crosswind.run.agents import Task, Work, run_farm
 
     def source():
         for number in range(200):
@@ -368,7 +368,7 @@ DISK_FULL = """
     sys.path[:0] = {paths!r}
     from farms import point, tree
     from crosswind.errors import MeasurementError
-    from crosswind.run.local import Task, Work, run_farm
+    from crosswind.run.agents import Task, Work, run_farm
 
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     out = Path({out!r})

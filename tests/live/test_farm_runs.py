@@ -14,8 +14,8 @@ from farms import point, take, tree, value
 
 from crosswind.experiment import Experiment
 from crosswind.platform import Platform
-from crosswind.run.local import Launch, LiveFarm, Task, Work, run_farm
-from crosswind.run.simulated import simulate
+from crosswind.run.agents import Launch, LiveFarm, Task, Work, run_farm
+from crosswind.run.simulation import simulate
 
 pytestmark = pytest.mark.live
 

@@ -19,10 +19,10 @@ from crosswind.certificates import Node, make_certificates
 from crosswind.errors import AgentLost, CrosswindError, DescriptionError, MeasurementError
 from crosswind.measure.cluster import at_host, calls, handshake, on_hosts
 from crosswind.measure.cluster.on_hosts import HostsCluster
-from crosswind.run.deploying import deployed
+from crosswind.run.agents import Launch, Limits, LiveFarm, Task, Work
 from crosswind.run.deployment import Placing
+from crosswind.run.deployments import deployed
 from crosswind.run.hosts import OnHosts
-from crosswind.run.local import Launch, Limits, LiveFarm, Task, Work
 from crosswind.serve import greet
 
 pytestmark = pytest.mark.live

@@ -12,10 +12,10 @@ import pytest
 from disturbed import HALF
 
 import crosswind
+from crosswind.absences import leftovers
 from crosswind.doctor.disturbances import left_behind
 from crosswind.errors import DescriptionError
 from crosswind.inject import inject, means, preview
-from crosswind.observed import leftovers
 
 # All of them: what is disturbed is found, stopped and told within times that a busy machine does not keep.
 pytestmark = [pytest.mark.live, pytest.mark.alone]

@@ -13,8 +13,8 @@ import pytest
 from disturbed import HALF
 from freezing import ONE, running, wait_until
 
+from crosswind.absences import leftovers, remove_leftovers
 from crosswind.host.cgroup import unified_mount
-from crosswind.observed import leftovers, remove_leftovers
 
 pytestmark = pytest.mark.live
 

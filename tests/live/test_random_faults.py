@@ -13,7 +13,7 @@ import farms
 import pytest
 from farms import point, take, tree, value, wait_until
 
-from crosswind.run.local import Limits, LiveFarm, Task, Work
+from crosswind.run.agents import Limits, LiveFarm, Task, Work
 
 pytestmark = pytest.mark.live
 

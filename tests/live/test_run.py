@@ -15,7 +15,7 @@ from farms import agents_of
 import crosswind
 from crosswind.run.calls import RemoteTraceback
 from crosswind.run.command import map_command
-from crosswind.run.here import here
+from crosswind.run.this_machine import here
 
 pytestmark = pytest.mark.live
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from crosswind.errors import CrosswindError, MeasurementError
 from crosswind.measure import measure
 from crosswind.measure.runtime import check_probe
 from crosswind.measurement import Measurement
-from crosswind.model.beside import compare
+from crosswind.model.paired import compare
 
 pytestmark = pytest.mark.live
 

@@ -24,7 +24,7 @@ from crosswind.errors import AgentLost, DescriptionError, MeasurementError
 from crosswind.filter import Filter, Forward
 from crosswind.measure import measure
 from crosswind.overlap import overlap
-from crosswind.run.local import Launch, LiveFarm, Task, Work
+from crosswind.run.agents import Launch, LiveFarm, Task, Work
 from crosswind.serve import greet
 
 pytestmark = pytest.mark.live

@@ -15,12 +15,12 @@ from farms import agents_of, wait_until
 import crosswind
 from crosswind.errors import AgentLost, DescriptionError, MeasurementError
 from crosswind.host.cgroup import groups
+from crosswind.run.agents import Limits, Task, Work, run_farm
 from crosswind.run.calls import CallError
 from crosswind.run.command import map_command
-from crosswind.run.here import here, point_of
-from crosswind.run.local import Limits, Task, Work, run_farm
 from crosswind.run.processes import last_lines
 from crosswind.run.spool import Spool
+from crosswind.run.this_machine import here, point_of
 
 pytestmark = pytest.mark.live
 ROOT = Path(__file__).parents[2]

@@ -19,8 +19,8 @@ import pytest
 from farms import Flow, point, slowly, take, tree, value, wait_until
 
 from crosswind.errors import MeasurementError
+from crosswind.run.agents import Launch, Limits, LiveFarm, Task, Work, run_farm
 from crosswind.run.columns import activities
-from crosswind.run.local import Launch, Limits, LiveFarm, Task, Work, run_farm
 
 pytestmark = pytest.mark.live
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from crosswind.blame.interleaving import BARE, DISTURBED, Turns, run_in_turns
 from crosswind.blame.shares import Estimate, Leading, leading
-from crosswind.blame.turns import BARE, DISTURBED, Turns, run_in_turns
 from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
-from crosswind.files.stored import write_json
+from crosswind.files.atomic import write_json
 
 MOST_CAUSES = 8
 """Causes that are removed in turn unless some are named: each is one more run in every block."""
@@ -144,7 +144,7 @@ def blame_command(
     causes : sequence of str, optional
         Causes to remove in turn; default: the first 8 of the file.
     **options
-        As of `crosswind.blame.turns.run_in_turns`.
+        As of `crosswind.blame.interleaving.run_in_turns`.
 
     Returns
     -------

@@ -30,7 +30,7 @@ from crosswind.blame.shares import (
 )
 from crosswind.blame.variants import ALIGNED, KEPT
 from crosswind.errors import DescriptionError, warning
-from crosswind.files.stored import is_of_kind, read_json, write_json
+from crosswind.files.atomic import is_of_kind, read_json, write_json
 from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
 from crosswind.run.results import ProgramRun, Runs

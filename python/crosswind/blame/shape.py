@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 from typing_extensions import TypedDict
 
 from crosswind.blame.command import WITHOUT
-from crosswind.blame.turns import BARE, DISTURBED
+from crosswind.blame.interleaving import BARE, DISTURBED
 from crosswind.files.shape import Positive, Told, of_one_length
 
 

@@ -84,7 +84,7 @@ def check(
     from crosswind.check.history import earlier, keep
     from crosswind.check.result import Check
     from crosswind.check.session import performed
-    from crosswind.files.stored import made
+    from crosswind.files.atomic import made
 
     permitted(tolerance, seconds)
     if limit_s is not None and not limit_s >= LEAST_S:

@@ -12,7 +12,7 @@ from crosswind.check.outliers import LEAST_OTHERS, judged_hosts, judged_links, w
 from crosswind.check.result import Check
 from crosswind.cost.result import finite
 from crosswind.errors import Told, warning
-from crosswind.files.stored import write_json
+from crosswind.files.atomic import write_json
 from crosswind.files.tabular import Plotted
 from crosswind.terminal.printable import printable
 

@@ -20,7 +20,7 @@ from crosswind.check.network import is_always_measured
 from crosswind.check.outliers import MEDIAN_OF_MEAN, SIGMA_OF_MAD, among, around, worst_first
 from crosswind.check.result import Check
 from crosswind.errors import DescriptionError, Told, warning
-from crosswind.files.stored import made
+from crosswind.files.atomic import made
 
 LEAST_PAST, MOST_PAST = 5, 50
 """Earlier checks on a quiet host that are needed, and how many of the last ones count."""

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from crosswind.files.stored import write_text
+from crosswind.files.atomic import write_text
 from crosswind.terminal.printable import printable
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from crosswind.check.outliers import worst_first
 from crosswind.check.surroundings import changes, is_busy
 from crosswind.cost.result import finite
 from crosswind.errors import Told, warning
+from crosswind.files.atomic import write_json
 from crosswind.files.reading import Links
-from crosswind.files.stored import write_json
 from crosswind.terminal.printable import printable
 
 SCHEMA_VERSION = 1

@@ -89,7 +89,7 @@ def _crosswind(
 def main() -> None:
     """Run the command line and exit with its code."""
     if "_CROSSWIND_COMPLETE" in os.environ:
-        from crosswind.cli.completing import rejoin_words
+        from crosswind.cli.completion import rejoin_words
 
         rejoin_words()
     guard_streams()

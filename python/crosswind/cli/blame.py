@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
-from crosswind.cli.interrupted import tells_what_is_kept
+from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.settings import Settings, settings_of
 from crosswind.cli.verbs import help_of

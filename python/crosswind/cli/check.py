@@ -19,7 +19,7 @@ from crosswind.check.formats import NPD_CODES, Format, failed
 from crosswind.check.metrics import metrics, metrics_of_failure, write_metrics
 from crosswind.check.time_limit import process_age_s
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
-from crosswind.cli.checked_cluster import check_all
+from crosswind.cli.check_cluster import check_all
 from crosswind.cli.clusters import cluster_on
 from crosswind.cli.console import print_json, print_text, tell, tell_warnings
 from crosswind.cli.options import spread

@@ -16,8 +16,8 @@ from crosswind.compare import MARGIN
 from crosswind.compare.clock import By
 from crosswind.cost.shares import parsed_share
 from crosswind.errors import DescriptionError
+from crosswind.files.atomic import write_text
 from crosswind.files.output import distinct
-from crosswind.files.stored import write_text
 from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:

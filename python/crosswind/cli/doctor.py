@@ -47,7 +47,7 @@ def doctor(
     if report:
         from crosswind import host
         from crosswind.build import build_facts
-        from crosswind.files.stored import write_json
+        from crosswind.files.atomic import write_json
 
         write_json({"kind": "bug-report", "build": build_facts(), "host": host.describe(), **found}, report)
         tell(f"wrote {report}: it names this host and its network interfaces; look at it before you attach it")

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from crosswind.cli.console import narrow_width, print_json, print_table, print_text, tell, tell_warnings
-from crosswind.cli.measured_gpu import print_gpu
-from crosswind.cli.measured_runtime import as_dict, print_runtime
+from crosswind.cli.measure_gpu import print_gpu
+from crosswind.cli.measure_runtime import as_dict, print_runtime
 from crosswind.cli.outputs import Force, Json, writable
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
@@ -106,7 +106,7 @@ def _by_runtime(fit: Any) -> dict[str, Any]:
 
 
 def _fit_trace(trace: Any, out: Path | None, json: bool) -> None:
-    from crosswind.model.traced import fit_trace
+    from crosswind.model.trace import fit_trace
 
     found = fit_trace(trace)
     tell_warnings(found.warnings)

@@ -13,7 +13,7 @@ from crosswind.cli.console import print_json, print_table, print_text, tell, tel
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
 from crosswind.errors import CrosswindError, DescriptionError, Told
-from crosswind.files.stored import is_standard_output
+from crosswind.files.atomic import is_standard_output
 from crosswind.inject import DEFAULT_LIMIT_S, How
 from crosswind.terminal.progress import progress_bar
 
@@ -148,7 +148,7 @@ def inject(
 
 def _compared(disturbance: Path, command: list[str], pairs: int, options: dict[str, Any], json: bool) -> int:
     """Run the command with and without the disturbance in turn, print the difference, and return the exit code."""
-    from crosswind.blame.turns import BARE, DISTURBED, compare_injected
+    from crosswind.blame.interleaving import BARE, DISTURBED, compare_injected
 
     del options["keep_running"]
     with progress_bar() as advance:

@@ -10,11 +10,11 @@ import typer
 from crosswind.cli.console import print_json, tell, tell_warnings
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json
-from crosswind.cli.placing import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of
-from crosswind.cli.printed_runs import print_runs
+from crosswind.cli.placement import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of
+from crosswind.cli.run_tables import print_runs
 from crosswind.cli.settings import size_mb
 from crosswind.cli.verbs import help_of
-from crosswind.cli.watched import Watched
+from crosswind.cli.watch import Watched
 from crosswind.errors import DescriptionError
 from crosswind.run import On
 
@@ -148,7 +148,7 @@ def _performed(
     **options: Any,
 ) -> Runs[Any]:
     from crosswind.run.command import map_command
-    from crosswind.run.deploying import deployed
+    from crosswind.run.deployments import deployed
 
     given = {name: value for name, value in options.items() if value is not None}
     with deployed(on, placing) as launch, watched.watching(token) as (watch, advance):

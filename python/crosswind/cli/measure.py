@@ -9,9 +9,9 @@ import typer
 
 from crosswind.cli.console import print_json, tell, tell_warnings
 from crosswind.cli.fit import print_fit
-from crosswind.cli.measured_gpu import USUAL_FILE, GpuOptions, measure_on_gpu
-from crosswind.cli.measured_runtime import as_dict, print_runtime
-from crosswind.cli.measuring import INTERRUPTED, UNTRUSTED, Measuring, Peers
+from crosswind.cli.measure_gpu import USUAL_FILE, GpuOptions, measure_on_gpu
+from crosswind.cli.measure_options import INTERRUPTED, UNTRUSTED, Measuring, Peers
+from crosswind.cli.measure_runtime import as_dict, print_runtime
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json, writable
 from crosswind.cli.verbs import help_of

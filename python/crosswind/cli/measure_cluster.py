@@ -10,7 +10,7 @@ import typer
 from crosswind.cli.access import AllowLooseToken, TokenFile
 from crosswind.cli.clusters import cluster_on
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
-from crosswind.cli.measuring import INTERRUPTED, UNTRUSTED, Measuring
+from crosswind.cli.measure_options import INTERRUPTED, UNTRUSTED, Measuring
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import Force, Json, writable
 from crosswind.cli.settings import hosts_of_nodes

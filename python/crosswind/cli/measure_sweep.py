@@ -10,7 +10,7 @@ import typer
 
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.measure import USUAL_S
-from crosswind.cli.measuring import INTERRUPTED, UNTRUSTED, Measuring, Peers
+from crosswind.cli.measure_options import INTERRUPTED, UNTRUSTED, Measuring, Peers
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import Force, Json
 from crosswind.cli.verbs import help_of

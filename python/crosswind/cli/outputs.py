@@ -10,7 +10,7 @@ import typer
 
 from crosswind.cli.console import take_stdout
 from crosswind.files import output
-from crosswind.files.stored import is_standard_output
+from crosswind.files.atomic import is_standard_output
 
 OUTPUT = "Output"
 Force = Annotated[

@@ -9,8 +9,8 @@ import typer
 
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
-from crosswind.cli.interrupted import tells_what_is_kept
-from crosswind.cli.measuring import parse_cpus
+from crosswind.cli.interruption import tells_what_is_kept
+from crosswind.cli.measure_options import parse_cpus
 from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.settings import settings_of
 from crosswind.cli.verbs import help_of

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
-from crosswind.cli.measuring import parse_cpus
+from crosswind.cli.measure_options import parse_cpus
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
+from crosswind.files.atomic import is_standard_output
 from crosswind.files.intervals import table_beside
-from crosswind.files.stored import is_standard_output
 from crosswind.noise import RecordHow
 from crosswind.terminal.progress import progress_bar
 

@@ -12,8 +12,8 @@ from crosswind.cli.console import print_json, print_text, take_stdout, tell, tel
 from crosswind.cli.outputs import OUTPUT, Force, Json, writable
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
+from crosswind.files.atomic import is_standard_output
 from crosswind.files.output import writable_directory
-from crosswind.files.stored import is_standard_output
 
 EXAMPLES = """
 Examples:

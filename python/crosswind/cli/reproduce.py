@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from crosswind.cli.console import print_json, print_table, print_text, tell
-from crosswind.cli.interrupted import tells_what_is_kept
+from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
 from crosswind.files.output import writable_directory

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crosswind.cli.console import print_json, tell, tell_warnings
-from crosswind.cli.interrupted import tells_what_is_kept
+from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json, file_of, writable
-from crosswind.cli.placing import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of
-from crosswind.cli.printed_runs import print_runs
+from crosswind.cli.placement import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of
+from crosswind.cli.run_tables import print_runs
 from crosswind.cli.settings import Settings, settings_of
 from crosswind.cli.verbs import help_of
-from crosswind.cli.watched import Watched
+from crosswind.cli.watch import Watched
 from crosswind.errors import DescriptionError
 from crosswind.run import On
 

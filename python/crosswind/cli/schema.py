@@ -12,7 +12,7 @@ from crosswind import _core
 from crosswind.cli.console import print_json
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
-from crosswind.files.stored import write_json
+from crosswind.files.atomic import write_json
 
 Kind = Literal[
     "platform",

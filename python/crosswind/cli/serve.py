@@ -13,7 +13,7 @@ from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token
 from crosswind.cli.console import tell
 from crosswind.cli.options import spread
 from crosswind.cli.verbs import help_of
-from crosswind.cli.watched import Watched
+from crosswind.cli.watch import Watched
 
 _LARGEST_ABOUT_BYTES = 65_536
 
@@ -111,7 +111,7 @@ def _be_agent(
     import signal
 
     from crosswind.errors import DescriptionError
-    from crosswind.run.supervised import supervise
+    from crosswind.run.supervision import supervise
     from crosswind.terminal.signals import told_at
 
     if name is None or (token is None and tls is None):
@@ -139,7 +139,7 @@ def _shown(watched: Watched, token: str | None) -> Iterator[Path | None]:
         yield None
         return
     from crosswind.run.spool import Spool
-    from crosswind.watch.standing import followed
+    from crosswind.watch.status_files import followed
 
     with closing(Spool()) as spool, watched.page(token) as watch, followed(spool.path, watch):
         yield spool.path

@@ -14,7 +14,7 @@ from crosswind.files.reading import parse_json
 
 def completed(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return what the shell may complete of a setting."""
-    from crosswind.cli.completing import settings
+    from crosswind.cli.completion import settings
 
     return settings(ctx, incomplete)
 

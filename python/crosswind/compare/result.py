@@ -13,10 +13,10 @@ import numpy as np
 from crosswind.compare.clock import By
 from crosswind.compare.runs import CODES, Judged, Pairs, judge, slowdown
 from crosswind.cost.estimate import Estimate
-from crosswind.cost.looks import Looks
+from crosswind.cost.interim import Looks
 from crosswind.cost.result import finite
 from crosswind.errors import Told, warning
-from crosswind.files.stored import write_json
+from crosswind.files.atomic import write_json
 from crosswind.files.tabular import Plotted
 
 SCHEMA_VERSION = 1

@@ -12,9 +12,9 @@ import numpy as np
 
 from crosswind.compare.process import LateError, Run
 from crosswind.compare.result import Comparison
+from crosswind.cost.blocks import order_of_quad
 from crosswind.cost.estimate import LEAST_GROUPS
-from crosswind.cost.looks import Looks
-from crosswind.cost.quads import order_of_quad
+from crosswind.cost.interim import Looks
 from crosswind.errors import MeasurementError, warning
 from crosswind.terminal.progress import Advance
 

@@ -1,9 +1,9 @@
-"""What does a background process cost a job? It is stopped and continued in randomised quads of short blocks.
+"""What does a background process cost a job? It is stopped and continued in randomised ABBA blocks.
 
 | question | module |
 |---|---|
-| in which order, and what is counted? | `quads` |
-| what follows from it? | `estimate`, `looks`, `verdict`, `result` |
+| in which order, and what is counted? | `blocks` |
+| what follows from it? | `estimate`, `interim`, `verdict`, `result` |
 | what is frozen, and how? | `targets`, `crates/linux/src/freezer` |
 | how far is the job? | `job`, `counters`, `kernel`, `processes` |
 | what happens when? | `session` |
@@ -244,8 +244,8 @@ def _document(
     targets: Sequence[Target], job: Job, command: Sequence[str] | None, margin: float, settings: Any
 ) -> dict[str, Any]:
     from crosswind import _core
-    from crosswind.cost.looks import Looks
-    from crosswind.cost.quads import FIELDS
+    from crosswind.cost.blocks import FIELDS
+    from crosswind.cost.interim import Looks
     from crosswind.cost.result import KIND, SCHEMA_VERSION
     from crosswind.host import describe
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from crosswind.cost.quads import Floats
+from crosswind.cost.blocks import Floats
 
 REST_S = 20.0
 """Bursts that come once in so many seconds, or more often, are covered by "less than the margin"."""

@@ -31,8 +31,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy import special  # scipy.stats takes a second to import
 
+from crosswind.cost.blocks import OFF, ON, Floats, Quads
 from crosswind.cost.bursts import number_of_bursts
-from crosswind.cost.quads import OFF, ON, Floats, Quads
 
 Name = Literal["wall", "own", "available", "exchange"]
 NAMES: tuple[Name, ...] = get_args(Name)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from crosswind.cost.blocks import FIELDS, OFF, ON, Floats, Quads, contrasts
 from crosswind.cost.bursts import FEW_BURSTS, LEAST_BURSTS, Doubt, Life, Watched, doubt, span, too_few
 from crosswind.cost.estimate import (
     NAMES,
@@ -22,11 +23,10 @@ from crosswind.cost.estimate import (
     share_of_job,
     slow_down,
 )
-from crosswind.cost.looks import Looks
-from crosswind.cost.quads import FIELDS, OFF, ON, Floats, Quads, contrasts
+from crosswind.cost.interim import Looks
 from crosswind.cost.verdict import Verdict, judge
 from crosswind.errors import Told, warning
-from crosswind.files.stored import write_json
+from crosswind.files.atomic import write_json
 from crosswind.files.tabular import Plotted
 
 SCHEMA_VERSION = 1

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from crosswind.cost import counters, processes
+from crosswind.cost.blocks import ON, contrasts, schedule
 from crosswind.cost.job import Job, changes_per_s, choose_progress, ended_early
-from crosswind.cost.quads import ON, contrasts, schedule
 from crosswind.cost.result import Cost
 from crosswind.cost.targets import Target
 from crosswind.errors import DescriptionError, MeasurementError, warning

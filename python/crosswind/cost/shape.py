@@ -8,7 +8,7 @@ from annotated_types import Ge, Len
 from pydantic import AfterValidator
 from typing_extensions import TypedDict
 
-from crosswind.cost.quads import FIELDS, contrasts
+from crosswind.cost.blocks import FIELDS, contrasts
 from crosswind.files.shape import Host, LooksShape, NotNegative, Number, Share, Told, Two, of_one_length
 
 Cpus = list[Annotated[int, Ge(0)]]

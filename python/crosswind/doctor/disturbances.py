@@ -9,11 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from crosswind.absences import leftovers
 from crosswind.doctor.finding import Finding
 from crosswind.host.tree import ROOT, number, text
 from crosswind.inject import means
 from crosswind.noise import no_trace
-from crosswind.observed import leftovers
 
 _MARK = "user.frozen-by-undo-watchdog"  # crates/linux/src/freezer/group.rs
 

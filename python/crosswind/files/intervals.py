@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosswind.errors import DescriptionError
+from crosswind.files.atomic import replaced, write_text
 from crosswind.files.reading import damaged_tables
-from crosswind.files.stored import replaced, write_text
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""What a result may be written over, asked before the work begins; writing itself is `crosswind.files.stored`.
+"""What a result may be written over, asked before the work begins; writing itself is `crosswind.files.atomic`.
 
 Refused is what can be no file, an input of the same work, and, unless forced, a file of another kind or of another
 experiment: its name may have been given by mistake.
@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DescriptionError
-from crosswind.files.kinds import BINARY, EMPTY, WORDS, Found, found_at
-from crosswind.files.stored import (
+from crosswind.files.atomic import (
     NotAPlaceError,
     is_standard_output,
     may,
@@ -22,6 +21,7 @@ from crosswind.files.stored import (
     refuse_when_full,
     try_file,
 )
+from crosswind.files.kinds import BINARY, EMPTY, WORDS, Found, found_at
 
 ANOTHER = "runs-differ"
 """Code of the error about a file of another experiment."""

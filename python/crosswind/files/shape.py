@@ -14,8 +14,8 @@ from pydantic import AfterValidator, AllowInfNan, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from crosswind.errors import DescriptionError
+from crosswind.files.atomic import read_json
 from crosswind.files.reading import Links
-from crosswind.files.stored import read_json
 
 Number = Annotated[float, AllowInfNan(False)]
 Share = Annotated[Number, Gt(0), Lt(1)]

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crosswind.errors import DescriptionError
+from crosswind.files.atomic import replaced
 from crosswind.files.columns import Column, checked
 from crosswind.files.kinds import found_at
 from crosswind.files.reading import read_parquet
-from crosswind.files.stored import replaced
 
 _KEY: Final = b"crosswind.gpu"
 _CODE: Final = "no-measurement"

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from crosswind.files.atomic import write_text
 from crosswind.files.output import writable
-from crosswind.files.stored import write_text
 from crosswind.platform import Platform
 
 

@@ -22,7 +22,7 @@ from crosswind.errors import AgentLost, MeasurementError, warning
 from crosswind.measure import calibration, design
 from crosswind.measure.options import Options
 from crosswind.measure.peer_process import peer_process
-from crosswind.measure.runtime import Launch, launched, warming
+from crosswind.measure.runtime import Launch, launched, warm_up
 from crosswind.measure.stopping import GROWTH, Precision, precision, precision_together
 from crosswind.measure.subject import Subject
 from crosswind.measure.task import refuse_slow
@@ -202,13 +202,13 @@ class Session:
             return
         most_s = self._warming_s(scale)
         rows: list[dict[str, Any]] = []
-        for _ in range(max(round(most_s / self.timing.block_s), warming.BLOCKS)):
+        for _ in range(max(round(most_s / self.timing.block_s), warm_up.BLOCKS)):
             self._block_of(self.main, levels, "warm-up")
             self._hold(self.main)
             rows += self._take()
-            if warming.quiet(rows, len(self.channels)):
+            if warm_up.quiet(rows, len(self.channels)):
                 return
-        if warming.compiles([row for row in rows if not row["settling"]][-warming.BLOCKS :]):
+        if warm_up.compiles([row for row in rows if not row["settling"]][-warm_up.BLOCKS :]):
             code, what = "jit-compiles", "its compilers still ran"
         else:
             code, what = "not-steady", "its rates still had a trend"
@@ -229,7 +229,7 @@ class Session:
         tops, channels = [top or 1.0 for top in self.tops], range(len(self.tops))  # 1.0: not known yet, sent unpaced
         rows: list[dict[str, Any]] = []
         for channel in itertools.cycle([*channels, None]):
-            if self.main.elapsed_s() - began >= most_s or warming.rests(rows):
+            if self.main.elapsed_s() - began >= most_s or warm_up.rests(rows):
                 return
             if channel is None:
                 blocks = design.together_cycle(tops, 0, self.random)

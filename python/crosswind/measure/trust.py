@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from crosswind.errors import warning
 from crosswind.measure.placement import Placed
-from crosswind.measure.runtime.warming import JIT_SHARE
+from crosswind.measure.runtime.warm_up import JIT_SHARE
 from crosswind.measurement import Measurement
 
 DESIGNED = pa.array(["ladder", "check", "together"])

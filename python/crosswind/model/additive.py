@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from crosswind.model.concurrent_blocks import Blocks
 from crosswind.model.interval import mean_interval
 from crosswind.model.line import Errors, LineFit, errors
 from crosswind.model.points import Rows
-from crosswind.model.together import Blocks
 
 Floats = NDArray[np.float64]
 

@@ -17,12 +17,12 @@ from crosswind.model import document, trust
 from crosswind.model.additive import Additivity, check_additivity
 from crosswind.model.baseline import Baseline, baseline
 from crosswind.model.channel import ChannelFit, fit_channel
+from crosswind.model.concurrent_blocks import Blocks, blocks
 from crosswind.model.curve import with_earlier
 from crosswind.model.hull import Hull
 from crosswind.model.normalise import Normalise
 from crosswind.model.plane import PlaneFit, fit_plane
 from crosswind.model.three_point import ThreePointFit, fit_three_points
-from crosswind.model.together import Blocks, blocks
 
 if TYPE_CHECKING:
     from crosswind.platform import Platform

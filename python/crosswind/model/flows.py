@@ -20,8 +20,8 @@ from scipy import interpolate, optimize, special
 
 from crosswind import _core
 from crosswind.errors import DescriptionError, Told, warning
+from crosswind.files.atomic import read_json, write_json
 from crosswind.files.reading import read_bytes
-from crosswind.files.stored import read_json, write_json
 from crosswind.files.tabular import Tabular
 from crosswind.files.wrong_kind import read_as
 from crosswind.model.contention import effective_ratio

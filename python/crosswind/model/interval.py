@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from crosswind.errors import DescriptionError
-from crosswind.model.wander import deviation
+from crosswind.model.autocorrelation import deviation
 
 Floats = NDArray[np.float64]
 
@@ -80,8 +80,8 @@ def slope_interval(
     cycles still push the estimate the same way, with lag-1 correlation r > 0 among the cycles' influences (leave one
     out), C cycles are worth only C (1 - r) / (1 + r), and the interval is stretched by that too; or by what batches of
     2, 4, 8... cycles show, where that is more: slow wander of the host hardly shows from one cycle to the next. Where
-    the blocks' order is given, the interval is at least what their residuals say as noise that goes on from block to
-    block (`crosswind.model.wander`). With noise whose correlation from one 0.1 s block to the next is 0 to 0.7, 95 %
+    the blocks' order is given, the interval is at least what their residuals say as noise that is correlated from
+    block to block (`crosswind.model.autocorrelation`). With a correlation from one 0.1 s block to the next of 0 to 0.7, 95 %
     intervals then cover in 97 to 99 of 100 simulated measurements from 4 cycles up; at 0.9 in 89 to 98, at 0.95 in 85
     to 93, at 0.98 in 69 to 81; the more cycles the more (tests/unit/model/test_interval.py). What wanders more slowly
     than the measurement lasts shows in no interval of one measurement.
@@ -245,7 +245,7 @@ def of_cycles(
 
 
 def half_width(deviation: float, independent: float) -> float:
-    """Return half of a 95 % interval by Student's t, from what `crosswind.model.wander.deviation` returns."""
+    """Return half of a 95 % interval by Student's t, from what `crosswind.model.autocorrelation.deviation` returns."""
     return _student(max(independent - 2.0, 2.0)) * float(special.ndtri(0.5 + CONFIDENCE / 2.0)) * deviation
 
 

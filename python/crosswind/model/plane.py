@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from crosswind.model.concurrent_blocks import Blocks
 from crosswind.model.interval import mean_interval
 from crosswind.model.line import Errors, errors, least_squares, r_squared
-from crosswind.model.together import Blocks
 
 Floats = NDArray[np.float64]
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crosswind import _core
+from crosswind.model.concurrent_blocks import Blocks
 from crosswind.model.hull import Hull
 from crosswind.model.interval import TOP_ABOVE
 from crosswind.model.line import Errors, errors
-from crosswind.model.together import Blocks
 
 Floats = NDArray[np.float64]
 

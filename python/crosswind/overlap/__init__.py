@@ -4,7 +4,7 @@
 |---|---|
 | what is asked for, and which runs does it take? | `asked` |
 | how are burners and pings run side by side? | `programs`, `process` |
-| which run is next, and what was found? | `live`; in virtual time `simulated` |
+| which run is next, and what was found? | `live`; in virtual time `simulation` |
 | what became of both, and what should be changed? | `verdict` |
 | the matrix itself | `result` |
 
@@ -122,7 +122,7 @@ def overlap(
     """
     from crosswind.errors import DescriptionError
     from crosswind.files.output import writable
-    from crosswind.overlap import live, simulated
+    from crosswind.overlap import live, simulation
     from crosswind.overlap.options import NICES
 
     if on not in ("live", "sim"):
@@ -146,7 +146,7 @@ def overlap(
     levels = NICES if nices is None else nices
     writable(file, "overlap", force=force, of={"on": on})
     asked = _asked(waits, levels, pings, burn_s, processors if burners is None else burners, 1, seed)
-    found = simulated.simulate(asked, scheduler, processors, model)
+    found = simulation.simulate(asked, scheduler, processors, model)
     if file is not None:
         found.save(file)
     return found

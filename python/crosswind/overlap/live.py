@@ -17,8 +17,8 @@ from typing import Any
 
 from crosswind import _core, host
 from crosswind.errors import DescriptionError, warning
+from crosswind.files.atomic import write_json
 from crosswind.files.output import writable
-from crosswind.files.stored import write_json
 from crosswind.host import Snapshot, priority
 from crosswind.measure.peer_process import peer_process
 from crosswind.overlap.options import Options, Step, Wait

@@ -11,8 +11,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
+from crosswind.files.atomic import is_of_kind, write_json
 from crosswind.files.reading import read_bytes
-from crosswind.files.stored import is_of_kind, write_json
 from crosswind.files.tabular import Tabular
 from crosswind.overlap import verdict
 from crosswind.overlap.options import Key

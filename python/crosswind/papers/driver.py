@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from crosswind.errors import DescriptionError
+from crosswind.files.atomic import made
 from crosswind.files.output import writable
-from crosswind.files.stored import made
 from crosswind.papers.meter import Meter
 from crosswind.run.grid import Grid, run_grid
 from crosswind.run.results import Runs

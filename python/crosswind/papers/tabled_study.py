@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosswind.files.stored import write_json
+from crosswind.files.atomic import write_json
 from crosswind.files.tabular import Plotted
 from crosswind.papers.grading import HINT, Claim
 

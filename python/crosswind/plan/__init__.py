@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from crosswind import _core
+from crosswind.files.atomic import write_text
 from crosswind.files.reading import read_bytes
-from crosswind.files.stored import write_text
 from crosswind.files.tabular import Tabular
 from crosswind.platform import Platform, as_html_table
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from crosswind import _core
 from crosswind.errors import DescriptionError, InfeasibleError
 from crosswind.experiment import Experiment
-from crosswind.files.stored import write_json
+from crosswind.files.atomic import write_json
 from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crosswind.report.compared import Group, Pair
+from crosswind.report.comparisons import Group, Pair
 from crosswind.report.tables import MOST_NODES, Column, Table
 from crosswind.report.words import number, percent, plain
-from crosswind.run.observed import RATES, observed_rates
+from crosswind.run.drift import RATES, observed_rates
 from crosswind.run.results import Run
 
 MOST_APPLICATIONS = 60

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosswind.measurement import Measurement
-from crosswind.report.figure import Figure, identifier
+from crosswind.report.figures.figure import Figure, identifier
 from crosswind.report.figures.timeline import channel_names, compute_timeline, cpu_timeline, transfer_timeline
 
 COMPUTE = (

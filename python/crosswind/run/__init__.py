@@ -3,15 +3,15 @@
 | question | module |
 |---|---|
 | every point of an experiment, spread, resumed | `grid` |
-| one point in virtual time, on real agents | `simulated`, `emulated` |
+| one point in virtual time, on real agents | `simulation`, `emulation` |
 | streams of messages in virtual time, through the live filter | `streams`, `streams_local` |
-| what came of it | `results`, `trace`, `columns`, `perfetto`, `bounds` |
-| a Python function over many items | `mapping`, `farm`, `calls`, `awaited` |
+| the outcome | `results`, `trace`, `columns`, `perfetto`, `bounds` |
+| a Python function over many items | `mapping`, `farm`, `calls`, `futures` |
 | a command over many files | `command` |
-| the tree when the user names none | `here`, `places` |
-| a tree of agents: the root, an agent, its token | `local`, `agent`, `node_token` |
-| what says where agents run, and what a place of theirs can do | `deploying`, `deployment` |
-| the places: here, on a Dask cluster, on hosts of a file | `processes`, `dask`, `hosted`, `hosts` |
+| the tree when the user names none | `this_machine`, `places` |
+| a tree of agents: the root, an agent, its token | `agents`, `agent`, `node_token` |
+| where agents run, from the user's word, and what such a place can do | `deployments`, `deployment` |
+| the places: here, on a Dask cluster, on hosts of a file | `processes`, `dask`, `worker_agents`, `hosts` |
 | simulations spread over a Dask cluster | `spread` |
 | a program by real ranks, one process each | `ranks`, `rank_processes`, `rank` |
 

@@ -1,6 +1,6 @@
 """One node of a live farm as a process: `python -m crosswind.run.agent`.
 
-Started by `crosswind.run.local`, or by hand as `crosswind serve --parent HOST:PORT --name NODE --token-file FILE`.
+Started by `crosswind.run.agents`, or by hand as `crosswind serve --parent HOST:PORT --name NODE --token-file FILE`.
 Imports nothing but the compiled half, so that a tree of many nodes starts at once.
 """
 
@@ -101,7 +101,7 @@ def be_agent(
         its session, and those that have its `CROSSWIND_AGENT` in their environment. Tasks find the node's name as
         `CROSSWIND_NODE` there.
     standing : str, optional
-        Directory in which the agent writes how it stands, for a page about it (`crosswind.watch.standing`).
+        Directory in which the agent writes how it stands, for a page about it (`crosswind.watch.status_files`).
     on_listening : callable
         Told the address in use, once.
 

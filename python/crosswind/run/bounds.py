@@ -8,7 +8,7 @@ from typing import Any
 
 from crosswind import _core
 from crosswind.experiment import FarmPoint
-from crosswind.run.observed import stale_warnings
+from crosswind.run.drift import stale_warnings
 
 
 def complete(summary: Mapping[str, Any], point: FarmPoint) -> dict[str, Any]:

@@ -13,14 +13,14 @@ import numpy as np
 
 from crosswind.errors import DescriptionError, Told, warning
 from crosswind.platform import Platform
+from crosswind.run.agents import Launch, Limits, Result, Task, Work, run_farm
 from crosswind.run.columns import as_trace
 from crosswind.run.deployment import Deployment
-from crosswind.run.here import point_of
-from crosswind.run.kept import Before, Identity, digest_of, digest_of_file
-from crosswind.run.local import Launch, Limits, Result, Task, Work, run_farm
+from crosswind.run.drift import stale_warnings
 from crosswind.run.lock import LOCK
-from crosswind.run.observed import stale_warnings
 from crosswind.run.results import Run, Runs
+from crosswind.run.resume import Before, Identity, digest_of, digest_of_file
+from crosswind.run.this_machine import point_of
 from crosswind.terminal.progress import Advance
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """A tree of agents on the hosts of a Dask cluster: Dask places them, watches them and ships the code.
 
 Tasks and results do not go by Dask: agents connect to each other as the tree says. Each thread of a worker, each
-worker or each host (`Placing.per`) carries one agent, a process of its own (`crosswind.run.hosted`), so that a busy
-worker does not hold it. A task in Dask stands for each agent. Workers that join while the farm runs carry agents, too;
+worker or each host (`Placing.per`) carries one agent, a process of its own (`crosswind.run.worker_agents`), so that a
+busy worker does not delay it. A task in Dask stands for each agent. Workers that join while the farm runs carry agents, too;
 one that is retired lets its agents hand back what waits and finish what they compute; one that dies costs what the tree
 says (docs/concepts/agents.md).
 """
@@ -27,14 +27,14 @@ from crosswind.links import Links
 from crosswind.platform import Platform
 from crosswind.run.backoff import Backoff
 from crosswind.run.deployment import MeanTask, Placing
-from crosswind.run.joining import leaf_below
+from crosswind.run.late_joiners import leaf_below
 from crosswind.run.places import places, star
 from crosswind.run.spool import Spool
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-    from crosswind.run.hosted import Wanted
+    from crosswind.run.worker_agents import Wanted
 
 _LOOK_S = 1.0
 _WAIT_S = 10.0
@@ -150,10 +150,10 @@ class DaskAgents:
 
     def _start(self, hosts: Mapping[str, Host]) -> None:
         """Start agents whose parents listen."""
-        from crosswind.run import hosted
+        from crosswind.run import worker_agents
 
         def watched(farm: str, agent: str) -> None:  # travels by value: the scheduler need not have Crosswind
-            from crosswind.run.hosted import watch
+            from crosswind.run.worker_agents import watch
 
             watch(farm, agent)
 
@@ -162,7 +162,7 @@ class DaskAgents:
             wanted.setdefault(host.worker, []).append(self._wanted(name, host))
             self._backoffs.setdefault(host.name, Backoff()).began(time.monotonic())
         self._touched |= wanted.keys()
-        listening = self._run(hosted.start, self._farm, wanted, workers=list(wanted))
+        listening = self._run(worker_agents.start, self._farm, wanted, workers=list(wanted))
         for addresses in listening.values():
             self._addresses |= {name: address for name, address in addresses.items() if address}
         for name, host in hosts.items():
@@ -175,7 +175,7 @@ class DaskAgents:
                 allow_other_workers=False,
                 pure=False,
                 retries=0,
-                key=f"{hosted.plugin_name(self._farm)}-{name}",
+                key=f"{worker_agents.plugin_name(self._farm)}-{name}",
             )
 
     def _run(self, function: Any, *arguments: Any, workers: list[str]) -> dict[str, Any]:
@@ -312,7 +312,7 @@ class DaskAgents:
         """End all, and leave the cluster as it was."""
         from distributed import wait
 
-        from crosswind.run import hosted
+        from crosswind.run import worker_agents
 
         self._over.set()
         if self._watcher.ident is not None:
@@ -323,7 +323,9 @@ class DaskAgents:
         touched = [worker for worker in self._touched if worker in there]
         if touched:
             with contextlib.suppress(Exception):
-                for said in self._client.run(hosted.end, self._farm, workers=touched, on_error="ignore").values():
+                for said in self._client.run(
+                    worker_agents.end, self._farm, workers=touched, on_error="ignore"
+                ).values():
                     self._keep(said)
                 wait(list(self.tasks.values()), timeout=_WAIT_S)
         for task in self.tasks.values():

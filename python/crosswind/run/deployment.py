@@ -1,6 +1,6 @@
 """Deployment: where the agents of a tree run, and how they are started. Each place is a class of this shape.
 
-`deploying` makes one of a word of the user's; this module knows none of them.
+`deployments` makes one from the user's word; this module depends on none of them.
 """
 
 from __future__ import annotations

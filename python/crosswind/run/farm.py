@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.platform import Platform
-from crosswind.run.awaited import futures_in, pickled, resolved, when_all_done
+from crosswind.run.agents import Launch, Limits, LiveFarm, Result, Task, Work
 from crosswind.run.calls import CallError, outcome, packed, perform
 from crosswind.run.deployment import Deployment, Placing
-from crosswind.run.here import point_of
-from crosswind.run.local import Launch, Limits, LiveFarm, Result, Task, Work
+from crosswind.run.futures import futures_in, pickled, resolved, when_all_done
 from crosswind.run.results import Run
+from crosswind.run.this_machine import point_of
 
 if TYPE_CHECKING:
     from distributed import Client

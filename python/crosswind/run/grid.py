@@ -15,8 +15,8 @@ from crosswind.errors import DescriptionError
 from crosswind.experiment import Experiment, FarmPoint, Point, ProgramPoint, StreamsPoint
 from crosswind.files.output import ANOTHER, writable
 from crosswind.run import On
-from crosswind.run.deploying import HINT, deployed, is_deployed
 from crosswind.run.deployment import Placing
+from crosswind.run.deployments import HINT, deployed, is_deployed
 from crosswind.run.results import AnyRun, Runs
 from crosswind.run.side_by_side import Perform, Simulator, simulated
 
@@ -229,7 +229,7 @@ def _on_a_cluster(
     if kind != "farm":
         message = f"an experiment of kind {kind} runs on sim or local; on a cluster only a farm does"
         raise DescriptionError(message, "argument", "--on local has one process per rank on this machine")
-    from crosswind.run.emulated import run_on_agents
+    from crosswind.run.emulation import run_on_agents
 
     deployment = stack.enter_context(deployed(on, placing))
     return lambda point: run_on_agents(cast(FarmPoint, point), trace, deployment, watch)
@@ -242,11 +242,11 @@ def _performer(kind: str, on: str, trace: bool, watch: Watch | None) -> Perform 
             message = f"trace is of the nodes of a farm; an experiment of kind {kind} has none"
             raise DescriptionError(message, "argument", "leave it out")
         case "farm", "sim":
-            from crosswind.run import simulated as farms
+            from crosswind.run import simulation as farms
 
             return farms.simulator(trace)
         case "farm", "local":
-            from crosswind.run.emulated import run_on_agents
+            from crosswind.run.emulation import run_on_agents
             from crosswind.run.processes import Launch
 
             return partial(run_on_agents, trace=trace, deployment=Launch(), watch=watch)

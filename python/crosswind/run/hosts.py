@@ -12,8 +12,8 @@ from crosswind.description import Description
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
 from crosswind.run.deployment import MeanTask, Placing
-from crosswind.run.here import LINK_MB_PER_S
 from crosswind.run.processes import AgentProcesses, Launch
+from crosswind.run.this_machine import LINK_MB_PER_S
 
 
 class Hosts(Description[_core.Hosts]):

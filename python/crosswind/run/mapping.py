@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
-from crosswind.run.deploying import HINT, deployed, is_deployed
 from crosswind.run.deployment import Placing
+from crosswind.run.deployments import HINT, deployed, is_deployed
 from crosswind.run.farm import Farm, Order
 from crosswind.run.store import Store
 from crosswind.terminal.progress import Advance, progress_bar, progress_of_long_work

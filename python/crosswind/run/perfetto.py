@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from crosswind.files.stored import replaced
+from crosswind.files.atomic import replaced
 from crosswind.run.trace import Trace
 
 _AT_ONCE = 10_000

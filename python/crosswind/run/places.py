@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from crosswind.cluster.hosts import Host
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
-from crosswind.run.here import LINK_MB_PER_S
+from crosswind.run.this_machine import LINK_MB_PER_S
 
 
 def star(name: str, hosts: Sequence[str], root: str = "root") -> Platform:

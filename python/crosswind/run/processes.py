@@ -64,7 +64,7 @@ class Launch:
 
     def tree(self) -> Platform:
         """Return this machine: a root and one node per CPU."""
-        from crosswind.run.here import here
+        from crosswind.run.this_machine import here
 
         return here()
 

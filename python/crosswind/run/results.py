@@ -11,8 +11,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from crosswind import _core
+from crosswind.files.atomic import write_json
 from crosswind.files.reading import read_bytes
-from crosswind.files.stored import write_json
 from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
 

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 import cloudpickle
 
 from crosswind.errors import DescriptionError
-from crosswind.files.stored import replaced, take_away_parts
-from crosswind.run.awaited import is_future
+from crosswind.files.atomic import replaced, take_away_parts
+from crosswind.run.futures import is_future
 from crosswind.run.lock import locked
 
 R = TypeVar("R")

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.files.atomic import replaced
 from crosswind.files.columns import Column, checked
 from crosswind.files.reading import parquet_metadata, read_parquet
-from crosswind.files.stored import replaced
 from crosswind.files.tabular import Tabular
 from crosswind.platform import Platform, as_html_table
 

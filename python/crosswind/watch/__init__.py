@@ -5,7 +5,7 @@
 | what is known of the run at a moment, from its results and events | `state` |
 | which browsers get the page, and how | `server`, `templates` |
 | the same in a few lines of text | `lines` |
-| what does a node that is not the root know? | `standing` |
+| what does a node that is not the root know? | `status_files` |
 
 Nothing here decides anything about tasks: the farm tells what came, and the page shows it beside the plan.
 """

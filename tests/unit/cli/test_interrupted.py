@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from crosswind.cli.interrupted import tells_what_is_kept
+from crosswind.cli.interruption import tells_what_is_kept
 
 
 def interrupted(out, write=lambda: None):

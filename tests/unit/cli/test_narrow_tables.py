@@ -4,7 +4,7 @@ import disturbed
 import pytest
 
 from crosswind.cli import overlap as overlap_cli
-from crosswind.cli.printed_runs import print_runs
+from crosswind.cli.run_tables import print_runs
 from crosswind.overlap import overlap
 
 

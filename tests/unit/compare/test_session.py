@@ -13,7 +13,7 @@ from costly import HOST
 from crosswind.compare.process import LateError, Run, Runner
 from crosswind.compare.result import Comparison
 from crosswind.compare.session import Session, Settings
-from crosswind.cost.looks import Looks
+from crosswind.cost.interim import Looks
 from crosswind.errors import MeasurementError
 
 

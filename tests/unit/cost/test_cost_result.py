@@ -6,7 +6,7 @@ import pytest
 from costly import session
 
 from crosswind.cost import _resumed
-from crosswind.cost.looks import Looks
+from crosswind.cost.interim import Looks
 from crosswind.cost.result import Cost
 from crosswind.cost.scale import at_scale, disturbance, parsed_program
 from crosswind.cost.session import Settings

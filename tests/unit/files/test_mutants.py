@@ -4,7 +4,7 @@ import mutants
 import pytest
 
 from crosswind.files.kinds import found_at
-from crosswind.report.inputs import _LOADERS
+from crosswind.report.page.inputs import _LOADERS
 
 EACH = 4
 REPORTS = 1

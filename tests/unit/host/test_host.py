@@ -16,7 +16,7 @@ from crosswind.host import Snapshot, cgroup, describe, interface_to, is_same_mac
 from crosswind.host.interrupts import Counts
 from crosswind.host.route import split_address
 from crosswind.host.tree import list_cpus, parse_cpus
-from crosswind.run.here import here
+from crosswind.run.this_machine import here
 
 CGROUP = "sys/fs/cgroup"
 

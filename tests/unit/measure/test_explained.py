@@ -2,7 +2,7 @@
 
 import pytest
 
-from crosswind.measure.runtime.explained import explanation
+from crosswind.measure.runtime.explanation import explanation
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from crosswind.errors import DescriptionError, MeasurementError
 from crosswind.measure.options import Options
-from crosswind.measure.runtime import RUNTIMES, at_hand, go, java, launched, parse_runtime, python, warming
+from crosswind.measure.runtime import RUNTIMES, at_hand, go, java, launched, parse_runtime, python, warm_up
 from crosswind.measure.runtime.spec import PROBES
 
 
@@ -98,14 +98,14 @@ def row(work, jit=0.0, mb=0.0, settling=False):
 
 
 def test_a_runtime_is_quiet_once_it_neither_compiles_nor_changes():
-    steady = [row(100 + i % 2) for i in range(warming.BLOCKS)]
-    assert warming.quiet(steady, 1)
-    assert not warming.quiet(steady[1:], 1), "too few blocks"
-    assert not warming.quiet([*steady[1:], row(100, jit=0.001)], 1), "it compiles"
-    assert warming.quiet([row(1, jit=0.03), *steady], 1), "it did, before"
-    assert not warming.quiet([row(100 + 5 * i) for i in range(warming.BLOCKS)], 1), "it computes ever faster"
-    assert not warming.quiet([row(100, mb=1 + 0.1 * i) for i in range(warming.BLOCKS)], 1), "it moves ever more"
-    assert not warming.quiet([row(0) | {"foreign_cpu_s": 0.03} for _ in range(warming.BLOCKS)], 1), "nothing is known"
+    steady = [row(100 + i % 2) for i in range(warm_up.BLOCKS)]
+    assert warm_up.quiet(steady, 1)
+    assert not warm_up.quiet(steady[1:], 1), "too few blocks"
+    assert not warm_up.quiet([*steady[1:], row(100, jit=0.001)], 1), "it compiles"
+    assert warm_up.quiet([row(1, jit=0.03), *steady], 1), "it did, before"
+    assert not warm_up.quiet([row(100 + 5 * i) for i in range(warm_up.BLOCKS)], 1), "it computes ever faster"
+    assert not warm_up.quiet([row(100, mb=1 + 0.1 * i) for i in range(warm_up.BLOCKS)], 1), "it moves ever more"
+    assert not warm_up.quiet([row(0) | {"foreign_cpu_s": 0.03} for _ in range(warm_up.BLOCKS)], 1), "nothing is known"
 
 
 def asked(**given):

@@ -22,7 +22,7 @@ from crosswind.papers.communication_interactions.calibration import (
 )
 from crosswind.papers.communication_interactions.figures import FigureGrid, all_figures
 from crosswind.papers.tabled_study import TabledStudy
-from crosswind.report.studied import studied_section
+from crosswind.report.sections.study import studied_section
 from crosswind.run.results import Runs
 
 reproduce = partial(studies.reproduce, "communication-interactions")

@@ -8,9 +8,10 @@ import reported
 import vl_convert
 
 from crosswind.model.fit import fit
-from crosswind.report.compared import groups_of, pairs_of
-from crosswind.report.figure import identifier, script_json
+from crosswind.report.comparisons import groups_of, pairs_of
 from crosswind.report.figures.band import line_band
+from crosswind.report.figures.both_directions import both_directions
+from crosswind.report.figures.figure import identifier, script_json
 from crosswind.report.figures.lanes import MOST_MARKS, lane_rows, lanes
 from crosswind.report.figures.look import dressed
 from crosswind.report.figures.nodes import node_bars
@@ -19,9 +20,8 @@ from crosswind.report.figures.residuals import residuals
 from crosswind.report.figures.scatter import LINE, MOST_POINTS, scatter
 from crosswind.report.figures.sweep import sweep_interference, sweep_reached
 from crosswind.report.figures.timeline import MOST_BINS, compute_timeline, cpu_timeline, transfer_timeline
-from crosswind.report.figures.together import both_directions
 from crosswind.report.figures.tree import MOST_NODES, THINNEST_PX, WIDEST_PX, platform_tree, rows_of
-from crosswind.report.page import VEGA_LITE
+from crosswind.report.page.document import VEGA_LITE
 
 
 @pytest.fixture(scope="module")

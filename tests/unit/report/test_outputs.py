@@ -8,7 +8,7 @@ import reported
 import crosswind
 from crosswind.errors import DescriptionError
 from crosswind.report import draw, plot, report, written
-from crosswind.report.drawn import _only, _rows, points
+from crosswind.report.figures.paper import _only, _rows, points
 
 
 @pytest.mark.parametrize("name", ["r.txt", "r.svg", "r.pdf.gz"])

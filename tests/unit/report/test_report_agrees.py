@@ -6,11 +6,11 @@ import re
 import numpy as np
 import reported
 
-from crosswind.cli.printed_runs import print_runs
+from crosswind.cli.run_tables import print_runs
 from crosswind.model.fit import fit
 from crosswind.plan import Plan
 from crosswind.report import report
-from crosswind.report.compared import groups_of
+from crosswind.report.comparisons import groups_of
 from crosswind.report.findings import finding
 from crosswind.run.results import Run, Runs
 

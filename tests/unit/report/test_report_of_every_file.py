@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 from crosswind.cli import app
 from crosswind.errors import CrosswindError
 from crosswind.overlap import overlap
-from crosswind.report import page as page_module
-from crosswind.report.inputs import _LOADERS
-from crosswind.report.sections import KINDS
+from crosswind.report.page.document import document as page_module
+from crosswind.report.page.inputs import _LOADERS
+from crosswind.report.sections.order import KINDS
 
 ROOT = Path(__file__).parents[3]
 

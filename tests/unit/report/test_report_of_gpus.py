@@ -11,7 +11,7 @@ from crosswind.errors import DescriptionError, warning
 from crosswind.gpu.fit import fit_gpu
 from crosswind.gpu.measurement import GpuMeasurement
 from crosswind.report import report
-from crosswind.report.gpus import gpu_section
+from crosswind.report.sections.gpu import gpu_section
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
 from crosswind.report import report
 from crosswind.report.figures.absences import Lane, taken
-from crosswind.report.recorded import duties, recorded_section
+from crosswind.report.sections.noise import duties, recorded_section
 
 CAUSES = ["cron", "<b>irq</b>"]
 

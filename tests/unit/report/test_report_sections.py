@@ -9,7 +9,7 @@ import pytest
 from crosswind.errors import DescriptionError
 from crosswind.files.kinds import WORDS
 from crosswind.report import report
-from crosswind.report.sections import KINDS
+from crosswind.report.sections.order import KINDS
 
 ROOT = Path(__file__).parents[3]
 REPORT = ROOT / "python" / "crosswind" / "report"

@@ -12,7 +12,7 @@ from crosswind import AgentLost, DescriptionError, Platform
 from crosswind.run import farm as farm_
 from crosswind.run.calls import CallError, RemoteTraceback
 from crosswind.run.command import map_command
-from crosswind.run.here import here, point_of
+from crosswind.run.this_machine import here, point_of
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import pytest
 import reported
 
 from crosswind import DescriptionError, Experiment, InfeasibleError, Runs
-from crosswind.run import grid, simulated
+from crosswind.run import grid, simulation
 
 ROOT = {"schema_version": 1, "name": "p", "node": [{"name": "r", "compute_per_s": 2.0}]}
 FARM = {"kind": "farm", "tasks": 10, "task_size_mb": 1.0, "task_work": 1.0}
@@ -27,7 +27,7 @@ def simulator(monkeypatch):
         def __init__(self):
             self.asked = []
             self.fail_at = None
-            self.read = simulated.run_of
+            self.read = simulation.run_of
 
         def __call__(self, point, text, columns):
             self.asked.append(point.number)
@@ -36,7 +36,7 @@ def simulator(monkeypatch):
             return self.read(point, text, columns)
 
     found = Simulator()
-    monkeypatch.setattr(simulated, "run_of", found)
+    monkeypatch.setattr(simulation, "run_of", found)
     return found
 
 
@@ -115,7 +115,7 @@ def test_an_error_of_one_point_ends_the_run_and_keeps_the_others(simulator, tmp_
             raise DescriptionError("no", "odd")
         return simulator(point, text, columns)
 
-    monkeypatch.setattr(simulated, "run_of", failing)
+    monkeypatch.setattr(simulation, "run_of", failing)
     out = tmp_path / "runs.json"
     with pytest.raises(DescriptionError, match="no"):
         grid.run(experiment(), workers=1, out=out)

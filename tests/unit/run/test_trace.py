@@ -10,7 +10,7 @@ import reported
 
 import crosswind
 from crosswind import DescriptionError, Platform, Trace
-from crosswind.model.traced import fit_trace
+from crosswind.model.trace import fit_trace
 from crosswind.run.columns import NOBODY, as_trace
 from crosswind.run.perfetto import write_perfetto
 

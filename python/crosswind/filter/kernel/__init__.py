@@ -5,7 +5,7 @@
 | which packets belong to a class? | `selector` |
 | what is set? | `plan`, from numbers alone; `commands`, as tc and ip |
 | how is it said to the kernel? | `messages`, `netlink`, `bpf` |
-| what was there before, and how does it come back? | `saved`, `state`, `apply`, `watchdog` |
+| what was there before, and how does it come back? | `snapshot`, `state`, `apply`, `watchdog` |
 | which rate does the link give? | `rate` |
 | what does each class get? | `check` |
 """
@@ -25,7 +25,7 @@ from typing import Any
 
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.filter import DEFAULT_DISCIPLINE, Discipline
-from crosswind.filter.kernel import apply, plan, saved, state
+from crosswind.filter.kernel import apply, plan, snapshot, state
 from crosswind.filter.kernel import messages as m
 from crosswind.filter.kernel.netlink import Kernel, KernelError, attributes
 from crosswind.filter.kernel.plan import LOCAL, PARALLEL, Plan, SegmentSize
@@ -133,14 +133,14 @@ class KernelFilter:
         made, device = self.plan, self.plan.device
         path = state.path_of(state.cookie_here(), device.index)
         earlier = state.read(path)
-        root = saved.root_of(kernel, device.index)
+        root = snapshot.root_of(kernel, device.index)
         if earlier is not None and earlier.boot != state.boot():
             earlier.forget()
             earlier = None
         if earlier is not None or (root is not None and root.handle == apply.OWN):
             raise _on_already(device.name, earlier)
         if made.rate_in_mb_per_s is not None:
-            if (arriving := saved.ingress_of(kernel, device.index)) is not None:
+            if (arriving := snapshot.ingress_of(kernel, device.index)) is not None:
                 hint = f"`tc filter show dev {device.name} ingress` shows whose it is"
                 raise DescriptionError(f"{device.name} has a qdisc {arriving.kind} already", "device", hint)
             if apply.link(kernel, device.ifb) is not None:
@@ -154,7 +154,7 @@ class KernelFilter:
             device=device.name,
             index=device.index,
             owner=state.Process.here(),
-            saved=saved.save(kernel, device.index),
+            saved=snapshot.save(kernel, device.index),
             limits={kind: self._facts[kind] for kind in kinds if kind in self._facts},
             set_limits=set_limits,
             root=False,
@@ -163,7 +163,7 @@ class KernelFilter:
         )
 
     def _rehearse(self, kernel: Kernel, there: state.State) -> None:
-        if (why := saved.rehearse(kernel, there.saved, there.rehearsal)) is not None:
+        if (why := snapshot.rehearse(kernel, there.saved, there.rehearsal)) is not None:
             hint = f"tc qdisc del dev {there.device} root, and set it again afterwards"
             message = f"{there.device} has qdisc {there.saved.told()}, which could not be put back: {why}"
             raise DescriptionError(message, "device", hint)
@@ -189,7 +189,7 @@ class KernelFilter:
             if self._state.ifb:
                 devices.append((apply.link(kernel, self._state.ifb) or (0, {}))[0])
             for index in devices:
-                root = saved.root_of(kernel, index)
+                root = snapshot.root_of(kernel, index)
                 if root is None or root.handle != apply.OWN:
                     found = f"{root.kind} {root.handle >> 16:x}:" if root else "none"
                     raise CrosswindError(f"{self._state.device}: the root qdisc is another's: {found}", "gone")

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 
 from crosswind.errors import CrosswindError, DescriptionError
-from crosswind.filter.kernel import bpf, saved, state
+from crosswind.filter.kernel import bpf, snapshot, state
 from crosswind.filter.kernel import messages as m
 from crosswind.filter.kernel.netlink import CREATE, REPLACE, Kernel, KernelError
 from crosswind.filter.kernel.plan import (
@@ -172,17 +172,17 @@ def _taken_back(kernel: Kernel, there: State) -> str:
         _delete_link(kernel, there.ifb)
         return f"{device}: the device does not exist any more, nor what was set on it"
     # What arrives must not be redirected any more when the device goes through which it went.
-    if there.ifb and saved.ingress_of(kernel, there.index) is not None:
+    if there.ifb and snapshot.ingress_of(kernel, there.index) is not None:
         kernel.ask(m.DEL_QDISC, m.traffic(there.index, 0, m.INGRESS))
     _delete_link(kernel, there.ifb)
     _limits_back(kernel, there)
     if not there.root or _as_it_was(kernel, there):
         return f"{device}: restored {before}"
-    root = saved.root_of(kernel, there.index)
+    root = snapshot.root_of(kernel, there.index)
     # The filter's own, or what was there put back in part, or the kernel's choice in between.
     if root is not None and root.handle not in (OWN, there.saved.root, 0):
         return f"{device}: its root qdisc is another's by now ({root.kind} {root.handle >> 16:x}:) and is left alone"
-    saved.put_back(kernel, there.index, there.saved)
+    snapshot.put_back(kernel, there.index, there.saved)
     if not _as_it_was(kernel, there):
         raise KernelError(errno.EIO, f"what stands there now is not what stood there before ({before})")
     return f"{device}: restored {before}"
@@ -197,10 +197,10 @@ def _limits_back(kernel: Kernel, there: State) -> None:
 
 
 def _as_it_was(kernel: Kernel, there: State) -> bool:
-    now = saved.save(kernel, there.index)
+    now = snapshot.save(kernel, there.index)
     if there.saved.default:
         return bool(now.default)  # a device that is down has another one
-    return saved.same(now, there.saved)
+    return snapshot.same(now, there.saved)
 
 
 def _delete_link(kernel: Kernel, name: str) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 from crosswind.errors import DescriptionError
 from crosswind.filter.kernel.messages import Traffic
 from crosswind.filter.kernel.netlink import in_namespace
-from crosswind.filter.kernel.saved import Saved
+from crosswind.filter.kernel.snapshot import Saved
 
 DIRECTORY = Path("/run/crosswind/filter")
 VERSION = 1

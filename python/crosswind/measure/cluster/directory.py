@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import quote
 
 from crosswind.errors import DescriptionError
+from crosswind.files.atomic import made, read_json, replaced, write_json
 from crosswind.files.output import ANOTHER, writable
-from crosswind.files.stored import made, read_json, replaced, write_json
 from crosswind.measure.cluster.pairs import Visit
 from crosswind.measurement import Measurement
 

@@ -4,7 +4,7 @@
 |---|---|
 | `spec` | which runtime, with which options, does `--runtime TEXT` mean? |
 | `java`, `python`, `go`, `node` | how is the one at hand found, built and started? |
-| `warming` | has it become quiet? |
+| `warm_up` | has it become quiet? |
 | `conformance` | does a probe keep to the protocol? |
 | `probes/` | the probes themselves, in their languages |
 

@@ -6,12 +6,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from crosswind.errors import DescriptionError
-from crosswind.measure.runtime.explained import explanation
+from crosswind.measure.runtime.explanation import explanation
 
 if TYPE_CHECKING:
     from crosswind.measurement import Measurement
-    from crosswind.model.beside import Beside
     from crosswind.model.fit import Fit
+    from crosswind.model.paired import Beside
 
 
 def direction_row(measurement: Measurement, fit: Fit | None, index: int) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def cpu_shares(measurement: Measurement) -> dict[str, float]:
 
 def compared(measurement: Measurement) -> list[Beside]:
     """Return how it compares with what took turns with it; empty where nothing did."""
-    from crosswind.model.beside import compare
+    from crosswind.model.paired import compare
 
     if measurement.beside is None:
         return []

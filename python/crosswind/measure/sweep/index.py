@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DescriptionError
+from crosswind.files.atomic import write_json
 from crosswind.files.reading import json_of
-from crosswind.files.stored import write_json
 from crosswind.measure.sweep.kinds import Kind, Value, checked, kind_of
 
 NAME = "sweep.json"

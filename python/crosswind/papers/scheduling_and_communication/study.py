@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from crosswind.files.stored import is_of_kind, write_json
+from crosswind.files.atomic import is_of_kind, write_json
 from crosswind.files.tabular import Plotted
 from crosswind.papers.driver import Work
 from crosswind.papers.grading import HINT, Claim

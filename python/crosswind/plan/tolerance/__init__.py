@@ -42,7 +42,7 @@ class Tolerance(Tabular):
         A recorded source has one entry for each of its causes, as if that cause were alone, with its own `expected`.
 
         `relation` is `at most` or `at least`. Where they were simulated also `simulated` (null: nowhere near),
-        `simulated_low`, `simulated_high` and `at_limit` (`crosswind.plan.tolerance.simulated`).
+        `simulated_low`, `simulated_high` and `at_limit` (`crosswind.plan.tolerance.simulation`).
         """
         return list(self.data["limits"])
 
@@ -131,7 +131,7 @@ def plan_tolerance(
     asked = _by_cause(disturbance, data["limits"], ranks, work_per_barrier_s, slowdown)
     data["limits"] = [limit for limit, _, _ in asked]
     if simulate:
-        from crosswind.plan.tolerance.simulated import simulated_limit
+        from crosswind.plan.tolerance.simulation import simulated_limit
 
         data["seeds"] = seeds
         for number, (limit, alone, place) in enumerate(asked):

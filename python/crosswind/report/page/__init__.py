@@ -1,0 +1,1 @@
+"""The page: one HTML file from sections, or a PDF of it."""

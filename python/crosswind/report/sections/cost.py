@@ -1,0 +1,248 @@
+"""The sections about what a background process costs a job, and about two commands that were compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crosswind.compare.clock import BYS
+from crosswind.compare.result import Comparison
+from crosswind.compare.runs import Pairs, slowdown
+from crosswind.cost.estimate import NAMES, Estimate, estimate
+from crosswind.cost.result import Cost, CostOf
+from crosswind.report.figures.estimates import by_estimator, over_time
+from crosswind.report.figures.figure import Figure
+from crosswind.report.sections.measurement import Card
+from crosswind.report.sections.section import Kind, Term, each, of_type
+from crosswind.report.tables import Column, Table
+from crosswind.report.words import number, percent
+
+POINTS = 40
+"""Of the course over time."""
+LEAST_QUADS = 5
+
+TERMS = (
+    Term(
+        "cost-estimators",
+        "estimator",
+        "Wall: progress per wall time. Own: per CPU time of the job, so only what slows it while it has the processor. "
+        "Available: per CPU time of the job and of what is investigated. Exchange: the same, for the duty that it has "
+        "when nothing stops it. Which one holds depends on where both run.",
+    ),
+    Term(
+        "cost-quads",
+        "quad",
+        "Four blocks (or runs) in the order ABBA or BAAB, drawn for each: a drift of the host meets both alike.",
+    ),
+    Term(
+        "cost-margin",
+        "margin",
+        "What is still tolerated. A verdict is given when the whole interval lies on one side of it.",
+    ),
+    Term(
+        "cost-interval",
+        "95 % interval at all looks",
+        "A jackknife over groups of neighbouring quads. A part of the 5 % is spent at every look, so that ending early "
+        "raises no more false alarms.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class CostedSection:
+    """A cost or a comparison: the verdict first."""
+
+    id: str
+    title: str
+    where: str
+    headline: str
+    cards: list[Card]
+    estimates: Figure | None
+    course: Figure | None
+    table: Table
+    warnings: list[dict[str, str]]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure of the section."""
+        return [figure for figure in (self.estimates, self.course) if figure]
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        """The terms that it links to."""
+        return TERMS
+
+
+def cost_section(found: Cost, place: int) -> CostedSection:
+    """Prepare the section of a cost at `place` (from 1)."""
+    job, whole, prefix = found.job, found.costs[-1], f"cost-{place}"
+    blocks = f"blocks of {number(1e3 * job['block_s'])} ms, {number(found.measured_s)} s in all"
+    names = " and ".join(target["name"] for target in found.targets)
+    slower, host = whole.slower, found.document["host"].get("name")
+    return CostedSection(
+        id=prefix,
+        title=f"Cost of {names}",
+        where=f"beside {job['name']}, progress by {job['progress']}; {blocks}; host {host}",
+        headline=f"{found.sentence}.",
+        cards=[
+            Card("cost", percent(whole.best.value), f"± {_points(whole.best, whole.level)} points", "cost-interval"),
+            Card("CPU taken", percent(whole.taken), "of the job's CPUs", "cost-estimators"),
+            Card("slower", percent(slower.value if slower else None), "while it has the CPU", "cost-estimators"),
+            Card("margin", percent(found.margin), "tolerated", "cost-margin"),
+        ],
+        estimates=_by_estimator(found, prefix),
+        course=_course(found, prefix),
+        table=_table(found),
+        warnings=found.warnings,
+    )
+
+
+def comparison_section(found: Comparison, place: int) -> CostedSection:
+    """Prepare the section of a comparison at `place` (from 1)."""
+    prefix, (a, b) = f"comparison-{place}", found.commands
+    rows = [_row(b, by, found.estimate(by), found.level) for by in BYS if len(found.pairs) >= 3]
+    means = {by: 0.5 * found.pairs.by(by).mean(axis=0) if len(found.pairs) else (math.nan, math.nan) for by in BYS}
+    estimates = Figure(
+        f"{prefix}-estimates",
+        "How much longer B takes",
+        "Dots with 95 % intervals, by wall and by CPU time.",
+        by_estimator(rows, 100 * found.margin, "B takes longer, %"),
+    )
+    columns = [
+        Column("time", numeric=False),
+        Column("A", "ms"),
+        Column("B", "ms"),
+        Column("B takes longer", "%"),
+        Column("95 %", "± %", "cost-interval"),
+    ]
+    table = [
+        [by, *(number(1e3 * mean, 4) for mean in means[by]), percent(one.value), _points(one, found.level)]
+        for by in BYS
+        for one in [found.estimate(by)]
+    ]
+    return CostedSection(
+        id=prefix,
+        title=f"Comparison: {b}",
+        where=f"A is {a}; {2 * len(found.pairs)} runs of each in quads; host {found.document['host'].get('name')}",
+        headline=f"{found.sentence}.",
+        cards=[
+            Card("B takes longer", percent(found.verdict.value), found.by, "cost-interval"),
+            Card("margin", percent(found.margin), "counts as equivalent", "cost-margin"),
+        ],
+        estimates=estimates if rows else None,
+        course=_course_of_pairs(found, prefix),
+        table=Table("Times of one run", columns, table),
+        warnings=found.warnings,
+    )
+
+
+def _points(found: Estimate, level: float) -> str:
+    return number(100 * found.half_width(level), 2)
+
+
+def _row(of: str, way: str, found: Estimate, level: float) -> dict[str, Any]:
+    half = found.half_width(level)
+    low, high = (found.value - half, found.value + half) if math.isfinite(half) else (found.value, found.value)
+    return {"of": of, "way": way, "middle": 100 * found.value, "low": 100 * low, "high": 100 * high}
+
+
+def _shown(one: CostOf) -> Iterator[tuple[str, Estimate]]:
+    """Yield the estimators that hold for this one; available and exchange only where exchange does."""
+    for name in NAMES:
+        if name in ("wall", "own") or one.headline == "exchange":
+            yield name, one.estimates[name]
+
+
+def _by_estimator(found: Cost, prefix: str) -> Figure | None:
+    rows = [
+        _row(one.name, way, value, one.level)
+        for one in found.costs
+        for way, value in _shown(one)
+        if math.isfinite(value.value)
+    ]
+    if not rows:
+        return None
+    alt = f"Dots with 95 % intervals of the loss of {len(found.costs)} contrasts by each estimator."
+    chart = by_estimator(rows, 100 * found.margin, "loss of the job, %")
+    return Figure(f"{prefix}-estimates", "The loss by each estimator", alt, chart)
+
+
+def _counts(quads: int) -> list[int]:
+    return sorted({int(count) for count in np.linspace(LEAST_QUADS, quads, POINTS)}) if quads >= LEAST_QUADS else []
+
+
+def _course(found: Cost, prefix: str) -> Figure | None:
+    whole, columns = found.costs[-1], found.document["quads"]
+    number_of = len(found.costs) - 1
+    at = [time for time, contrast in zip(columns["at_s"], columns["contrast"], strict=True) if contrast == number_of]
+    rows = [
+        {**_row("", "", estimate(whole.quads.first(count), whole.headline, whole.taken_duty), whole.level)}
+        | {"at": at[count - 1]}
+        for count in _counts(len(whole.quads))
+    ]
+    if not rows:
+        return None
+    alt = "A line with a band that narrows: the estimate and its interval over the session; the margin is dashed."
+    chart = over_time(rows, 100 * found.margin, "loss, %", "time of the session, s")
+    return Figure(f"{prefix}-course", f"How it became known, by {whole.headline}", alt, chart)
+
+
+def _course_of_pairs(found: Comparison, prefix: str) -> Figure | None:
+    pairs = found.pairs
+    rows = [
+        _row("", "", slowdown(Pairs(pairs.wall_s[:count], pairs.cpu_s[:count]), found.by), found.level) | {"at": count}
+        for count in _counts(len(pairs))
+    ]
+    if not rows:
+        return None
+    alt = "A line with a band that narrows: the estimate and its interval over the quads; the margin is dashed."
+    chart = over_time(rows, 100 * found.margin, "B takes longer, %", "quads")
+    return Figure(f"{prefix}-course", f"How it became known, by {found.by} time", alt, chart)
+
+
+def _table(found: Cost) -> Table:
+    columns = [
+        Column("stopped and continued", numeric=False),
+        Column("headline", numeric=False, term="cost-estimators"),
+        Column("costs", "%", "cost-estimators"),
+        Column("95 %", "± %", "cost-interval"),
+        Column("CPU taken", "%", "cost-estimators"),
+        Column("undisturbed duty", "CPU s/s"),
+        Column("duty while it runs", "of undisturbed"),
+        Column("quads", "", "cost-quads"),
+        Column("verdict", numeric=False),
+    ]
+    rows = [
+        [
+            one.name,
+            f"{one.headline}: {one.why}",
+            percent(one.best.value),
+            _points(one.best, one.level),
+            percent(one.taken),
+            number(one.duty.value),
+            number(one.catches_up),
+            str(len(one.quads)),
+            one.verdict.outcome,
+        ]
+        for one in found.costs
+    ]
+    note = ", ".join(f"{name}: {percent(share)}" for name, share in found.shares.items())
+    return Table("What each costs", columns, rows, f"Shares of what they cost together: {note}." if note else "")
+
+
+def _section(found: Cost | Comparison, place: int) -> CostedSection:
+    return cost_section(found, place) if isinstance(found, Cost) else comparison_section(found, place)
+
+
+COSTS = Kind(
+    "cost",
+    "costs",
+    "cost.html.j2",
+    of_type(Cost, Comparison),
+    each(_section),
+    {"cost": Cost.load, "comparison": Comparison.load},
+)

@@ -1,0 +1,150 @@
+"""The section about overlap: what messages and computation cost each other on the same processors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.overlap.result import Overlap
+from crosswind.overlap.verdict import WORDS
+from crosswind.report.figures.figure import Figure
+from crosswind.report.figures.overlaps import alone_and_together
+from crosswind.report.sections.section import Kind, Term, each, of_type
+from crosswind.report.tables import Column, Table
+from crosswind.report.words import number
+from crosswind.terminal.sizes import size
+
+TERMS = (
+    Term(
+        "overlap-wait",
+        "how messages are waited for",
+        "event: the process blocks until the kernel wakes it. poll: it asks again and again. spin-block: it "
+        "asks for as long as a wake-up costs, then blocks. buffered (simulated only): it blocks, and messages "
+        "move in slices that both nodes agree on. Both ends of the messages do the same.",
+    ),
+    Term(
+        "overlap-verdict",
+        "verdict of overlap",
+        "Overlapped: both took as long as alone, within 10 % or 10 ms. Serialised by x %: one waited for this "
+        "part of the other's whole time, 50 % or more. Delayed: one took longer, but waited for less. Both "
+        "damaged: both took longer. One single message says little.",
+    ),
+    Term(
+        "overlap-change",
+        "what to change",
+        "The way to wait and the nice level with which both together lost least for the same messages, where "
+        "that saves 10 % or more; or, where the messages themselves need the processors that compute, to "
+        "leave them one.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class OverlappedSection:
+    """An overlap matrix."""
+
+    id: str
+    title: str
+    where: str
+    headline: str
+    findings: list[str]
+    times: Figure | None
+    table: Table
+    changes: Table | None
+    warnings: list[dict[str, str]]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure of the section."""
+        return [self.times] if self.times else []
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        """The terms that it links to."""
+        return TERMS
+
+
+def overlapped_section(overlap: Overlap, place: int) -> OverlappedSection:
+    """Prepare the section of an overlap matrix at `place` (from 1)."""
+    about, prefix = overlap.summary, f"overlap-{place}"
+    by = f"the {about['scheduler']} scheduler, simulated" if overlap.on == "sim" else about["host"]["name"]
+    there = about.get("peer")
+    with_whom = "" if there is None else " with this machine itself" if there["loopback"] else f" with {there['host']}"
+    findings = [f"{finding[0].upper()}{finding[1:]}." for finding in overlap.findings]
+    return OverlappedSection(
+        id=prefix,
+        title=f"Overlap: {by}",
+        where=(
+            f"messages{with_whom} beside {about['burners']} programs that compute, on {about['cpus']} processors; "
+            f"{len(overlap)} cells, medians of {about['repetitions']} runs"
+        ),
+        headline=findings[0] if findings else "No cell has all its runs yet.",
+        findings=findings[1:],
+        times=_times(overlap, prefix),
+        table=_table(overlap),
+        changes=_changes(overlap),
+        warnings=overlap.warnings,
+    )
+
+
+def _name(cell: Mapping[str, Any]) -> str:
+    return f"{cell['messages']:,} × {size(cell['message_bytes'])}, {cell['wait']}, nice {cell['burn_nice']}"
+
+
+def _times(overlap: Overlap, prefix: str) -> Figure | None:
+    rows = [
+        {"cell": _name(cell), "which": which, "alone": cell[f"{name}_alone_s"], "together": cell[f"{name}_s"]}
+        for cell in overlap
+        for which, name in (("messages", "ping"), ("computation", "burn"))
+    ]
+    if not rows:
+        return None
+    alt = f"Times of messages and computation in {len(overlap)} cells: ticks alone, dots together."
+    return Figure(f"{prefix}-times", "Alone, and together", alt, alone_and_together(rows))
+
+
+def _table(overlap: Overlap) -> Table:
+    columns = [
+        Column("messages", numeric=False),
+        Column("wait", term="overlap-wait", numeric=False),
+        Column("nice", "of the computation"),
+        Column("messages alone", "s"),
+        Column("together", "s"),
+        Column("computation alone", "s"),
+        Column("together", "s"),
+        Column("verdict", term="overlap-verdict", numeric=False),
+    ]
+    rows = [
+        [
+            f"{cell['messages']:,} × {size(cell['message_bytes'])}",
+            str(cell["wait"]),
+            str(cell["burn_nice"]).replace("-", "−"),
+            *(number(cell[name]) for name in ("ping_alone_s", "ping_s", "burn_alone_s", "burn_s")),
+            WORDS[cell["verdict"]],
+        ]
+        for cell in overlap
+    ]
+    return Table("Each cell of the matrix", columns, rows)
+
+
+def _changes(overlap: Overlap) -> Table | None:
+    rows = [[_name(cell), cell["says"], cell["change"]] for cell in overlap if cell.get("change")]
+    if not rows:
+        return None
+    columns = [
+        Column("where", numeric=False),
+        Column("what happened", numeric=False),
+        Column("what to change", term="overlap-change", numeric=False),
+    ]
+    return Table("What to change", columns, rows)
+
+
+OVERLAPS = Kind(
+    "overlap",
+    "overlaps",
+    "overlap.html.j2",
+    of_type(Overlap),
+    each(overlapped_section),
+    {"overlap": Overlap.load},
+)

@@ -1,0 +1,216 @@
+"""The sections about plans and platforms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.plan import Plan
+from crosswind.platform import Platform
+from crosswind.report.figures.figure import Figure
+from crosswind.report.figures.links import MOST_ROWS, links_tree
+from crosswind.report.figures.nodes import MOST_BARS, node_bars
+from crosswind.report.figures.tree import MOST_NODES, platform_tree
+from crosswind.report.sections.measurement import Card
+from crosswind.report.sections.section import Kind, Term, each, of_type
+from crosswind.report.tables import Table, planned_nodes, platform_nodes
+from crosswind.report.words import number, percent, plain
+
+EXACT = 1e-9  # a gap below this is rounding
+
+
+TERMS = (
+    Term(
+        "throughput",
+        "throughput",
+        "Tasks per second that all nodes compute together, in the steady state.",
+    ),
+    Term(
+        "bound",
+        "bound and gap",
+        "No schedule that sends along this tree, with so many sends at a time, is faster than the bound; the dual of "
+        "the linear program proves it. One that sends past the tree may be. The gap is (bound − throughput) / bound.",
+    ),
+    Term(
+        "root-only",
+        "root alone",
+        "The throughput if the root computed everything itself and sent nothing: the yardstick of the papers.",
+    ),
+    Term(
+        "rank",
+        "rank",
+        "The place of a node among its siblings in the order of service.",
+    ),
+    Term(
+        "limited-by",
+        "limited by",
+        "What keeps a node from doing more: its own compute rate, its receive or send limit, its single port, "
+        "what its parent gives, or that its own computation cannot fall below 0.",
+    ),
+    Term(
+        "never-send",
+        "never sent to",
+        "A task sent there costs its parent more computation than the task is worth.",
+    ),
+    Term(
+        "gain",
+        "marginal gain",
+        "The derivative of the whole tree's throughput for more of this limit, for small changes: a whole unit more "
+        "may bring less. 0: more of it would bring nothing.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class PlanSection:
+    """One plan."""
+
+    id: str
+    title: str
+    headline: str
+    proof: str
+    caution: str
+    note: str
+    others: str
+    cards: list[Card]
+    tree: Figure
+    bars: Figure
+    table: Table
+    warnings: list[dict[str, str]]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure of the section."""
+        return [self.tree, self.bars]
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        """The terms that it links to."""
+        return TERMS
+
+
+@dataclass(frozen=True)
+class PlatformSection:
+    """One platform."""
+
+    id: str
+    title: str
+    where: str
+    tree: Figure
+    note: str
+    table: Table
+    warnings: list[dict[str, str]]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure of the section."""
+        return [self.tree]
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        """None: what interference is stands on every page."""
+        return ()
+
+
+def plan_section(plan: Plan, place: int) -> PlanSection:
+    """Prepare the section of the plan at `place` (from 1)."""
+    data, nodes = plan.to_dict(), plan.nodes
+    id_ = f"plan-{place}"
+    alone = float(data["root_only_tasks_per_s"])
+    throughput, gap, bound = plan.throughput_tasks_per_s, plan.gap_to_exact, number(plan.bound_tasks_per_s)
+    busy = sum(1 for node in nodes if node["computed_tasks_per_s"] > 0)
+    times = f", {number(throughput / alone)} times the root alone" if alone > 0 else ""
+    constant = plan.constant_rates_bound_tasks_per_s
+    proof = (
+        "No schedule along this tree is faster: the bound from the dual is the same."
+        if gap <= EXACT
+        else f"No schedule along this tree is faster than {bound} tasks/s; the gap to that bound is {percent(gap)}."
+    )
+    if constant is not None and throughput >= constant * (1 - EXACT) and gap > EXACT:
+        proof = (
+            f"No constant rates along this tree are faster. {proof} Only schedules that send in bursts may come closer."
+        )
+    cut = f"The {MOST_NODES} nodes that receive most are drawn, the rest of each family as one."
+    task = f"{plain(data['task_size_mb'])} MB and {plain(data['task_work'])} work units a task"
+    return PlanSection(
+        id=id_,
+        title=f"Plan for {data['platform']}",
+        headline=f"{number(throughput)} tasks/s{times} ({task}, {data['ports']}-port sends).",
+        proof=proof,
+        caution=_caution(plan.warnings),
+        note=cut if len(nodes) > MOST_NODES else "",
+        cards=[
+            Card("throughput", number(throughput), "tasks/s", "throughput"),
+            Card("bound", bound, f"tasks/s, gap {percent(gap) if gap > EXACT else '0 %'}", "bound"),
+            Card("root alone", number(alone), "tasks/s", "root-only"),
+            Card("nodes that compute", f"{busy:,}", f"of {len(nodes):,}"),
+            _without_tasks(nodes),
+        ],
+        tree=Figure(
+            f"{id_}-tree",
+            "Where the tasks go",
+            f"Tree of {len(nodes)} nodes with streams of tasks from the root, {number(throughput)} tasks/s in all.",
+            platform_tree(nodes),
+            export_width=460,
+        ),
+        bars=Figure(
+            f"{id_}-nodes",
+            "Tasks per second by node",
+            f"Bars of the tasks per second that each node computes; {busy} of {len(nodes)} nodes compute.",
+            node_bars(nodes),
+        ),
+        table=planned_nodes(nodes),
+        others=_others(nodes),
+        warnings=plan.warnings,
+    )
+
+
+def _without_tasks(nodes: Sequence[Mapping[str, Any]]) -> Card:
+    """Count what the tree calls `gets nothing` and `never sent to`, together."""
+    without = sum(1 for node in nodes if node.get("parent") and not node["received_tasks_per_s"] > 0)
+    never = sum(1 for node in nodes if node["never_send"])
+    return Card("nodes without tasks", f"{without:,}", f"of them never sent to: {never:,}", "never-send")
+
+
+def _caution(warnings: Sequence[Mapping[str, str]]) -> str:
+    """Say beside the throughput that it cannot be reached, where nodes share one machine; else nothing."""
+    shared = [warning["message"] for warning in warnings if warning["code"] == "same-machine"]
+    return f"Not reachable as planned: {'; '.join(shared)}." if shared else ""
+
+
+def _others(nodes: Sequence[Mapping[str, Any]]) -> str:
+    rates = sorted((float(node["computed_tasks_per_s"]) for node in nodes), reverse=True)[MOST_BARS:]
+    return f"The {len(rates):,} other nodes compute {number(sum(rates))} tasks/s together." if rates else ""
+
+
+def platform_section(platform: Platform, place: int) -> PlatformSection:
+    """Prepare the section of the platform at `place` (from 1)."""
+    nodes = platform.nodes
+    root = next(node["name"] for node in nodes if not node.get("parent"))
+    return PlatformSection(
+        id=f"platform-{place}",
+        title=f"Platform {platform.name}",
+        where=f"{len(nodes):,} node{'' if len(nodes) == 1 else 's'}; {root} is the root and holds the input data",
+        tree=Figure(
+            f"platform-{place}-tree",
+            "Nodes and links",
+            f"Tree of {len(nodes)} nodes below {root} with the rate of each node and link.",
+            links_tree(nodes),
+            export_width=520,
+        ),
+        note=f"The {MOST_ROWS} nodes nearest to the root are drawn." if len(nodes) > MOST_ROWS else "",
+        table=platform_nodes(nodes),
+        warnings=platform.warnings,
+    )
+
+
+PLANS = Kind("plan", "plans", "plan.html.j2", of_type(Plan), each(plan_section), {"plan": Plan.load})
+PLATFORMS = Kind(
+    "platform",
+    "platforms",
+    "platform.html.j2",
+    of_type(Platform),
+    each(platform_section),
+    {"platform": Platform.load},
+)

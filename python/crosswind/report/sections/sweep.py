@@ -1,0 +1,131 @@
+"""The section about one sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crosswind.measure.sweep import Sweep
+from crosswind.report.figures.figure import Figure
+from crosswind.report.figures.sweep import sweep_interference, sweep_reached
+from crosswind.report.sections.measurement import HEADING as MEASURED
+from crosswind.report.sections.measurement import TERMS as OF_MEASUREMENTS
+from crosswind.report.sections.section import Kind, Term, each, of_type
+from crosswind.report.tables import Table, swept
+from crosswind.report.words import number, percent, rate
+from crosswind.terminal.sizes import size
+
+TERMS = (
+    Term(
+        "matched-rate",
+        "matched rate",
+        "The highest rate that every point of the sweep reached. The loss there compares like with like.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class SweepSection:
+    """One sweep."""
+
+    id: str
+    title: str
+    findings: list[str]
+    where: str
+    figures: list[Figure]
+    table: Table
+    warnings: list[dict[str, str]]
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        """The terms that it links to."""
+        return (*OF_MEASUREMENTS, *TERMS)
+
+
+def sweep_section(sweep: Sweep, place: int) -> SweepSection:
+    """Prepare the section of the sweep at `place` (from 1)."""
+    id_ = f"sweep-{place}"
+    rows = sweep.to_arrow().to_pylist()
+    return SweepSection(
+        id=id_,
+        title=f"Sweep: {sweep.kind}",
+        findings=_findings(rows, sweep.unit),
+        where=_where(sweep),
+        figures=_figures(sweep, id_) if rows else [],
+        table=swept(rows, sweep.kind, sweep.unit),
+        warnings=sweep.warnings,
+    )
+
+
+def _figures(sweep: Sweep, prefix: str) -> list[Figure]:
+    points = f"{len(sweep.points)} values of {sweep.kind}"
+    interference = Figure(
+        f"{prefix}-interference",
+        f"Interference rate against {sweep.kind}",
+        f"Interference rate with its interval for {points}.",
+        sweep_interference(sweep),
+    )
+    reached = Figure(
+        f"{prefix}-reached",
+        f"Rate reached against {sweep.kind}",
+        f"Highest transfer rate reached for {points}.",
+        sweep_reached(sweep),
+    )
+    return [interference, reached]
+
+
+def _where(sweep: Sweep) -> str:
+    if not sweep.points:
+        return "No point is complete yet."
+    header = sweep.points[0][1].header
+    placement = "" if sweep.kind == "placement" else f", placement {header['placement']['mode']}"
+    return f"{header['host']['name']}, {header['kernel']['name']}{placement}"
+
+
+def _findings(rows: list[dict[str, Any]], unit: str) -> list[str]:
+    """Say for each direction where interference is least and most, or that no difference is shown."""
+    found = []
+    for direction in dict.fromkeys(row["direction"] for row in rows):
+        own = [row for row in rows if row["direction"] == direction and np.isfinite(row["ir_s_per_mb"])]
+        if len(own) < 2:
+            continue
+        low, high = (choose(own, key=lambda row: row["ir_s_per_mb"]) for choose in (min, max))
+        ends = [f"{number(1000 * row['ir_s_per_mb'])} s/GB at {_value(row, unit)}" for row in (low, high)]
+        if low["ir_high"] < high["ir_low"]:
+            found.append(f"{direction.capitalize()}: least {ends[0]}, most {ends[1]}{_at_matched(low, high)}.")
+        else:
+            found.append(
+                f"{direction.capitalize()}: no clear difference; {ends[0]} and {ends[1]} have overlapping intervals."
+            )
+    return found
+
+
+def _at_matched(low: dict[str, Any], high: dict[str, Any]) -> str:
+    """Compare losses at the rate that every point reached: slopes over different ranges alone may mislead."""
+    if not np.isfinite([low["loss_at_matched"], high["loss_at_matched"]]).all():
+        return ""
+    losses = f"{percent(low['loss_at_matched'])} and {percent(high['loss_at_matched'])}"
+    return f"; at {rate(low['matched_mb_per_s'])}, which every point reached, they lose {losses}"
+
+
+def _value(row: dict[str, Any], unit: str) -> str:
+    return size(row["value"]) if unit == "bytes" else str(row["value"])
+
+
+def _load(path: Path) -> Sweep:
+    return Sweep.load(path.parent)
+
+
+SWEEPS = Kind(
+    "sweep",
+    "sweeps",
+    "sweep.html.j2",
+    of_type(Sweep),
+    each(sweep_section),
+    {"sweep": _load},
+    heading=MEASURED,
+)
