@@ -186,7 +186,7 @@ def with_earlier(found: LossAt, earlier: Sequence[float]) -> LossAt:
 
 
 def _slow(points: Points, part: Floats, member: NDArray[np.intp], sums: Floats, rates: Floats) -> list[float]:
-    """Return half of the interval that noise from block to block gives each loss (`crosswind.model.autocorrelation`)."""
+    """Return half the interval that noise from block to block gives each loss (`crosswind.model.autocorrelation`)."""
     count, at, work = sums[:, 0], sums[:, 1] / sums[:, 0], sums[:, 2] / sums[:, 0]
     level = work / work[0]
     base, step = _through(at, 1.0 - level, rates), 1e-6

@@ -81,7 +81,7 @@ def slope_interval(
     out), C cycles are worth only C (1 - r) / (1 + r), and the interval is stretched by that too; or by what batches of
     2, 4, 8... cycles show, where that is more: slow wander of the host hardly shows from one cycle to the next. Where
     the blocks' order is given, the interval is at least what their residuals say as noise that is correlated from
-    block to block (`crosswind.model.autocorrelation`). With a correlation from one 0.1 s block to the next of 0 to 0.7, 95 %
+    block to block (`crosswind.model.autocorrelation`). Where one 0.1 s block correlates with the next by 0 to 0.7, 95 %
     intervals then cover in 97 to 99 of 100 simulated measurements from 4 cycles up; at 0.9 in 89 to 98, at 0.95 in 85
     to 93, at 0.98 in 69 to 81; the more cycles the more (tests/unit/model/test_interval.py). What wanders more slowly
     than the measurement lasts shows in no interval of one measurement.

@@ -2,8 +2,8 @@
 
 Tasks and results do not go by Dask: agents connect to each other as the tree says. Each thread of a worker, each
 worker or each host (`Placing.per`) carries one agent, a process of its own (`crosswind.run.worker_agents`), so that a
-busy worker does not delay it. A task in Dask stands for each agent. Workers that join while the farm runs carry agents, too;
-one that is retired lets its agents hand back what waits and finish what they compute; one that dies costs what the tree
+busy worker does not delay it. A task in Dask stands for each agent. Workers that join while the farm runs carry
+agents, too; one that is retired lets its agents hand back what waits and finish what they compute; one that dies costs what the tree
 says (docs/concepts/agents.md).
 """
 
