@@ -3,8 +3,8 @@
 Tasks and results do not go by Dask: agents connect to each other as the tree says. Each thread of a worker, each
 worker or each host (`Placing.per`) carries one agent, a process of its own (`crosswind.run.worker_agents`), so that a
 busy worker does not delay it. A task in Dask stands for each agent. Workers that join while the farm runs carry
-agents, too; one that is retired lets its agents hand back what waits and finish what they compute; one that dies costs what the tree
-says (docs/concepts/agents.md).
+agents, too. One that is retired lets its agents hand back what waits and finish what they compute. What one that dies
+costs is up to the tree (docs/concepts/agents.md).
 """
 
 from __future__ import annotations
