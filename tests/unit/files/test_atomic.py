@@ -305,7 +305,7 @@ def test_two_results_in_one_file_are_refused(tmp_path):
 
 # What is no result: configuration and logs of processes, what tasks of a farm return, and descriptors of pipes.
 ELSEWHERE = {"run/agent.py", "run/command.py", "run/dask.py", "run/mapping.py", "run/ranks.py", "run/rank_processes.py"}
-ELSEWHERE |= {"run/processes.py", "run/hosted.py", "run/spool.py", "files/stored.py"}
+ELSEWHERE |= {"run/processes.py", "run/worker_agents.py", "run/spool.py", "files/atomic.py"}
 # Files of the kernel, a job's counter, and the filter's state, which no result replaces.
 ELSEWHERE |= {"cost/job.py", "filter/kernel/traffic.py", "filter/kernel/state.py"}
 WRITERS = {"write_text", "write_bytes", "NamedTemporaryFile", "mkstemp"}

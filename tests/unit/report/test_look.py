@@ -57,7 +57,7 @@ def test_colours_of_one_figure_can_be_told_apart(figure, vision):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_marks_stand_out_from_the_page(scheme):
-    style = (Path(look.__file__).parents[1] / "templates" / "style.css").read_text()
+    style = (Path(look.__file__).parents[1] / "page" / "templates" / "style.css").read_text()
     page = re.findall(r"--page: (#[0-9a-f]{6})", style)[0 if scheme == "light" else 1]
     for colour in {colour for colours in FIGURES.values() for colour in colours}:
         light, dark = sorted((float(TO_XYZ[1] @ linear(c)) for c in (colour, page)), reverse=True)

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from crosswind.cli import app
 from crosswind.errors import CrosswindError
 from crosswind.overlap import overlap
-from crosswind.report.page.document import document as page_module
+from crosswind.report.page import document as page_module
 from crosswind.report.page.inputs import _LOADERS
 from crosswind.report.sections.order import KINDS
 

@@ -13,7 +13,7 @@ from crosswind.report.sections.order import KINDS
 
 ROOT = Path(__file__).parents[3]
 REPORT = ROOT / "python" / "crosswind" / "report"
-TEMPLATES = REPORT / "templates"
+TEMPLATES = REPORT / "page" / "templates"
 OF_THE_PAGE = {"page.html.j2", "parts.html.j2", "terms.html.j2"}
 
 
@@ -24,7 +24,7 @@ def test_every_template_belongs_to_a_kind_of_section():
 
 def names_of(kind) -> set[str]:
     """The words by which files can name a kind of section: its template, its constant, what makes it."""
-    (module,) = [path for path in REPORT.glob("*.py") if f'"{kind.template}"' in path.read_text()]
+    (module,) = [path for path in (REPORT / "sections").glob("*.py") if f'"{kind.template}"' in path.read_text()]
     text = module.read_text()
     constants = re.findall(r"^([A-Z]+) = Kind\(", text, re.MULTILINE)
     own = next(c for c in constants if f'"{kind.template}"' in text.split(f"{c} = Kind(")[1].split("\n)")[0])
@@ -38,7 +38,7 @@ def test_a_section_is_named_in_its_module_its_template_and_the_list(kind):
     naming = {path for path in sources if any(re.search(rf"\b{re.escape(n)}\b", path.read_text()) for n in names)}
     naming.add(TEMPLATES / kind.template)
     # What another section shows beside its own items may name it, too: injections beside simulated runs.
-    naming -= {REPORT / "injected.py"} if "PROGRAMS" in names else set()
+    naming -= {REPORT / "sections" / "injection.py"} if "PROGRAMS" in names else set()
     assert len(naming) <= 3, naming
 
 

@@ -127,8 +127,8 @@ impl ChildState {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
     pub rule: Rule,
-    /// First come, first served with a single port, which is never sending to a child that it is to serve: whoever is at
-    /// the front is next, and neither a key nor the ranking is needed.
+    /// First come, first served with a single port, which is never sending to a child that waits: the request at
+    /// the front is next, and neither keys nor the ranking are needed.
     in_line: bool,
     /// The requests in that case, consecutive ones of a child as one entry.
     line: VecDeque<(Child, u32)>,

@@ -202,7 +202,7 @@ def _load(path: Path) -> GpuFit:
 GPUS = Kind(
     "GPU",
     "GPUs",
-    "gpus.html.j2",
+    "gpu.html.j2",
     of_type(GpuMeasurement, GpuFit),
     each(gpu_section),
     {"gpu-measurement": _load},

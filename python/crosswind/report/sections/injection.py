@@ -181,7 +181,7 @@ def _load(path: Path) -> Injected:
 INJECTIONS = Kind(
     "injection",
     "injections",
-    "injected.html.j2",
+    "injection.html.j2",
     of_type(Injected),
     _sections,
     {"injection": _load},

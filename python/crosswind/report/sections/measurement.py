@@ -389,7 +389,7 @@ def _fitted(item: Measurement | Fit) -> Fit | Unfitted:
 MEASUREMENTS = Kind(
     "measurement",
     "measurements",
-    "measured.html.j2",
+    "measurement.html.j2",
     of_type(Measurement, Fit),
     _sections,
     {"measurement": Measurement.load},

@@ -155,7 +155,7 @@ def _table(duty: Sequence[dict[str, Any]], length_s: float, cpus: int) -> Table:
 RECORDINGS = Kind(
     "recording",
     "recordings",
-    "recorded.html.j2",
+    "noise.html.j2",
     of_type(Disturbance),
     each(recorded_section),
     {"recording": Disturbance.load},

@@ -1,4 +1,4 @@
-"""What the page needs to know of a section, and of each kind of section; `sections.py` lists the kinds."""
+"""What the page needs to know of a section, and of each kind of section; `order.py` lists the kinds."""
 
 from __future__ import annotations
 
