@@ -19,7 +19,7 @@ WHEEL_GLIBC := manylinux_2_28
 SCHEDULES ?= 100000
 SEED ?= 0
 
-.PHONY: help build wheel docs screenshots demo test test-all test-fast test-rust test-python test-fuzz test-faults fuzz lint schemas bench clean
+.PHONY: help build wheel docs screenshots demo test test-all test-fast test-rust test-python test-long test-fuzz test-faults fuzz lint schemas bench clean
 
 help:
 	@echo "make demo   measure this machine, fit, plan, compare policies, and write one HTML report ($(DEMO)/report.html)"
@@ -86,12 +86,12 @@ demo: build
 test: lint test-rust test-python
 
 # What takes long: every night.
-test-all: test test-fuzz test-faults
+test-all: test test-long test-fuzz test-faults
 
-# While one works: what a change breaks near itself. The slowest unit tests, and all others, are left to make test.
+# While one works: what a change breaks near itself. Whole command lines, and all slower tests, are left to make test.
 test-fast: $(VENV)/.built-dev
 	cargo test --quiet --workspace --lib
-	$(BIN)/python -m pytest -m "not live and not browser and not slow" --numprocesses auto tests/unit
+	$(BIN)/python -m pytest -m "not nightly" --numprocesses auto --ignore tests/unit/cli tests/unit
 
 lint: $(VENV)/.built-dev
 	cargo fmt --all --check
@@ -108,15 +108,18 @@ test-rust: export PROPTEST_RNG_SEED ?= 1
 test-rust:
 	cargo test --quiet
 
-# What starts real processes, or a browser, runs by whole files; what asserts times has the machine to itself. What of these
-# fails is named, and must pass once more, one at a time: a host of others takes the CPU away at times.
-LIVE := (live or browser) and not alone
-once_more = || { test $$? -eq 1 && echo "what failed, once more, one at a time:" && \
-	  $(BIN)/python -m pytest -m "$(1)" --last-failed --last-failed-no-failures none --verbose tests; }
+# Each stage collects its own folders. What starts real processes, or a browser, runs by whole files.
+UNIT := tests/unit tests/golden tests/property $(wildcard tests/test_*.py) python/crosswind
+LIVE := tests/live tests/browser
 test-python: $(VENV)/.built-dev
-	$(BIN)/python -m pytest -m "not live and not browser" --numprocesses auto
-	$(BIN)/python -m pytest -m "$(LIVE)" --numprocesses 2 --dist loadfile tests $(call once_more,$(LIVE))
-	$(BIN)/python -m pytest -m alone tests $(call once_more,alone)
+	$(BIN)/python -m pytest -m "not nightly" --numprocesses auto $(UNIT)
+	$(BIN)/python -m pytest -m "not nightly and not alone" --numprocesses 2 --dist loadfile $(LIVE)
+
+# What takes long, is a statistic of many draws, or asserts how long something takes and so has the machine to itself.
+test-long: $(VENV)/.built-dev
+	$(BIN)/python -m pytest -m nightly --numprocesses auto $(UNIT)
+	$(BIN)/python -m pytest -m "nightly and not alone" --numprocesses 2 --dist loadfile $(LIVE)
+	$(BIN)/python -m pytest -m alone tests/live
 
 # Farms of agents under drawn faults, in virtual time; two thousand schedules are part of test-rust.
 test-faults:

@@ -23,6 +23,10 @@ pub trait Rank {
     /// Returns the next operation. Called when the last one is over; not called again after [`Op::Done`].
     fn next(&mut self) -> Op;
 
+    /// Notifies the rank that the first packet of the message from [`Rank::next`] is with the network, and that more
+    /// follow. Called before anything else is handled, and not for a message of one packet.
+    fn begun(&mut self) {}
+
     /// Notifies the rank that the last packet of the message from [`Rank::next`] is with the network. Called before
     /// anything else is handled. A driver without time need not call it, since the next call of [`Rank::next`] implies
     /// it.

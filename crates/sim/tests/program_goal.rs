@@ -67,6 +67,25 @@ fn makespans_are_those_of_loggopsim() {
     }
 }
 
+/// Ends of all ranks where messages have a packet for each byte, and only overhead and latency cost: 1 ns each.
+fn ends_by_packets(text: &str) -> Vec<u64> {
+    let goal = Goal::parse(text.as_bytes()).unwrap();
+    let timelines = Timelines::undisturbed(goal.ranks());
+    let network =
+        Network { latency_ns: 1, overhead_ns: 1, gap_ns: 0, gap_per_byte_ns: 0.0, packet_bytes: 1, ..DEFAULTS };
+    let run = simulate(&goal, &network, WindowSettings::default(), &timelines, &mut |_| true).unwrap();
+    run.times.iter().map(|rank| rank.end_ns).collect()
+}
+
+#[test]
+fn what_needs_only_the_beginning_of_a_send_is_free_with_its_first_packet() {
+    // Rank 1 sends until 2, handles a packet until 3, sends the last one until 4, computes until 9, sends until 10.
+    let text = "num_ranks 2\nrank 0 {\nrecv 0b from 1\nsend 0b to 1\nrecv 0b from 1 tag 1\n}\n\
+                rank 1 {\na: send 3b to 0\nb: recv 0b from 0\nc: calc 5\nd: send 0b to 0 tag 1\n\
+                c irequires a\nd requires b\n}\n";
+    assert_eq!(ends_by_packets(text), [12, 10]);
+}
+
 #[test]
 fn a_receive_without_a_send_is_a_deadlock_that_names_the_rank() {
     let goal = Goal::parse(b"num_ranks 2\nrank 0 {\nrecv 1b from 1 tag 3\n}\n").unwrap();

@@ -275,7 +275,8 @@ impl Rank {
             && self.interface <= at
             && let Does::Send { to, tag, .. } = self.plan[number].0
         {
-            if self.sending.is_none() {
+            let is_first = self.sending.is_none();
+            if is_first {
                 self.queue.pop_front();
             }
             let bytes = left.min(u64::from(network.packet_bytes));
@@ -285,8 +286,13 @@ impl Rank {
             self.end = self.now;
             self.interface = self.now - network.overhead_ns + network.gap_ns + train(network, bytes);
             self.sent += 1;
+            if is_first {
+                self.begun[number] = true;
+                self.release();
+            }
             if left == 0 {
-                self.done(number);
+                self.over[number] = true;
+                self.release();
             }
             let arrival = self.now + network.latency_ns + train(network, bytes);
             return Some((to, arrival, self.sent, tag, bytes, left == 0));

@@ -166,22 +166,28 @@ def test_a_device_is_no_table(tmp_path):
         assert (done.returncode, "is not a Parquet file" in done.stderr) == (2, True), done.stderr
 
 
-@pytest.mark.slow
+DEEP = b"[" * 200_000 + b"]" * 200_000
+
+
 def test_json_that_is_nested_too_deeply_is_an_error(tmp_path):
-    deep = b"[" * 200_000 + b"]" * 200_000
     with pytest.raises(ValueError, match="nested too deeply"):
-        parse_json(deep)
+        parse_json(DEEP)
+    (tmp_path / "deep.json").write_bytes(DEEP)
+    with pytest.raises(DescriptionError, match=r"deep.json: is not JSON: its lists and objects are nested too deeply"):
+        json_of(tmp_path / "deep.json", "no-study")
+
+
+@pytest.mark.nightly
+def test_json_that_is_nested_too_deeply_is_an_error_of_every_verb(tmp_path):
     for name in ("deep.json", "objects.json"):
-        text = deep if name == "deep.json" else b'{"a":' * 200_000 + b"1" + b"}" * 200_000
+        text = DEEP if name == "deep.json" else b'{"a":' * 200_000 + b"1" + b"}" * 200_000
         (tmp_path / name).write_bytes(text)
         for words in (["report", name], ["plan", name], ["run", name], ["blame", name], ["fit", "contention", name]):
             done = subprocess.run([*COMMAND, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
             assert (done.returncode, done.stdout) == (2, ""), (words, done.stderr)
             assert done.stderr.startswith("error: "), (words, done.stderr)
             assert "Traceback" not in done.stderr
-    with pytest.raises(DescriptionError, match=r"deep.json: is not JSON: its lists and objects are nested too deeply"):
-        json_of(tmp_path / "deep.json", "no-study")
-    (tmp_path / "sweep.json").write_bytes(deep)
+    (tmp_path / "sweep.json").write_bytes(DEEP)
     done = subprocess.run([*COMMAND, "report", "."], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, "nested too deeply" in done.stderr) == (2, True), done.stderr
 

@@ -21,8 +21,8 @@ pub struct GoalRank {
     calcs: Queue,
     /// Number of operations that have become free and need the processor.
     freed: u32,
-    /// The send that has been issued but has not begun.
-    sending: Option<u32>,
+    /// The send that has been issued but is not over, and whether it has begun.
+    sending: Option<(u32, bool)>,
     /// Receives posted, and messages without a matching receive so far, both in order.
     posted: VecDeque<u32>,
     unexpected: VecDeque<(u32, u64)>,
@@ -151,16 +151,24 @@ impl Rank for GoalRank {
         if let Some((_, at)) = self.sends.pop_front()
             && let Act::Send { to, tag, bytes } = self.schedule.acts[at as usize]
         {
-            self.sending = Some(at);
+            self.sending = Some((at, false));
             let body = Body::Pair([tag, 0]);
             return Op::Message { to, kind: Kind::Post, bytes: bytes.max(1), body };
         }
         if self.left == 0 { Op::Done } else { Op::Wait }
     }
 
+    fn begun(&mut self) {
+        if let Some((at, false)) = self.sending {
+            self.sending = Some((at, true));
+            self.happened(at, false);
+        }
+    }
+
     fn sent(&mut self) {
-        if let Some(at) = self.sending.take() {
-            self.begun_and_over(at);
+        self.begun();
+        if let Some((at, _)) = self.sending.take() {
+            self.happened(at, true);
         }
     }
 

@@ -345,6 +345,7 @@ impl<R: Rank> Node<R> {
                 self.stalled += self.now - since;
             }
         }
+        let is_first = left == self.whole();
         let bytes = left.min(u64::from(wires.network.packet_bytes));
         let left = left - bytes;
         self.state = if left == 0 { State::Over } else { State::Sending { left } };
@@ -356,20 +357,26 @@ impl<R: Rank> Node<R> {
         self.transmit(envelope, bytes as u32, left == 0, body, wires);
         if left == 0 {
             self.rank.sent();
+        } else if is_first {
+            self.rank.begun();
         }
         self.end = self.end.max(self.now);
         Until::Polled
     }
 
+    /// Length of the message being sent, bytes.
+    fn whole(&self) -> u64 {
+        match self.op {
+            Op::Message { bytes, .. } => u64::from(bytes.max(1)),
+            Op::Send { bytes, .. } => bytes.max(1),
+            _ => 0,
+        }
+    }
+
     /// Handles a packet that cannot leave yet. Before the first packet of a message, the rank does what it can do
     /// meanwhile.
     fn kept_back(&mut self, left: u64, until: u64, wires: &mut Wires) -> Until {
-        let whole = match self.op {
-            Op::Message { bytes, .. } => u64::from(bytes.max(1)),
-            Op::Send { bytes, .. } => bytes.max(1),
-            _ => return Until::Time(until),
-        };
-        let meanwhile = if left == whole { self.rank.meanwhile() } else { None };
+        let meanwhile = if left == self.whole() { self.rank.meanwhile() } else { None };
         let Some(ns) = meanwhile else { return Until::Time(until) };
         wires.totals.operations += 1;
         self.work(ns);

@@ -321,6 +321,7 @@ impl<R: Rank> Processor<R> {
         if let Some(since) = self.stalled_since.take() {
             self.stalled += self.now - since;
         }
+        let is_first = left == self.whole();
         let bytes = left.min(u64::from(shared.network.packet_bytes));
         let left = left - bytes;
         self.state = if left == 0 { State::Over } else { State::Sending { left } };
@@ -334,6 +335,8 @@ impl<R: Rank> Processor<R> {
         self.transmit(me, Parcel { to, lane: Lane::Requests, packet }, shared.network.overhead_ns, shared);
         if left == 0 {
             self.rank.sent();
+        } else if is_first {
+            self.rank.begun();
         }
         self.end = self.end.max(self.now);
     }
