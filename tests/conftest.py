@@ -6,6 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 HERE = Path(__file__).parent
@@ -22,3 +23,23 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+LEFT_TO_THE_NIGHT = [
+    line.strip().split(maxsplit=1)[1]
+    for line in (HERE / "nightly.txt").read_text().splitlines()
+    if line.strip() and not line.startswith("#")
+]
+
+
+def pytest_collection_modifyitems(config, items):
+    """Mark what `nightly.txt` lists; an entry that no test has any more is an error."""
+    found = set()
+    for item in items:
+        names = {item.nodeid, item.nodeid.split("[")[0], item.nodeid.split("::")[0]}
+        if listed := names.intersection(LEFT_TO_THE_NIGHT):
+            item.add_marker(pytest.mark.nightly)
+            found |= listed
+    files = {item.nodeid.split("::")[0] for item in items}
+    gone = [entry for entry in LEFT_TO_THE_NIGHT if entry.split("::")[0] in files and entry not in found]
+    if gone and not any("::" in argument for argument in config.args):
+        raise pytest.UsageError(f"tests/nightly.txt: no such tests: {gone}")

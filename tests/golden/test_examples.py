@@ -29,8 +29,6 @@ def is_experiment(path: Path) -> bool:
 
 
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.toml") if is_experiment(path))
-# A quarter of a minute, which the Rust test of the same files takes already.
-LONG = {"em3d_under_daemons"}
 
 
 def written(document: dict) -> str:
@@ -40,9 +38,7 @@ def written(document: dict) -> str:
     return f'{head[:-1]}, "runs": [\n{runs}\n]}}\n'
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.nightly) if name in LONG else name for name in NAMES]
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_an_example_gives_what_it_gave(name):
     document = json.loads(json.dumps(run(EXAMPLES / f"{name}.toml").summary()))
     golden = HERE / f"{name}.json"

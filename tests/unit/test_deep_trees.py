@@ -37,7 +37,6 @@ ROUND = {
 }
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("parents", ROUND.values(), ids=ROUND)
 def test_a_tree_that_goes_round_is_an_error_of_every_verb(parents, tmp_path):
     (tmp_path / "p.toml").write_text(platform(parents))
@@ -50,7 +49,6 @@ def test_a_tree_that_goes_round_is_an_error_of_every_verb(parents, tmp_path):
         assert len(said.stderr) < 2_000, said.stderr[:2_000]
 
 
-@pytest.mark.nightly
 def test_a_chain_of_ten_thousand_is_planned_simulated_and_reported(tmp_path):
     (tmp_path / "p.toml").write_text(platform([None, *range(10_000)]))
     farm = '[workload]\nkind = "farm"\ntasks = 3\ntask_size_mb = 1\ntask_work = 1\n'

@@ -44,7 +44,6 @@ for modules in ([], ["measure", "plan", "report", "serve"]):
 """
 
 
-@pytest.mark.nightly
 def test_a_public_name_is_never_hidden_by_the_module_of_its_name():
     found = [line.split() for line in in_a_fresh_process(FIRST_USES).splitlines()]
     assert [(modules, name) for modules, name, _ in found] == [(m, n) for m in ("False", "True") for n in NAMES]

@@ -177,7 +177,6 @@ def test_json_that_is_nested_too_deeply_is_an_error(tmp_path):
         json_of(tmp_path / "deep.json", "no-study")
 
 
-@pytest.mark.nightly
 def test_json_that_is_nested_too_deeply_is_an_error_of_every_verb(tmp_path):
     for name in ("deep.json", "objects.json"):
         text = DEEP if name == "deep.json" else b'{"a":' * 200_000 + b"1" + b"}" * 200_000

@@ -45,7 +45,6 @@ def test_measurements_with_other_tops_tell_the_same_loss_at_the_same_rate():
         assert low.loss == pytest.approx(lost(rate), abs=0.01)
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("correlation", [0.0, 0.7, 0.9])
 def test_intervals_hold_the_truth_and_the_next_measurement_as_often_as_they_say(correlation):
     runs, truth, following = 200, 0, 0

@@ -19,7 +19,6 @@ def found(source, **more):
     }
 
 
-@pytest.mark.nightly
 def test_a_daemon_whose_union_hardly_overlaps_may_be_what_the_closed_form_says():
     daemon = {"kind": "daemon", "cause": "c", "duration_s": 0.001}
     limits = found(daemon | {"interval_s": {"distribution": "exponential", "mean": 1.0}})
@@ -33,7 +32,6 @@ def test_a_daemon_whose_union_hardly_overlaps_may_be_what_the_closed_form_says()
     assert limits["ranks"]["simulated"] > 0.9 * limits["ranks"]["limit"]
 
 
-@pytest.mark.nightly
 def test_limits_that_are_safe_by_far_are_found_to_be():
     # Daemons that strike many times between two barriers cost each rank alike, and a barrier little more.
     daemon = {"kind": "daemon", "cause": "c", "interval_s": 0.0002, "duration_s": 0.000005}

@@ -285,7 +285,6 @@ def test_a_measurement_cut_short_is_shown_as_far_as_it_goes(tmp_path, rows):
     assert "no fit was possible" in found.text
 
 
-@pytest.mark.nightly
 def test_an_hour_of_samples_stays_below_five_megabytes(tmp_path):
     out = report(reported.hour_of(reported.measured()), tmp_path / "report.html")
     assert out.stat().st_size < 5_000_000
