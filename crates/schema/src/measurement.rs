@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{DescriptionError, Warning};
+use crate::error::{DescriptionError, Problem, Warning};
 use crate::read;
 
 /// How the samples were taken.
@@ -252,6 +252,20 @@ impl Measurement {
     /// # Errors
     /// The first error, with its position.
     pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
-        read::json_checked(text, file, |header: &Self| read::version(header.schema_version))
+        read::json_checked(text, file, |header: &Self| {
+            read::version(header.schema_version)?;
+            header.check_peers()
+        })
+    }
+
+    fn check_peers(&self) -> Result<(), DescriptionError> {
+        let count = self.peers.len();
+        for (number, channel) in self.channels.iter().enumerate() {
+            if channel.peer as usize >= count {
+                let sentence = format!("is {}; the file names {count} peers, the first with number 0", channel.peer);
+                return Err(Problem::Value(sentence).at(format!("channels[{number}].peer")));
+            }
+        }
+        Ok(())
     }
 }

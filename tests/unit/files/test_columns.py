@@ -75,3 +75,10 @@ def test_columns_of_whole_numbers_may_hold_amounts(tmp_path):
     counts = pa.array(np.round(found.samples.column("calls").to_numpy()).astype(np.int64))
     Measurement(found.samples.set_column(place, "calls", counts), found.header).save(tmp_path / "m.parquet")
     assert pa.types.is_float64(Measurement.load(tmp_path / "m.parquet").samples.schema.field("calls").type)
+
+
+def test_a_channel_of_a_peer_that_the_header_does_not_name_is_refused(tmp_path):
+    found = synthetic.measurement(cycles=1)
+    found.header["channels"][1]["peer"] = 1
+    with pytest.raises(DescriptionError, match=r"channels\[1\].peer is 1; the file names 1 peers, the first with"):
+        found.save(tmp_path / "m.parquet")
