@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import command_line
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
@@ -269,12 +270,9 @@ COMMANDS = {
 }
 
 
-def crosswind(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+def crosswind(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
-    command = [sys.executable, "-m", "crosswind.cli", *arguments]
-    return subprocess.run(  # type: ignore[call-overload]
-        command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, **options
-    )
+    return command_line.crosswind(*arguments, cwd=ROOT, env=environment)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -338,7 +336,8 @@ def test_100_mb_of_rubbish_is_refused_in_bounded_memory(rubbish, tmp_path):
         # 100 MB of file beside the 1.5 GB of address space that Python and its libraries map.
         resource.setrlimit(resource.RLIMIT_AS, (2_500_000_000, 2_500_000_000))
 
-    done = crosswind("plan", str(file), *TASK, preexec_fn=limit_memory)
+    command = [sys.executable, "-m", "crosswind.cli", "plan", str(file), *TASK]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120, preexec_fn=limit_memory)
     assert done.returncode == 2, done.stderr[-500:]
     assert done.stderr.startswith(f"error: {file}")
     assert len(done.stderr) < 2000

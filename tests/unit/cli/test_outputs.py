@@ -9,7 +9,9 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import command_line
 import disturbed
 import pytest
 import reported
@@ -123,11 +125,13 @@ def perform(words: list[str]) -> int:
     return app(words, prog_name="crosswind", standalone_mode=False) or 0
 
 
-def crosswind(*words: str, **options: object) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "crosswind.cli", *words]
+def crosswind(*words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
     environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+    if not options:
+        return command_line.crosswind(*words, env=environment, text=False)
+    command = [sys.executable, "-m", "crosswind.cli", *words]  # how the interpreter ends is part of what is tested
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    return subprocess.run(command, check=False, env=environment, timeout=120, **how)  # type: ignore[call-overload]
+    return subprocess.run(command, check=False, env=environment, timeout=120, **how)
 
 
 @pytest.mark.parametrize("verb", VERBS)
