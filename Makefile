@@ -24,8 +24,8 @@ SEED ?= 0
 help:
 	@echo "make demo   measure this machine, fit, plan, compare policies, and write one HTML report ($(DEMO)/report.html)"
 	@echo "make test   all tests and lints"
-	@echo "make test-all  the same, then fuzzing and drawn faults: what runs every night"
-	@echo "make test-fast  the unit tests: no live processes, under 90 s once it is built"
+	@echo "make test-all  the same, then long tests, fuzzing and drawn faults: what runs every night"
+	@echo "make test-fast  the unit tests: no live processes, about 90 s once it is built"
 	@echo "make test-fuzz FUZZ_SECONDS=600  fuzz every parser, so long each"
 	@echo "make test-faults SCHEDULES=1000000 SEED=0  farms of agents under drawn faults; 2000 schedules are part of make test"
 	@echo "make wheel  a wheel for any Linux with glibc 2.28 or later, Python 3.11 or later (dist/); WHEEL_TARGET=aarch64-unknown-linux-gnu cross-compiles"
@@ -108,12 +108,13 @@ test-rust: export PROPTEST_RNG_SEED ?= 1
 test-rust:
 	cargo test --quiet
 
-# Each stage collects its own folders. What starts real processes, or a browser, runs by whole files.
+# Each stage collects its own folders. What starts real processes, or a browser, waits a third of its time: three at a time,
+# by whole files.
 UNIT := tests/unit tests/golden tests/property $(wildcard tests/test_*.py) python/crosswind
 LIVE := tests/live tests/browser
 test-python: $(VENV)/.built-dev
 	$(BIN)/python -m pytest -m "not nightly" --numprocesses auto $(UNIT)
-	$(BIN)/python -m pytest -m "not nightly and not alone" --numprocesses 2 --dist loadfile $(LIVE)
+	$(BIN)/python -m pytest -m "not nightly and not alone" --numprocesses 3 --dist loadfile $(LIVE)
 
 # What takes long, is a statistic of many draws, or asserts how long something takes and so has the machine to itself.
 test-long: $(VENV)/.built-dev

@@ -106,7 +106,7 @@ fn skewed_barriers_lose_what_the_work_under_way_does_not_hide() {
     for middle_ms in [0.5, 2.0, 8.0, 13.7, 30.0] {
         let (mut measured, mut form) = (0.0, 0.0);
         for work_ms in (0..8).map(|step| middle_ms * (0.8 + f64::from(step) / 20.0)) {
-            let times = (20_000.0 / work_ms) as usize;
+            let times = (5_000.0 / work_ms) as usize;
             measured += slowdown(&barriers(128, (work_ms * 1e6) as u64, times), &timelines) / 2.0;
             let lost = if work_ms < skew_ms { skew_ms - work_ms / 2.0 } else { skew_ms * skew_ms / (2.0 * work_ms) };
             form += 1.0 / (1.0 - lost / quantum_ms);
