@@ -36,11 +36,11 @@ fn farms(c: &mut Criterion) {
             let policy = Policy { order: Order::Interference, ports: ports.into(), ..Policy::default() };
             group.bench_function(BenchmarkId::new(shape, name), |b| {
                 b.iter(|| {
-                    let wishes = FarmOptions::of(&policy, MeanTask { size_mb: 1.0, work: 2.0 }).with_tasks(count);
+                    let farm_options = FarmOptions::of(&policy, MeanTask { size_mb: 1.0, work: 2.0 }).with_tasks(count);
                     let farm = Farm {
                         platform: &platform,
                         tasks: &tasks,
-                        wishes,
+                        farm_options,
                         chunk_kib: policy.chunk_kib,
                         result_size_mb: 0.0,
                     };

@@ -215,7 +215,7 @@ impl<P: TaskBytes> Agent<P> {
         }
         self.children.push(fresh);
         if let Ok(tree) = self.run.tree() {
-            self.estimator.joined(&self.run.platform, &tree, &self.run.wishes(), place);
+            self.estimator.joined(&self.run.platform, &tree, &self.run.farm_options(), place);
         }
         self.tell(Event::Joined { child: settings }, now_ns);
         (self.children.len() - 1) as u32

@@ -5,12 +5,12 @@
 //! | [`agent`] | the state machine: executes the policy's commands |
 //! | [`action`] | interface to the driver: inputs and actions |
 //! | [`phases`] | phases of a run, from gathering to reports; leaving early |
-//! | `hearing` | frames from children and the parent, and heartbeats |
-//! | `children`, [`admitting`] | children that join, drain or are lost |
+//! | `input` | frames from children and the parent, and heartbeats |
+//! | `children`, [`registration`] | children that join, drain or are lost |
 //! | `allowance` | quotas of a child |
 //! | [`stock`], `limits` | task store; tasks that are given up |
-//! | `estimating` | online estimates of rates and interference |
-//! | `sharing`, `changing`, [`emulated`], [`late`] | timing of emulated links and processors |
+//! | `estimation` | online estimates of rates and interference |
+//! | `transfer_rates`, `rate_changes`, [`emulation`], [`late`] | timing of emulated links and processors |
 //! | [`frame`], [`fields`] | frames between agents, and their encoding |
 //! | [`settings`] | settings of a run |
 //! | [`clock`] | estimate of the root's clock |
@@ -22,25 +22,25 @@
 
 pub mod account;
 pub mod action;
-pub mod admitting;
 pub mod agent;
 mod allowance;
-mod changing;
 mod children;
 pub mod clock;
-pub mod emulated;
+pub mod emulation;
 pub mod error;
-mod estimating;
+mod estimation;
 pub mod fields;
 pub mod frame;
-mod hearing;
+mod input;
 pub mod late;
 mod limits;
 pub mod phases;
+mod rate_changes;
 pub mod record;
+pub mod registration;
 pub mod settings;
-mod sharing;
 pub mod stock;
+mod transfer_rates;
 
 pub use agent::Agent;
 pub use error::SettingsError;

@@ -231,12 +231,12 @@ impl RunSettings {
 
     /// Returns the options that the policies of all nodes share.
     #[must_use]
-    pub fn wishes(&self) -> FarmOptions<'_> {
+    pub fn farm_options(&self) -> FarmOptions<'_> {
         let task = MeanTask { size_mb: self.mean_size_mb, work: self.mean_work };
-        let wishes = FarmOptions { tasks: self.tasks, ..FarmOptions::of(&self.policy, task).with_recovery() };
+        let farm_options = FarmOptions { tasks: self.tasks, ..FarmOptions::of(&self.policy, task).with_recovery() };
         match &self.planned_tasks_per_s {
-            Some(rates) => wishes.with_plan(rates),
-            None => wishes,
+            Some(rates) => farm_options.with_plan(rates),
+            None => farm_options,
         }
     }
 
@@ -248,7 +248,7 @@ impl RunSettings {
         let tree = self.tree()?;
         let place =
             self.place(name).ok_or_else(|| SettingsError::Setup(format!("the platform has no node {name:?}")))?;
-        let settings = Settings::of(&self.platform, &tree, &self.wishes()).swap_remove(place as usize);
+        let settings = Settings::of(&self.platform, &tree, &self.farm_options()).swap_remove(place as usize);
         Ok((place, settings, tree.children(place).to_vec()))
     }
 
@@ -257,7 +257,7 @@ impl RunSettings {
     /// # Errors
     /// If the platform is not a tree.
     pub fn estimator(&self, place: u32) -> Result<Estimator, SettingsError> {
-        Ok(Estimator::of(&self.platform, &self.tree()?, &self.wishes()).swap_remove(place as usize))
+        Ok(Estimator::of(&self.platform, &self.tree()?, &self.farm_options()).swap_remove(place as usize))
     }
 
     /// Returns the maximum number of tasks that the nodes at `places` request together.
@@ -265,7 +265,7 @@ impl RunSettings {
     /// # Errors
     /// If the platform is not a tree.
     pub fn wanted_by(&self, places: &[u32]) -> Result<u64, SettingsError> {
-        let settings = Settings::of(&self.platform, &self.tree()?, &self.wishes());
+        let settings = Settings::of(&self.platform, &self.tree()?, &self.farm_options());
         Ok(places.iter().map(|&place| settings[place as usize].places).sum())
     }
 
@@ -280,7 +280,7 @@ impl RunSettings {
     /// # Errors
     /// If the platform is not a tree.
     pub fn of_child(&self, place: u32) -> Result<ChildSettings, SettingsError> {
-        Ok(Settings::child(&self.platform, &self.tree()?, &self.wishes(), place))
+        Ok(Settings::child(&self.platform, &self.tree()?, &self.farm_options(), place))
     }
 
     /// Returns the settings with a node added. A plan gives it the rate that its processor and its link allow.

@@ -100,14 +100,14 @@ impl<'a> FarmPoint<'a> {
     ) -> Result<(Run, Option<Trace>), ExperimentError> {
         let policy = &self.experiment.policy;
         let rates = self.planned_tasks_per_s()?;
-        let mut wishes = FarmOptions::of(policy, self.mean()).with_tasks(self.tasks.count);
+        let mut farm_options = FarmOptions::of(policy, self.mean()).with_tasks(self.tasks.count);
         if let Some(rates) = &rates {
-            wishes = wishes.with_plan(rates);
+            farm_options = farm_options.with_plan(rates);
         }
         let farm = Farm {
             platform: &self.platform,
             tasks: &self.tasks,
-            wishes,
+            farm_options,
             chunk_kib: policy.chunk_kib,
             result_size_mb: self.experiment.workload.result_size_mb.get(),
         };

@@ -3,9 +3,9 @@
 //! Two parts of real agents are not simulated. There are no greetings and tokens: a child is registered as soon as it
 //! dials. Links are not paced: the policy's limits are ignored, and a transfer takes the time that the link gives it.
 
-mod connecting;
+mod connections;
+mod injection;
 mod process;
-mod troubling;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -16,7 +16,7 @@ use crosswind_agent::settings::{Admission, RunSettings};
 use crate::bytes::Bytes;
 use crate::random::Random;
 use crate::schedule::{SECOND, Schedule};
-use connecting::Connection;
+use connections::Connection;
 use process::Process;
 
 /// Time limit of a run after the last scheduled event, ns.

@@ -17,7 +17,7 @@ use crate::block::{Ahead, Block, Timed};
 use crate::condition::{Condition, Manager};
 use crate::driver::{Argument, Buffer, Context, Event, Function, HostBuffer, Module, Stream};
 use crate::error::GpuError;
-use crate::moving::{Queue, movers};
+use crate::movers::{Queue, movers};
 use crate::pace::part_within;
 use crate::traffic::{MOST_LOADERS, Path};
 use crate::work::{Kernel, STEP};

@@ -11,7 +11,7 @@ mod condition;
 mod driver;
 mod error;
 mod gpu;
-mod moving;
+mod movers;
 mod pace;
 mod traffic;
 mod work;

@@ -11,5 +11,5 @@ mod ranks;
 mod ranks_lost;
 mod ranks_programs;
 mod scripted;
-mod sealed;
+mod tls;
 mod tree;

@@ -31,9 +31,9 @@ fn policy(order: Order, ports: Ports) -> Policy {
 struct Told(Node);
 
 impl Told {
-    fn root(platform: &Platform, wishes: &FarmOptions<'_>) -> Self {
+    fn root(platform: &Platform, options: &FarmOptions<'_>) -> Self {
         let tree = platform.tree().unwrap();
-        Self(Node::new(Settings::of(platform, &tree, wishes).swap_remove(0)))
+        Self(Node::new(Settings::of(platform, &tree, options).swap_remove(0)))
     }
 
     fn tell(&mut self, event: Event) -> Vec<Command> {
@@ -76,9 +76,9 @@ fn every_order_serves_the_child_that_it_prefers() {
     assert_eq!(single(Order::Arrival), [0, 0, 1, 1, 2, 2, 3, 3]);
     assert_eq!(single(Order::RootOnly), [0u32; 0]);
     let rates = [0.0, 3.0, 1.5, 0.0, 1.0];
-    let wishes = FarmOptions::of(&policy(Order::Planned, Ports::Single), TASK).with_plan(&rates);
+    let options = FarmOptions::of(&policy(Order::Planned, Ports::Single), TASK).with_plan(&rates);
     // Due at 1/3, 2/3; 2/3, 4/3; never; 1, 2.
-    assert_eq!(served(Told::root(&platform(&leaves), &wishes), 4), [0, 0, 1, 3, 1, 3]);
+    assert_eq!(served(Told::root(&platform(&leaves), &options), 4), [0, 0, 1, 3, 1, 3]);
 }
 
 #[test]
@@ -162,8 +162,8 @@ fn inner_by(order: Order) -> Told {
         parent = \"a\"\ncompute_per_s = 1\nreceive_limit_mb_per_s = 1\n[[node]]\nname = \"c\"\nparent = \"b\"\n\
         compute_per_s = 1\nreceive_limit_mb_per_s = 1\n";
     let platform = Platform::from_toml(text.as_bytes(), "chain").unwrap();
-    let wishes = FarmOptions::of(&policy(order, Ports::Single), TASK).with_recovery();
-    Told(Node::new(Settings::of(&platform, &platform.tree().unwrap(), &wishes).swap_remove(1)))
+    let options = FarmOptions::of(&policy(order, Ports::Single), TASK).with_recovery();
+    Told(Node::new(Settings::of(&platform, &platform.tree().unwrap(), &options).swap_remove(1)))
 }
 
 #[test]
@@ -243,13 +243,13 @@ fn a_node_that_computes_nothing_asks_for_nothing_while_no_node_is_below_it() {
 #[test]
 fn a_child_that_drains_gets_nothing_more_and_what_it_gives_back_is_done_first() {
     for ports in [Ports::Single, Ports::Multi] {
-        let wishes = FarmOptions::of(&policy(Order::Arrival, ports), TASK).with_recovery();
-        let mut root = Told::root(&platform(&[(1.0, 5.0, 0.0), (1.0, 5.0, 0.0)]), &wishes);
+        let options = FarmOptions::of(&policy(Order::Arrival, ports), TASK).with_recovery();
+        let mut root = Told::root(&platform(&[(1.0, 5.0, 0.0), (1.0, 5.0, 0.0)]), &options);
         root.tell(Given { first: 0, tasks: 9 });
         root.tell(Asked { child: 0, tasks: 3 });
         root.tell(Sent { child: 0, task: 1 }); // task 2 is in transit
         assert_eq!(root.tell(Draining { child: 0 }), []);
-        assert_eq!(root.tell(Asked { child: 0, tasks: 2 }), [], "it has no more wishes");
+        assert_eq!(root.tell(Asked { child: 0, tasks: 2 }), [], "it has no more options");
         assert_eq!(root.tell(Sent { child: 0, task: 2 }), [], "what was on its way arrives, and nothing follows");
         assert_eq!(root.tell(HandedBack { child: 0, task: 2 }), []);
         assert_eq!(root.tell(HandedBack { child: 0, task: 2 }), [], "a task comes back once");
@@ -314,8 +314,8 @@ fn in_a_short_run_no_node_asks_ahead_for_more_than_a_tenth_of_its_part_but_one()
     let tree = platform.tree().unwrap();
     let policy = Policy { buffer_tasks: None, ..policy(Order::Interference, Ports::Single) };
     let places = |tasks: Option<u64>| -> Vec<u64> {
-        let wishes = FarmOptions { tasks, ..FarmOptions::of(&policy, TASK) };
-        Settings::of(&platform, &tree, &wishes)[1..].iter().map(|node| node.places).collect()
+        let options = FarmOptions { tasks, ..FarmOptions::of(&policy, TASK) };
+        Settings::of(&platform, &tree, &options)[1..].iter().map(|node| node.places).collect()
     };
     let unknown = places(None);
     assert!(unknown.iter().all(|&places| places >= 3), "{unknown:?}");
@@ -395,8 +395,8 @@ fn the_last_tasks_wait_for_no_node_that_takes_none() {
         [[node]]\nname = \"fast\"\nparent = \"root\"\ncompute_per_s = 100\nreceive_limit_mb_per_s = 100\n\
         [[node]]\nname = \"slow\"\nparent = \"root\"\ncompute_per_s = 1\nreceive_limit_mb_per_s = 100\n";
     let platform = Platform::from_toml(text.as_bytes(), "star").unwrap();
-    let wishes = FarmOptions::of(&policy(Order::Interference, Ports::Single), TASK).with_recovery();
-    let mut root = Told::root(&platform, &wishes);
+    let options = FarmOptions::of(&policy(Order::Interference, Ports::Single), TASK).with_recovery();
+    let mut root = Told::root(&platform, &options);
     root.tell(RemainingHint { tasks: 100 });
     root.tell(Given { first: 0, tasks: 100 });
     root.tell(Asked { child: 1, tasks: 2 });
@@ -474,8 +474,8 @@ fn relay(compute: f64, leaves: u32) -> Told {
         );
     }
     let platform = Platform::from_toml(text.as_bytes(), "chain").unwrap();
-    let wishes = FarmOptions::of(&policy(Order::Bandwidth, Ports::Single), TASK).with_recovery();
-    let mut relay = Told(Node::new(Settings::of(&platform, &platform.tree().unwrap(), &wishes).swap_remove(1)));
+    let options = FarmOptions::of(&policy(Order::Bandwidth, Ports::Single), TASK).with_recovery();
+    let mut relay = Told(Node::new(Settings::of(&platform, &platform.tree().unwrap(), &options).swap_remove(1)));
     assert_eq!(relay.tell(Started), [Ask { tasks: 2 }]);
     for child in 0..leaves {
         relay.tell(Asked { child, tasks: 1 });

@@ -62,12 +62,12 @@ impl World<'_> {
         if self.adaptation.estimators.is_empty() {
             return;
         }
-        let (platform, wishes) = (self.farm.platform, &self.farm.wishes);
-        let mut fresh = Estimator::of(platform, &self.tree, wishes);
+        let (platform, farm_options) = (self.farm.platform, &self.farm.farm_options);
+        let mut fresh = Estimator::of(platform, &self.tree, farm_options);
         for n in self.tree.below(node) {
             std::mem::swap(&mut self.adaptation.estimators[n as usize], &mut fresh[n as usize]);
         }
-        self.adaptation.estimators[parent as usize].joined(platform, &self.tree, wishes, node);
+        self.adaptation.estimators[parent as usize].joined(platform, &self.tree, farm_options, node);
     }
 
     /// Returns what was observed of each node, by itself and by its parent.

@@ -30,7 +30,7 @@ pub struct Farm<'a> {
     /// The tasks. All are at the root at the start.
     pub tasks: &'a Tasks,
     /// The order of service and the other options of the policy.
-    pub wishes: FarmOptions<'a>,
+    pub farm_options: FarmOptions<'a>,
     /// Chunk size, KiB. A send can be held only at the end of a chunk.
     pub chunk_kib: u64,
     /// Size of each task's result, MB. Results return to the root.
@@ -67,8 +67,8 @@ const STEPS_BETWEEN_LOOKS: u64 = 1 << 16;
 /// let text = "schema_version = 1\nname = \"one\"\n[[node]]\nname = \"root\"\ncompute_per_s = 4.0\n";
 /// let platform = Platform::from_toml(text.as_bytes(), "one.toml").expect("a right description");
 /// let tasks = Tasks { count: 8, size_mb: Column::Same(1.0), work: Column::Same(3.0) };
-/// let wishes = FarmOptions::of(&Policy::default(), MeanTask { size_mb: 1.0, work: 3.0 });
-/// let farm = Farm { platform: &platform, tasks: &tasks, wishes, chunk_kib: 512, result_size_mb: 0.0 };
+/// let farm_options = FarmOptions::of(&Policy::default(), MeanTask { size_mb: 1.0, work: 3.0 });
+/// let farm = Farm { platform: &platform, tasks: &tasks, farm_options, chunk_kib: 512, result_size_mb: 0.0 };
 /// let outcome = simulate(&farm, Options::default(), &mut |_| true)?;
 /// assert_eq!((outcome.makespan_s, outcome.nodes[0].tasks), (6.0, 8));
 /// # Ok::<(), crosswind_sim::SimError>(())
@@ -91,8 +91,8 @@ impl<'a> Run<'a> {
         let platform = farm.platform;
         let count = platform.nodes.len();
         let tree = platform.tree().map_err(Box::new)?;
-        let planned = farm.wishes.planned_tasks_per_s;
-        if farm.wishes.order == Order::Planned && planned.is_none_or(|rates| rates.len() != count) {
+        let planned = farm.farm_options.planned_tasks_per_s;
+        if farm.farm_options.order == Order::Planned && planned.is_none_or(|rates| rates.len() != count) {
             return Err(SimError::NoPlan { nodes: count });
         }
         change::possible(options.changes, &tree).map_err(|(at, field, why)| SimError::Change {
@@ -101,18 +101,18 @@ impl<'a> Run<'a> {
             field,
             why,
         })?;
-        let mut wishes = farm.wishes;
+        let mut farm_options = farm.farm_options;
         // Returned results reveal which node has which task. Empty results cost nothing.
-        wishes.returns |= farm.result_size_mb > 0.0 || wishes.levels();
+        farm_options.returns |= farm.result_size_mb > 0.0 || farm_options.levels();
         let elastic = options.changes.iter().any(|change| change.kind == ChangeKind::Leaves);
         if elastic {
-            wishes = wishes.with_recovery();
+            farm_options = farm_options.with_recovery();
         }
-        let settings = Settings::each(platform, &tree, &wishes);
+        let settings = Settings::each(platform, &tree, &farm_options);
         let kept = elastic.then(|| settings.clone().collect());
         let nodes: Vec<Node> = settings.map(Node::new).collect();
         let is_bent = |node: &PlatformNode| !node.receive_losses.is_empty() || !node.send_losses.is_empty();
-        let bends = wishes.ports == Ports::Multi && platform.nodes.iter().any(is_bent);
+        let bends = farm_options.ports == Ports::Multi && platform.nodes.iter().any(is_bent);
         let mut ports = Vec::new();
         let mut sites: Vec<Site> = Vec::with_capacity(count);
         for (n, node) in platform.nodes.iter().enumerate() {
@@ -121,7 +121,7 @@ impl<'a> Run<'a> {
             if !children.is_empty() {
                 port = ports.len() as u32;
                 let limit = node.send_limit_mb_per_s.map_or(f64::INFINITY, |limit| limit.get() * 1e-9);
-                let shared = (wishes.ports == Ports::Multi).then(|| Box::new(Shared::new(limit)));
+                let shared = (farm_options.ports == Ports::Multi).then(|| Box::new(Shared::new(limit)));
                 let children = children.to_vec();
                 ports.push(Port { node: n as u32, children, single: SingleSend::default(), shared });
             }
@@ -152,16 +152,16 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        let returns = wishes.returns;
+        let returns = farm_options.returns;
         // With several ports, each send of the root changes its loss, and hence when its current task ends.
         let root_port = sites[tree.root as usize].link.port;
         let apart =
-            (wishes.ports == Ports::Multi && root_port != NO_NODE).then(|| [tree.root, count as u32 + root_port]);
+            (farm_options.ports == Ports::Multi && root_port != NO_NODE).then(|| [tree.root, count as u32 + root_port]);
         let world = World {
             farm,
             changing: Changing { placed: options.changes, settings: kept },
             adaptation: Adaptation {
-                estimators: if wishes.adapt { Estimator::of(platform, &tree, &wishes) } else { Vec::new() },
+                estimators: if farm_options.adapt { Estimator::of(platform, &tree, &farm_options) } else { Vec::new() },
                 revisions: Vec::new(),
             },
             now: 0,
@@ -173,8 +173,8 @@ impl<'a> Run<'a> {
                 drops: sites.iter().any(|site| site.link.drop > 0.0),
                 // When two processors start a task at the same instant, the order depends on which was touched first.
                 // Without interference this happens only with a levelled end or when nodes come and go.
-                sends_interfere: wishes.ports == Ports::Multi
-                    || wishes.levels()
+                sends_interfere: farm_options.ports == Ports::Multi
+                    || farm_options.levels()
                     || !options.changes.is_empty()
                     || sites.iter().any(Site::interferes),
                 ports,

@@ -18,8 +18,8 @@ fn makespan(platform: &Platform, count: u64, level_end: bool) -> f64 {
 fn with_ports(platform: &Platform, ports: Ports, count: u64, level_end: bool) -> f64 {
     let tasks = same(count, 1.0, 1.0);
     let policy = Policy { ports: ports.into(), level_end, ..Policy::default() };
-    let wishes = FarmOptions::of(&policy, mean(&tasks)).with_tasks(count);
-    let farm = Farm { platform, tasks: &tasks, wishes, chunk_kib: 512, result_size_mb: 0.0 };
+    let farm_options = FarmOptions::of(&policy, mean(&tasks)).with_tasks(count);
+    let farm = Farm { platform, tasks: &tasks, farm_options, chunk_kib: 512, result_size_mb: 0.0 };
     simulate(&farm, Options::default(), &mut |_| true).unwrap().makespan_s
 }
 
@@ -74,8 +74,8 @@ fn first_come_is_first_served_to_the_end() {
     let tasks = same(105, 1.0, 1.0);
     let of = |level_end: bool| {
         let policy = Policy { order: Order::Arrival, level_end, ..Policy::default() };
-        let wishes = FarmOptions::of(&policy, mean(&tasks)).with_tasks(tasks.count);
-        let farm = Farm { platform: &platform, tasks: &tasks, wishes, chunk_kib: 512, result_size_mb: 0.0 };
+        let farm_options = FarmOptions::of(&policy, mean(&tasks)).with_tasks(tasks.count);
+        let farm = Farm { platform: &platform, tasks: &tasks, farm_options, chunk_kib: 512, result_size_mb: 0.0 };
         simulate(&farm, Options::default(), &mut |_| true).unwrap().makespan_s
     };
     assert_eq!(of(true).to_bits(), of(false).to_bits());

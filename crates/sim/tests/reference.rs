@@ -240,12 +240,12 @@ proptest! {
         for ports in PORTS {
             for order in Order::ALL.into_iter().filter(|&order| order != Order::Planned) {
                 let policy = Policy { order, ports: ports.into(), buffer_tasks: Some(buffer), ..Policy::default() };
-                let wishes = FarmOptions::of(&policy, mean(&tasks));
-                let wishes = FarmOptions { returns: wishes.levels(), ..wishes };
+                let options = FarmOptions::of(&policy, mean(&tasks));
+                let options = FarmOptions { returns: options.levels(), ..options };
                 let mut slow = Slow {
                     spots: &spots,
                     tasks: &tasks,
-                    nodes: Settings::of(&platform, &tree, &wishes).into_iter().map(Node::new).collect(),
+                    nodes: Settings::of(&platform, &tree, &options).into_iter().map(Node::new).collect(),
                     children: (0..spots.len() as u32)
                         .map(|n| tree.children(n).iter().map(|&c| c as usize).collect()).collect(),
                     computing: vec![None; spots.len()],

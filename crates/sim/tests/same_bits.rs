@@ -140,11 +140,11 @@ fn outcome(order: Order, ports: Ports, seed: u64) -> String {
         }
         _ => Vec::new(),
     };
-    let wishes = FarmOptions { recovers: false, ..FarmOptions::of(&policy, task) };
-    let wishes = if draw.one_in(2) { wishes.with_tasks(tasks.count) } else { wishes };
-    let wishes = if draw.one_in(5) { wishes.with_recovery() } else { wishes };
-    let wishes = if rates.is_empty() { wishes } else { wishes.with_plan(&rates) };
-    let farm = Farm { platform: &platform, tasks: &tasks, wishes, chunk_kib: policy.chunk_kib, result_size_mb };
+    let farm_options = FarmOptions { recovers: false, ..FarmOptions::of(&policy, task) };
+    let farm_options = if draw.one_in(2) { farm_options.with_tasks(tasks.count) } else { farm_options };
+    let farm_options = if draw.one_in(5) { farm_options.with_recovery() } else { farm_options };
+    let farm_options = if rates.is_empty() { farm_options } else { farm_options.with_plan(&rates) };
+    let farm = Farm { platform: &platform, tasks: &tasks, farm_options, chunk_kib: policy.chunk_kib, result_size_mb };
     format!("{:?}", simulate(&farm, options, &mut |_| true))
 }
 

@@ -1,7 +1,7 @@
 """A node's part of a run, from the files in which its agent says how it stands.
 
 The agent is another process (below `crosswind serve --parent`), started anew where a task ended it; it writes
-`run.json` and `now.json` (`crates/live/src/farm/standing.rs`).
+`run.json` and `now.json` (`crates/live/src/farm/status_file.rs`).
 """
 
 from __future__ import annotations

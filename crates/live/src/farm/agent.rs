@@ -22,7 +22,7 @@ use crate::farm::executor::Maker;
 use crate::farm::link::Link;
 use crate::farm::payload::Spool;
 use crate::farm::runtime::{NodeRuntime, Processor};
-use crate::farm::standing::Standing;
+use crate::farm::status_file::Standing;
 use crate::farm::task_processes::marked::Marked;
 use crate::farm::task_processes::wait_for_all;
 use crate::listener::Listener;

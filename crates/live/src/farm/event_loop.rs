@@ -18,7 +18,7 @@ use crate::farm::link::{Broken, Heard, Link};
 use crate::farm::payload::no_space;
 use crate::farm::root::{Delivery, NewTask, Supply, TaskSource};
 use crate::farm::runtime::{NodeRuntime, Processor};
-use crate::farm::standing::Standing;
+use crate::farm::status_file::Standing;
 use crate::listener::{Caller, Listener, refuse};
 use crosswind_linux::{self as linux, Bell, now_ns};
 

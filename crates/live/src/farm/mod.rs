@@ -11,7 +11,7 @@
 //! | how do other threads submit tasks? | [`task_source`] |
 //! | what survives the root? | [`keeper`], [`journal`] |
 //! | which processes end with a task? | [`task_processes`] |
-//! | what can another process read about a running node? | `standing` |
+//! | what can another process read about a running node? | `status_file` |
 //! | how is a recorded run replayed? | [`replay`] |
 
 pub mod agent;
@@ -25,7 +25,7 @@ pub mod payload;
 pub mod replay;
 pub mod root;
 mod runtime;
-mod standing;
+mod status_file;
 pub mod task_processes;
 pub mod task_source;
 mod transfer;

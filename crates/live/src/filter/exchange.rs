@@ -3,8 +3,8 @@
 //! It runs on one thread and never blocks on a single socket. It makes no scheduling decisions: the queues and credits of
 //! `crosswind-policy`, which the simulator uses too, choose the next frame and whether it may leave.
 
-mod arriving;
-mod leaving;
+mod input;
+mod output;
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -11,22 +11,22 @@
 //! | which bytes do ranks exchange? | [`wire`] |
 //! | how do ranks connect and authenticate? | [`mesh`], `channel` |
 //! | how does a rank execute its operations and handle messages? | `rank` |
-//! | what does a rank wait for, until when, and how is that reported if the run is stuck? | `waiting` |
-//! | how does a rank handle frames of the conductor, and report to it? | `obeying` |
+//! | what does a rank wait for, until when, and how is that reported if the run is stuck? | `condition` |
+//! | how does a rank handle frames of the conductor, and report to it? | `conversation` |
 //! | how are computations carried out? | `processor` |
 //! | what starts the ranks together, releases barriers, and ends the run? | [`conductor`] |
 //! | is the run over, or stuck? | `waves` |
 //! | what is the outcome? | [`report`] |
 
 mod channel;
+mod condition;
 pub mod conductor;
+mod conversation;
 pub mod mesh;
-mod obeying;
 mod processor;
 mod rank;
 pub mod report;
 pub mod settings;
-mod waiting;
 mod waves;
 pub mod wire;
 

@@ -4,7 +4,7 @@
 //! then they wait in the kernel, as the packets of the papers wait in the network. The rank never blocks with an unsent
 //! message while unread ones wait: while it waits for credits, or for room in a full socket, it handles messages.
 //!
-//! Not in this module: until when it waits (`waiting`); frames of the conductor (`obeying`); when a credit is returned,
+//! Not in this module: until when it waits (`condition`); frames of the conductor (`conversation`); when a credit is returned,
 //! and the number of credits (`crosswind_policy::window`); what is computed (`crosswind_program`).
 
 use std::collections::VecDeque;
@@ -14,11 +14,11 @@ use crosswind_policy::window::{Credits, Moment, ReturnedBy, WindowSettings};
 use crosswind_program::{Body, Kind, Op, Program, Rank};
 
 use super::channel::Channel;
+use super::condition::Waiting;
 use super::mesh::Joined;
 use super::processor::{Absence, Processor, Step, Work, cpu_ns};
 use super::report::RankReport;
 use super::settings::RanksSettings;
-use super::waiting::Waiting;
 use super::wire::{LARGEST, PART, Wire};
 use crate::error::LiveError;
 use crosswind_linux::{self as linux, now_ns, watch};

@@ -12,7 +12,7 @@ use crosswind_schema::platform::{Loss, Node, Platform};
 use crosswind_schema::units::{Quantity, SecondsPerMegabyte};
 
 use super::curved::{Curved, CurvedRates};
-use super::{Rates, Task, named};
+use super::{Rates, Task, named_plan};
 use crate::error::ModelError;
 
 /// The steady state of a platform, with names.
@@ -74,11 +74,11 @@ pub fn with_planned_lines<'a>(platform: &'a Platform, plan: &Plan) -> Cow<'a, Pl
 /// Computes the steady state of a platform, and the matching interference rates.
 pub(super) fn solved(platform: &Platform, task: Task, ports: Ports, method: Method) -> Result<Solved<'_>, ModelError> {
     if !platform.nodes.iter().any(is_bent) {
-        let rates = named::walk(platform, task, ports)?.rates(method);
+        let rates = named_plan::walk(platform, task, ports)?.rates(method);
         return Ok(Solved { line: Cow::Borrowed(platform), rates, constant_bound: None });
     }
     let line = with_chords(platform, &|_| 0.0)?;
-    let walk = named::walk(&line, task, ports)?;
+    let walk = named_plan::walk(&line, task, ports)?;
     if ports == Ports::Single {
         return Ok(Solved { line: Cow::Owned(line), rates: walk.rates(method), constant_bound: None });
     }

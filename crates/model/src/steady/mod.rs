@@ -15,7 +15,7 @@
 //! | `up` | what can each subtree do at best? |
 //! | `down` | what does each node do when the root does its best? |
 //! | `gains`, `more` | what is the derivative for more of a limit? |
-//! | `named` | the same for a platform with names |
+//! | `named_plan` | the same for a platform with names |
 //! | `curved` | what if losses are nonlinear? |
 //! | `linear` | which line stands for such a loss at the planned rate? |
 
@@ -25,7 +25,7 @@ mod down;
 mod gains;
 mod linear;
 mod more;
-mod named;
+mod named_plan;
 mod ranking;
 mod serve;
 mod single;
@@ -39,7 +39,7 @@ use crosswind_schema::units::{Megabytes, Quantity, WorkUnits};
 use crate::error::ModelError;
 
 pub use linear::with_planned_lines;
-pub use named::plan;
+pub use named_plan::plan;
 pub(crate) use station::{Offer, Station};
 pub(crate) use tree::{permitted, share};
 pub(crate) use up::{Bench, best_rate};

@@ -45,13 +45,13 @@ pub(crate) struct Asker {
 }
 
 /// Buffer size of each node, in the platform's order; 0 if it never gets a task.
-pub(crate) fn places(platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>, demand: &Demand) -> Vec<u64> {
+pub(crate) fn places(platform: &Platform, tree: &Tree, options: &FarmOptions<'_>, demand: &Demand) -> Vec<u64> {
     let mut places = vec![0u64; platform.nodes.len()];
     let mut line: Vec<Asker> = Vec::new();
-    let by_key = order::rule(wishes.order) == Rule::Fixed;
+    let by_key = order::rule(options.order) == Rule::Fixed;
     for &n in &tree.order {
         let served = tree.children(n).iter().filter(|&&c| demand.served[c as usize]);
-        if let Some(tasks) = wishes.buffer_tasks {
+        if let Some(tasks) = options.buffer_tasks {
             served.for_each(|&c| places[c as usize] = tasks);
             continue;
         }
@@ -67,10 +67,10 @@ pub(crate) fn places(platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>,
                 link: demand.link[child],
                 latency_s: platform.nodes[child].latency_s.get(),
                 own_sends_s: longest_send(tree.children(c), demand),
-                part: part(tree, wishes, demand, c),
+                part: part(tree, options, demand, c),
             }
         }));
-        for (child, tasks) in of_line(&mut line, wishes.ports, by_key) {
+        for (child, tasks) in of_line(&mut line, options.ports, by_key) {
             places[child as usize] = tasks;
         }
     }
@@ -78,9 +78,9 @@ pub(crate) fn places(platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>,
 }
 
 /// Tasks of the whole run that a child's subtree uses; infinite if their number is unknown.
-pub(crate) fn part(tree: &Tree, wishes: &FarmOptions<'_>, demand: &Demand, child: u32) -> f64 {
+pub(crate) fn part(tree: &Tree, options: &FarmOptions<'_>, demand: &Demand, child: u32) -> f64 {
     let total = demand.uses[tree.root as usize];
-    wishes.tasks.map_or(f64::INFINITY, |tasks| tasks as f64 * demand.uses[child as usize] / total)
+    options.tasks.map_or(f64::INFINITY, |tasks| tasks as f64 * demand.uses[child as usize] / total)
 }
 
 /// Yields (child, buffer size) for all served children of a node, sorted by key if `by_key`.

@@ -46,9 +46,9 @@ pub(crate) struct Part {
 }
 
 impl Demand {
-    pub fn of(platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>) -> Self {
+    pub fn of(platform: &Platform, tree: &Tree, options: &FarmOptions<'_>) -> Self {
         let count = platform.nodes.len();
-        let (size, work) = (wishes.task.size_mb, wishes.task.work);
+        let (size, work) = (options.task.size_mb, options.task.work);
         let mut demand = Self {
             uses: vec![0.0; count],
             can: vec![0.0; count],
@@ -72,11 +72,11 @@ impl Demand {
             if node == tree.root {
                 continue;
             }
-            let candidate = wishes.candidate(platform, tree, node);
-            if let Some(planned) = wishes.planned_tasks_per_s {
+            let candidate = options.candidate(platform, tree, node);
+            if let Some(planned) = options.planned_tasks_per_s {
                 demand.uses[n] = demand.uses[n].min(planned[n]);
             }
-            if let Some(key) = order::key(wishes.order, &candidate).filter(|_| demand.uses[n] > 0.0) {
+            if let Some(key) = order::key(options.order, &candidate).filter(|_| demand.uses[n] > 0.0) {
                 (demand.served[n], demand.key[n]) = (true, key);
                 demand.below[tree.parent[n] as usize] += demand.uses[n] * (1.0 - candidate.cost()).max(0.0);
             }
@@ -99,15 +99,15 @@ impl Demand {
     }
 
     /// Pace of concurrent sends to each child of a node, MB/s: see [`paces`].
-    pub fn paces(&self, platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>, node: u32) -> Vec<f64> {
-        let size = wishes.task.size_mb;
+    pub fn paces(&self, platform: &Platform, tree: &Tree, options: &FarmOptions<'_>, node: u32) -> Vec<f64> {
+        let size = options.task.size_mb;
         let part = |&c: &u32| {
             let c = c as usize;
             Part { link: self.link[c], uses: self.can[c], served: self.served[c] }
         };
         let limit = platform.nodes[node as usize].send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get) / size;
         let mut paces = paces(size, limit, tree.children(node).iter().map(part));
-        if let Some(planned) = wishes.planned_tasks_per_s {
+        if let Some(planned) = options.planned_tasks_per_s {
             for (&child, pace) in tree.children(node).iter().zip(&mut paces) {
                 *pace = as_cheap_as_planned(platform, node, child, planned[child as usize] * size, *pace);
             }

@@ -25,7 +25,7 @@ impl Last {
     pub(crate) fn of(
         platform: &Platform,
         tree: &Tree,
-        wishes: &FarmOptions<'_>,
+        options: &FarmOptions<'_>,
         demand: &Demand,
         places: &[u64],
     ) -> Self {
@@ -41,11 +41,11 @@ impl Last {
                 let one_s = 1.0 / demand.empties[n];
                 slowest_s = slowest_s.max((held[n] * one_s).max(1.0 / demand.can[n]) + one_s);
             }
-            let own = platform.nodes[n].compute_per_s.get() / wishes.task.work;
+            let own = platform.nodes[n].compute_per_s.get() / options.task.work;
             if own > 0.0 {
                 slowest_s = slowest_s.max(1.0 / own);
             }
         }
-        Self { late_s: AHEAD * slowest_s, may_change: wishes.adapt || wishes.recovers }
+        Self { late_s: AHEAD * slowest_s, may_change: options.adapt || options.recovers }
     }
 }

@@ -26,8 +26,8 @@ use super::waiting::{ChildState, Transfer, Waiting};
 /// use crosswind_policy::farm::{ChildSettings, Command, Event, FarmOptions, MeanTask, Node, Settings};
 /// use crosswind_schema::experiment::Policy;
 ///
-/// let wishes = FarmOptions::of(&Policy::default(), MeanTask { size_mb: 2.0, work: 5.0 });
-/// let mut root = Node::new(Settings::of_a_lone_node(true, &wishes));
+/// let options = FarmOptions::of(&Policy::default(), MeanTask { size_mb: 2.0, work: 5.0 });
+/// let mut root = Node::new(Settings::of_a_lone_node(true, &options));
 /// let mut commands = Vec::new();
 /// root.handle(Event::Given { first: 0, tasks: 3 }, &mut commands);
 /// assert_eq!(commands, [Command::Compute { task: 0 }]);

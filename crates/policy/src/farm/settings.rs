@@ -78,46 +78,46 @@ impl Settings {
     /// Returns the settings of every node of a platform, in the platform's order. Children are numbered as in
     /// `tree.children`.
     #[must_use]
-    pub fn of(platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>) -> Vec<Self> {
-        Self::each(platform, tree, wishes).collect()
+    pub fn of(platform: &Platform, tree: &Tree, options: &FarmOptions<'_>) -> Vec<Self> {
+        Self::each(platform, tree, options).collect()
     }
 
     /// Iterates over the same settings, so that those of a million nodes need not be in memory together.
     pub fn each<'a>(
         platform: &'a Platform,
         tree: &'a Tree,
-        wishes: &'a FarmOptions<'a>,
+        options: &'a FarmOptions<'a>,
     ) -> impl Iterator<Item = Self> + Clone + 'a {
-        let demand = Demand::of(platform, tree, wishes);
-        let places = buffer::places(platform, tree, wishes, &demand);
-        let level_end = wishes.levels().then(|| Last::of(platform, tree, wishes, &demand, &places));
+        let demand = Demand::of(platform, tree, options);
+        let places = buffer::places(platform, tree, options, &demand);
+        let level_end = options.levels().then(|| Last::of(platform, tree, options, &demand, &places));
         (0..platform.nodes.len()).map(move |n| {
             let node = &platform.nodes[n];
-            let send_limit_mb_per_s = match wishes.ports {
+            let send_limit_mb_per_s = match options.ports {
                 Ports::Single => f64::INFINITY,
                 Ports::Multi => node.send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
             };
             let children = tree.children(n as u32);
-            let paces = demand.paces(platform, tree, wishes, n as u32);
+            let paces = demand.paces(platform, tree, options, n as u32);
             let known = children.iter().zip(&paces).map(|(&c, &pace_mb_per_s)| {
-                let child = Self::child_of(platform, tree, wishes, &demand, c);
-                child.paced(pace_mb_per_s, wishes.ports, wishes.task)
+                let child = Self::child_of(platform, tree, options, &demand, c);
+                child.paced(pace_mb_per_s, options.ports, options.task)
             });
             Self {
                 root: n as u32 == tree.root,
                 computes: node.compute_per_s.get() > 0.0,
                 places: places[n],
-                ports: wishes.ports,
+                ports: options.ports,
                 send_limit_mb_per_s,
-                sends_tasks_per_s: match wishes.ports {
+                sends_tasks_per_s: match options.ports {
                     Ports::Single => demand.through_one_port(children),
-                    Ports::Multi => send_limit_mb_per_s / wishes.task.size_mb,
+                    Ports::Multi => send_limit_mb_per_s / options.task.size_mb,
                 },
-                rule: order::rule(wishes.order),
-                returns: wishes.returns,
-                recovers: wishes.recovers,
+                rule: order::rule(options.order),
+                returns: options.returns,
+                recovers: options.recovers,
                 level_end,
-                own_tasks_per_s: node.compute_per_s.get() / wishes.task.work,
+                own_tasks_per_s: node.compute_per_s.get() / options.task.work,
                 children: known.collect(),
             }
         })
@@ -125,17 +125,17 @@ impl Settings {
 
     /// Settings of a node without known rates for itself or its children, which are numbered in the order of joining.
     #[must_use]
-    pub fn of_a_lone_node(root: bool, wishes: &FarmOptions<'_>) -> Self {
+    pub fn of_a_lone_node(root: bool, options: &FarmOptions<'_>) -> Self {
         Self {
             root,
             computes: true,
-            places: wishes.buffer_tasks.unwrap_or(2),
-            ports: wishes.ports,
+            places: options.buffer_tasks.unwrap_or(2),
+            ports: options.ports,
             send_limit_mb_per_s: f64::INFINITY,
             sends_tasks_per_s: f64::INFINITY,
-            rule: order::rule(wishes.order),
-            returns: wishes.returns,
-            recovers: wishes.recovers,
+            rule: order::rule(options.order),
+            returns: options.returns,
+            recovers: options.recovers,
             level_end: None, // completion times are unknown
             own_tasks_per_s: 0.0,
             children: Vec::new(),
@@ -144,20 +144,20 @@ impl Settings {
 
     /// Returns the settings of a child for its parent, with a pace equal to its link's speed.
     #[must_use]
-    pub fn child(platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>, child: u32) -> ChildSettings {
-        Self::child_of(platform, tree, wishes, &Demand::of(platform, tree, wishes), child)
+    pub fn child(platform: &Platform, tree: &Tree, options: &FarmOptions<'_>, child: u32) -> ChildSettings {
+        Self::child_of(platform, tree, options, &Demand::of(platform, tree, options), child)
     }
 
     fn child_of(
         platform: &Platform,
         tree: &Tree,
-        wishes: &FarmOptions<'_>,
+        options: &FarmOptions<'_>,
         demand: &Demand,
         child: u32,
     ) -> ChildSettings {
-        let candidate = wishes.candidate(platform, tree, child);
+        let candidate = options.candidate(platform, tree, child);
         ChildSettings {
-            key: order::key(wishes.order, &candidate),
+            key: order::key(options.order, &candidate),
             receive_limit_mb_per_s: candidate.receive_limit_mb_per_s,
             pace_mb_per_s: candidate.receive_limit_mb_per_s,
             uses_tasks_per_s: demand.uses[child as usize],

@@ -12,16 +12,16 @@
 //! |---|---|
 //! | what kinds of sources exist, with which fields? | `source` |
 //! | which are refused? | `check` |
-//! | how would it be without a cause, or with all aligned? | `altered` |
+//! | how would it be without a cause, or with all aligned? | `variants` |
 //! | when does one source take the processor? | `stream` |
 //! | when is a rank's work done? | `timeline` |
 
-mod altered;
 mod check;
 mod random;
 mod source;
 mod stream;
 mod timeline;
+mod variants;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -99,7 +99,7 @@ pub fn try_run_with(
         adapt: way.adapt,
         ..Policy::default()
     };
-    let wishes = FarmOptions::of(&policy, task);
+    let farm_options = FarmOptions::of(&policy, task);
     let rates: Vec<f64> = match way.order {
         Order::Planned => {
             let task = Task::new(task.size_mb, task.work).unwrap();
@@ -108,8 +108,8 @@ pub fn try_run_with(
         }
         _ => Vec::new(),
     };
-    let wishes = if rates.is_empty() { wishes } else { wishes.with_plan(&rates) };
-    let farm = Farm { platform, tasks, wishes, chunk_kib: policy.chunk_kib, result_size_mb };
+    let farm_options = if rates.is_empty() { farm_options } else { farm_options.with_plan(&rates) };
+    let farm = Farm { platform, tasks, farm_options, chunk_kib: policy.chunk_kib, result_size_mb };
     simulate(&farm, options, &mut |_| true)
 }
 

@@ -145,9 +145,9 @@ struct Begun {
 ///     [[node]]\nname = \"leaf\"\nparent = \"root\"\ncompute_per_s = 50\nreceive_limit_mb_per_s = 10\n";
 /// let platform = Platform::from_toml(text.as_bytes(), "pair.toml").expect("a right description");
 /// let policy = Policy { adapt: true, ..Policy::default() };
-/// let wishes = FarmOptions::of(&policy, MeanTask { size_mb: 2.0, work: 5.0 });
+/// let options = FarmOptions::of(&policy, MeanTask { size_mb: 2.0, work: 5.0 });
 /// let tree = platform.tree().expect("a tree");
-/// let mut root = Estimator::of(&platform, &tree, &wishes).swap_remove(0);
+/// let mut root = Estimator::of(&platform, &tree, &options).swap_remove(0);
 /// let mut revisions = Vec::new();
 /// for task in 0..20 {
 ///     let now_s = f64::from(task);
@@ -188,16 +188,16 @@ impl Estimator {
     /// Creates an estimator for every node of a platform, in the platform's order. Children are numbered as in
     /// `tree.children`.
     #[must_use]
-    pub fn of(platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>) -> Vec<Self> {
-        let demand = Demand::of(platform, tree, wishes);
-        let places = buffer::places(platform, tree, wishes, &demand);
-        (0..platform.nodes.len() as u32).map(|n| Self::of_node(platform, tree, wishes, &demand, &places, n)).collect()
+    pub fn of(platform: &Platform, tree: &Tree, options: &FarmOptions<'_>) -> Vec<Self> {
+        let demand = Demand::of(platform, tree, options);
+        let places = buffer::places(platform, tree, options, &demand);
+        (0..platform.nodes.len() as u32).map(|n| Self::of_node(platform, tree, options, &demand, &places, n)).collect()
     }
 
     fn of_node(
         platform: &Platform,
         tree: &Tree,
-        wishes: &FarmOptions<'_>,
+        options: &FarmOptions<'_>,
         demand: &Demand,
         places: &[u64],
         n: u32,
@@ -207,13 +207,13 @@ impl Estimator {
         let compute = Compute::known(node.compute_per_s.get(), node.ir_receive_s_per_mb.get(), receives);
         let reckoned = (compute.per_s(), compute.ir_receive());
         let mut estimator = Self {
-            adapts: wishes.adapt,
+            adapts: options.adapt,
             root: n == tree.root,
-            order: wishes.order,
-            ports: wishes.ports,
-            task: wishes.task,
+            order: options.order,
+            ports: options.ports,
+            task: options.task,
             send_limit_mb_per_s: node.send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
-            chooses_places: wishes.buffer_tasks.is_none(),
+            chooses_places: options.buffer_tasks.is_none(),
             compute,
             received: Flow::default(),
             receive_rate: receives,
@@ -223,10 +223,10 @@ impl Estimator {
             results: (0.0, 0.0),
             links: Vec::new(),
             reckoned,
-            told: subtree(platform, wishes, demand, tree, n),
+            told: subtree(platform, options, demand, tree, n),
         };
         for &child in tree.children(n) {
-            estimator.link(platform, wishes, demand, tree, places, child);
+            estimator.link(platform, options, demand, tree, places, child);
         }
         estimator
     }
@@ -234,7 +234,7 @@ impl Estimator {
     fn link(
         &mut self,
         platform: &Platform,
-        wishes: &FarmOptions<'_>,
+        options: &FarmOptions<'_>,
         demand: &Demand,
         tree: &Tree,
         places: &[u64],
@@ -249,8 +249,8 @@ impl Estimator {
             rate: Rate::known(limit),
             ir_send,
             latency_s: node.latency_s.get(),
-            subtree: subtree(platform, wishes, demand, tree, child),
-            part: buffer::part(tree, wishes, demand, child),
+            subtree: subtree(platform, options, demand, tree, child),
+            part: buffer::part(tree, options, demand, child),
             flow: Flow::default(),
             send: Send::default(),
             settings: ChildSettings {
@@ -267,10 +267,10 @@ impl Estimator {
     }
 
     /// Adds a child that joined, with the platform's values. It gets the next number.
-    pub fn joined(&mut self, platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>, child: u32) {
-        let demand = Demand::of(platform, tree, wishes);
-        let places = buffer::places(platform, tree, wishes, &demand);
-        self.link(platform, wishes, &demand, tree, &places, child);
+    pub fn joined(&mut self, platform: &Platform, tree: &Tree, options: &FarmOptions<'_>, child: u32) {
+        let demand = Demand::of(platform, tree, options);
+        let places = buffer::places(platform, tree, options, &demand);
+        self.link(platform, options, &demand, tree, &places, child);
     }
 
     pub fn left(&mut self, child: Child, revisions: &mut Vec<Revision>) {
@@ -505,14 +505,14 @@ impl Estimator {
 }
 
 /// The rates of node `n`'s subtree, as computed from the platform's file.
-fn subtree(platform: &Platform, wishes: &FarmOptions<'_>, demand: &Demand, tree: &Tree, n: u32) -> Subtree {
+fn subtree(platform: &Platform, options: &FarmOptions<'_>, demand: &Demand, tree: &Tree, n: u32) -> Subtree {
     let node = &platform.nodes[n as usize];
     let compute_per_s = node.compute_per_s.get();
-    let own = compute_per_s / wishes.task.work;
+    let own = compute_per_s / options.task.work;
     let all = own + demand.below[n as usize];
     Subtree {
         compute_per_s,
-        uses_tasks_per_s: all / (1.0 + node.ir_receive_s_per_mb.get() * wishes.task.size_mb * own),
+        uses_tasks_per_s: all / (1.0 + node.ir_receive_s_per_mb.get() * options.task.size_mb * own),
         empties_tasks_per_s: all,
         longest_send_s: buffer::longest_send(tree.children(n), demand),
     }

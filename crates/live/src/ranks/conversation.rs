@@ -4,8 +4,8 @@ use std::io;
 
 use crosswind_program::Rank;
 
+use super::condition::Waiting;
 use super::rank::{LOOK_NS, Station};
-use super::waiting::Waiting;
 use super::wire::{State, Wire};
 use crate::error::LiveError;
 use crosswind_linux::{self as linux, now_ns, watch};
