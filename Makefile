@@ -19,7 +19,7 @@ WHEEL_GLIBC := manylinux_2_28
 SCHEDULES ?= 100000
 SEED ?= 0
 
-.PHONY: help build wheel docs screenshots demo test test-all test-fast test-rust test-python test-long test-fuzz test-faults fuzz lint schemas bench clean
+.PHONY: help build wheel docs screenshots demo test test-all test-fast test-rust test-unit test-live test-long test-fuzz test-faults fuzz lint schemas bench clean
 
 help:
 	@echo "make demo   measure this machine, fit, plan, compare policies, and write one HTML report ($(DEMO)/report.html)"
@@ -83,7 +83,7 @@ demo: build
 	  $(DEMO)/local_scheduling.json $(DEMO)/blame.json --out $(DEMO)/report.html --figures $(DEMO)/figures
 	@echo "The report: $(CURDIR)/$(DEMO)/report.html"
 
-test: lint test-rust test-python
+test: lint test-rust test-unit test-live
 
 # What takes long: every night.
 test-all: test test-long test-fuzz test-faults
@@ -112,8 +112,10 @@ test-rust:
 # by whole files.
 UNIT := tests/unit tests/golden tests/property $(wildcard tests/test_*.py) python/crosswind
 LIVE := tests/live tests/browser
-test-python: $(VENV)/.built-dev
+test-unit: $(VENV)/.built-dev
 	$(BIN)/python -m pytest -m "not nightly" --numprocesses auto $(UNIT)
+
+test-live: $(VENV)/.built-dev
 	$(BIN)/python -m pytest -m "not nightly and not alone" --numprocesses 3 --dist loadfile $(LIVE)
 
 # What takes long, is a statistic of many draws, or asserts how long something takes and so has the machine to itself.
