@@ -3,7 +3,7 @@
     python benchmarks/suite.py RUNS [BUSY]
 
 Runs the stages RUNS times, beside BUSY loops that compute (0). Each run is added to the record with its time and
-commit, so that it can be made in parts; a run that was interrupted is left out. `--clean` in the place of RUNS: once, in
+commit, so it can be made in parts; a run that was interrupted is left out. `--clean` in the place of RUNS: once, in
 a clone of this commit without anything built. About ten minutes a run; without arguments, nothing.
 """
 
