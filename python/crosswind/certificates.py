@@ -55,7 +55,7 @@ def make_certificates(directory: str | Path, nodes: Iterable[Node], days: int = 
     Parameters
     ----------
     directory : path
-        Where they go; made when it is not there.
+        Directory for them; created if missing.
     nodes : iterable of Node
         The nodes that get one; all do, or none.
     days : int

@@ -51,7 +51,7 @@ class Disturbance(Description[_core.Disturbance], Plotted):
         Raises
         ------
         DescriptionError
-            When a cause is not there.
+            When there is no such cause.
         """
         checked = self._checked
         for cause in causes:

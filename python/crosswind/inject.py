@@ -118,7 +118,7 @@ def inject(
         While a rank is stopped or frozen (1 ms or longer), compute where its threads ran last, by the policy
         SCHED_IDLE: as under another job, the processor does not fall asleep. False: it idles.
     keep_running : bool
-        At the limit only the disturbance ends, and the command goes on.
+        At the limit only the disturbance ends, and the command continues.
     start_file : path, optional
         Time 0 of the disturbance is when the command makes this file, which is not there before: empty, or with the ns
         of CLOCK_MONOTONIC that are time 0, a moment ahead. Default: when the command starts.
@@ -127,7 +127,7 @@ def inject(
     stdout_to_stderr : bool
         Send what the command prints to our stderr.
     progress : callable, optional
-        Told the part of the limit that is gone (0 to 1) and a message.
+        Called with the fraction of the limit that has passed (0 to 1) and a message.
     notify : callable, optional
         Called with the warning `watchdog-only` before the command starts, where programs may not be traced.
 

@@ -30,7 +30,7 @@ _LOOK_S = 0.5  # to look more often would be noise
 _WAYS = ("auto", "trace", "loop")
 _HEARD = (signal.SIGINT, signal.SIGTERM)
 OWN_SHARE = 0.001
-"""Noise of the recorder's own making above this part of the time is told."""
+"""Part of the time above which noise that the recorder causes itself is reported."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def record(
     name : str, optional
         What to call it; default: the host's name and the length.
     progress : callable, optional
-        Told the part that is done (0 to 1) and the time left.
+        Called with the fraction done (0 to 1) and the time left.
 
     Returns
     -------

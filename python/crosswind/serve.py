@@ -34,7 +34,7 @@ def serve(
     listen : str
         HOST:PORT; port 0 takes a free one. Off loopback there must be a token or certificates.
     on_listening : callable
-        Told the address in use, once.
+        Called once with the address in use.
     should_stop : callable, optional
         Asked ten times a second.
     token : str, optional
@@ -100,7 +100,7 @@ def greet(address: str, token: str | None = None, tls: str | Path | None = None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve as told on the command line; the address in use is the first line of stdout."""
+    """Serve with the options of the command line; the address in use is the first line of stdout."""
     parser = argparse.ArgumentParser(prog="python -m crosswind.serve", description=__doc__)
     parser.add_argument("--listen", default=DEFAULT_LISTEN, metavar="HOST:PORT")
     parser.add_argument("--cpus", default="", metavar="0,1", help="CPUs to run on")

@@ -4,7 +4,7 @@
 |---|---|
 | how is a joint cost shared out, and how well is it known? | `shares` |
 | which runs does that need? | `variants` |
-| what came of them? | `result` |
+| their results? | `result` |
 """
 
 from __future__ import annotations

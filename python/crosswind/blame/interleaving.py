@@ -136,7 +136,7 @@ def run_in_turns(
         Of the order; block b draws its disturbances with seed + b, so that causes come at the same times in all its
         runs.
     progress : callable, optional
-        Told the part that is done (0 to 1) and the time left.
+        Called with the fraction done (0 to 1) and the time left.
     **options
         As of `crosswind.inject`: `limit_s`, `how`, `pin`, `busy`, `ranks`, `start_file`, `stdout_to_stderr`.
 

@@ -1,4 +1,4 @@
-"""What blame came to: what each cause costs, alone and in company, and what aligning them would save."""
+"""The result of blame: what each cause costs, alone and with others, and what aligning them would save."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from crosswind.errors import DescriptionError
 from crosswind.experiment import Experiment, ProgramPoint
 
 KEPT, ALIGNED = "causes", "aligned"
-"""What tells a variant: the causes that were left, and whether all were aligned."""
+"""Identity of a variant: the causes that were left, and whether all were aligned."""
 
 
 class Variants:
@@ -65,7 +65,7 @@ class Variants:
                 number += 1
 
     def digest(self, on: str) -> str:
-        """Return what tells these runs from any others; more seeds of the same go on in the same file."""
+        """Return what identifies these runs; more seeds of the same are added to the same file."""
         parts = {"blame": self._experiment.digest(on), "causes": self.causes}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

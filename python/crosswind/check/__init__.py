@@ -61,7 +61,7 @@ def check(
     limit_s : float, optional
         Time limit, s, at least 10; default: `longest_s(seconds)`. What is not measured by then is unknown.
     progress : callable, optional
-        Told the part of the time that is gone (0 to 1) and a message.
+        Called with the fraction of the time that has passed (0 to 1) and a message.
 
     Returns
     -------

@@ -15,7 +15,7 @@ from crosswind.measure.cluster.at_host import apart
 
 
 def checked(seconds: float, within_s: float) -> dict[str, Any]:
-    """Check this host for about so many seconds; the document of a `check.json`.
+    """Check this host for about `seconds`; return the document of a `check.json`.
 
     Raises
     ------
@@ -30,7 +30,7 @@ def checked(seconds: float, within_s: float) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Check as told on stdin; an error is one JSON document on stdout."""
+    """Check with the request from stdin; an error is one JSON document on stdout."""
     _core.end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for the parent process
     from crosswind.check import check

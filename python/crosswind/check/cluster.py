@@ -45,7 +45,7 @@ def check_cluster(
     links : bool
         Whether links are measured, 4 s for each end.
     progress : callable, optional
-        Told the fraction done, 0..1, and a message.
+        Called with the fraction done (0 to 1) and a message.
 
     Returns
     -------

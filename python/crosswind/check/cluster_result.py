@@ -1,4 +1,4 @@
-"""What a check of a cluster came to: which hosts and links differ from the others."""
+"""The result of a cluster's check: which hosts and links differ from the others."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class ClusterCheck(Plotted):
 
     @property
     def outcome(self) -> Outcome:
-        """Sick when one host or link is; unknown when something could not be told or measured."""
+        """Sick when one host or link is; unknown when something could not be measured or decided."""
         found = together([each for _, each in self.judged])
         return "unknown" if found == "healthy" and self.document["failed"] else found
 

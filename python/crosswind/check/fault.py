@@ -1,4 +1,4 @@
-"""A fault of the program itself, in one line: a check that meets one says that nothing is known, and goes on."""
+"""A fault of the program itself, in one line: the check that meets one reports "unknown" and continues."""
 
 from __future__ import annotations
 

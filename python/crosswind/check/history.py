@@ -33,7 +33,7 @@ _FREEDOM_OF_MAD = 0.37
 def earlier(directory: str | Path, node: str) -> tuple[list[Check], list[Told]]:
     """Return the node's checks in a directory by their times, and files that cannot be read.
 
-    These are the last 50, and the first 5 on a quiet host. There are none when the directory is not there. One file
+    These are the last 50, and the first 5 on a quiet host. A missing directory has none. One file
     that was cut off, is of a later version, or is no regular file does not end all checks after it.
     """
     last, tried, told = dict[Path, Check](), set[Path](), list[Told]()
@@ -63,7 +63,7 @@ def earlier(directory: str | Path, node: str) -> tuple[list[Check], list[Told]]:
 
 
 def keep(directory: str | Path, found: Check) -> Path:
-    """Write a check into a directory, which is made where it is not there; its file."""
+    """Write a check into a directory, which is created if missing; return its file."""
     path = made(directory) / f"{_name(found.node)}-{re.sub(r'[^0-9TZ]', '', found.document['at'])}.json"
     found.save(path)
     return path

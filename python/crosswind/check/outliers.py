@@ -15,7 +15,7 @@ from statistics import median
 from crosswind.check.decision import Judged, Reading, judge, middle, unknown
 
 LEAST_OTHERS = 2
-"""Below so many others the odd one cannot be told."""
+"""With fewer others the odd one cannot be identified."""
 LIMIT = 3.5
 """Robust standard deviations of the others from which on one is an outlier."""
 SIGMA_OF_MAD = 1.482602

@@ -13,7 +13,7 @@ from typing import Any
 
 
 def process_age_s() -> float:
-    """Return how long ago this process was started, s; 0 where that cannot be told."""
+    """Return how long ago this process was started, s; 0 if unknown."""
     try:
         ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
     except (OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""What ctrl-C leaves in a file of results, told without a promise that is not kept."""
+"""What ctrl-C leaves in a file of results, without promising more than was written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RESUME = "--resume goes on with them"
 
 @contextmanager
 def tells_what_is_kept(out: Path | None, then: str = RESUME) -> Iterator[None]:
-    """Say after ctrl-C whether the body wrote `out`, a file or a directory, and how to go on; the interrupt goes on."""
+    """Say after ctrl-C whether the body wrote `out`, a file or a directory, and how to resume; re-raise it."""
     before = _identity(out)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What runs came to, as tables on the terminal."""
+"""The results of runs, as tables on the terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def print_runs(done: Runs[Any], most: int) -> None:
-    """Print the runs of an experiment, at most so many rows."""
+    """Print the runs of an experiment, at most `most` of them."""
     if done.kind == "program":
         _print_programs(done, most)
     elif done.kind == "streams":

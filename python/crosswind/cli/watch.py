@@ -1,4 +1,4 @@
-"""`--watch` of `run`, `map` and `serve`: a page about the run that goes on, and a few lines of it on the terminal."""
+"""`--watch` of `run`, `map` and `serve`: a page about the current run, and a few lines of it on the terminal."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 | question | module |
 |---|---|
 | what follows from the times? | `runs`, by which `clock` |
-| what came of it, also against a stored one? | `result` |
+| the result, also against a stored one? | `result` |
 | when does it end? | `session` |
 | how is a command run, and what does it leave behind? | `process`, `runner` |
 | what does a CI system read? | `junit` |
@@ -66,7 +66,7 @@ def compare(
     seed : int
         Of the order of runs, at least 0.
     progress : callable, optional
-        Told the part of the time that is gone (0 to 1) and a message.
+        Called with the fraction of the time that has passed (0 to 1) and a message.
 
     Returns
     -------

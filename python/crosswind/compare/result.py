@@ -1,4 +1,4 @@
-"""What a comparison came to, and what may be compared with a stored one."""
+"""The result of a comparison, and what may be compared with a stored one."""
 
 from __future__ import annotations
 

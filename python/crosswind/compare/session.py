@@ -19,7 +19,7 @@ from crosswind.errors import MeasurementError, warning
 from crosswind.terminal.progress import Advance
 
 HELD_TO = 1.1
-"""A session takes no more than so many times its limit."""
+"""Longest duration of a session, as a multiple of its limit."""
 
 
 class Runs(Protocol):

@@ -66,7 +66,7 @@ def cost(
         A process that runs already: its number, or "pid:N".
     progress_of : str, optional
         How its progress is read: "file:PATH" (a size), "count:PATH" (a number), "u64:PATH" (mapped memory),
-        "stdin-position", "io" or "cpu". Default: the one that tells most.
+        "stdin-position", "io" or "cpu". Default: the most precise one that works.
     kernel : str
         Built-in kernel: "burn" (arithmetic) or "triad" (memory).
     seconds : float
@@ -84,9 +84,9 @@ def cost(
     out : path, optional
         A `cost.json` that is written at every look.
     resume : bool
-        Go on with the session in `out`; `of`, the job and the margin must be the same.
+        Continue the session in `out`; `of`, the job and the margin must be the same.
     progress : callable, optional
-        Told the part of the time that is gone (0 to 1) and a message.
+        Called with the fraction of the time that has passed (0 to 1) and a message.
     notify : callable, optional
         Called with each warning that is known before anything is stopped.
 
@@ -288,7 +288,7 @@ def _described(target: Target) -> dict[str, Any]:
 
 
 def _resumed(before: Cost, now: dict[str, Any], settings: Any) -> dict[str, Any]:
-    """Return the document of an earlier session, to go on with; refuse one of something else."""
+    """Return the document of an earlier session, to continue it; refuse that of another job or target."""
     earlier = before.document
     was, is_now = _identity(earlier), _identity(now)
     differing = [name for name in was if was[name] != is_now[name]]
@@ -309,7 +309,7 @@ def _resumed(before: Cost, now: dict[str, Any], settings: Any) -> dict[str, Any]
 
 
 def _identity(document: dict[str, Any]) -> dict[str, Any]:
-    """Return what tells a session again; a process may have another number then."""
+    """Return what identifies a session later, when a process may have another number."""
     return {
         "--of": ["pid" if one["text"].startswith("pid:") else one["text"] for one in document["of"]],
         "the job": document["job"]["command"],

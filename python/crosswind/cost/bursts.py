@@ -21,7 +21,7 @@ from scipy import special
 from crosswind.cost.blocks import Floats
 
 REST_S = 20.0
-"""Bursts that come once in so many seconds, or more often, are covered by "less than the margin"."""
+"""Longest interval between bursts, s, that "less than the margin" covers."""
 MISSED = 0.025
 """The permitted probability that such a burst was missed, or that the upper limit is too low."""
 LONG_LIVED = 0.5
@@ -31,7 +31,7 @@ LEAST_BURSTS, FEW_BURSTS = 5, 40
 UNSEEN_PART = 0.2
 """Part of the margin that children which were not counted may take."""
 SURE_BURSTS = 100
-"""With so many in the undisturbed part, its duty tells whether missed work is done later."""
+"""Fewest bursts in the undisturbed part from which its duty shows whether missed work is done later."""
 _COUNTED_S = 1e-9  # a kernel counts CPU time in ns
 _SCALES_S = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 _LEAST_WINDOWS = 8
@@ -49,7 +49,7 @@ def needed_s(part: float = 1.0) -> float:
 
 
 def size_of_bursts(wall_s: Floats, cpu_s: Floats) -> float:
-    """Return the CPU time of one burst, s, as the variance between windows tells, by the largest of several scales.
+    """Return the CPU time of one burst, s, from the variance between windows, by the largest of several scales.
 
     Of bursts of b at random times the variance of a window's CPU time is b times its mean; of a steady process it is 0.
 
@@ -83,7 +83,7 @@ def number_of_bursts(wall_s: Floats, cpu_s: Floats) -> float:
 
 
 def most(duty: float, bursts: float, missed: float = MISSED) -> float:
-    """Return the upper limit of a duty that was seen as so many bursts at random; infinity where none was seen.
+    """Return the upper limit of a duty that was seen as `bursts` random bursts; infinity where none was seen.
 
     Examples
     --------

@@ -151,7 +151,7 @@ def _transferred(job: Job) -> tuple[Callable[[], float], str]:
 
 
 def block_for(changes_per_s: float) -> float:
-    """Return how long a block must be, s, for a counter that moves so many times a second: 20 ms, or some 10 counts.
+    """Return how long a block must be, s, for a counter with that many changes a second: 20 ms, or about 10 counts.
 
     Raises
     ------

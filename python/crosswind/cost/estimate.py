@@ -76,7 +76,7 @@ class Estimate:
         return -float(special.stdtrit(self.groups - 1, level / 2.0)) * self.error
 
     def scaled(self, factor: float) -> Estimate:
-        """Return the estimate of so many times the value."""
+        """Return the estimate of a multiple of the value."""
         size = abs(factor)
         parts = {name: getattr(self, name) * size for name in ("error", "below", "above")}
         return replace(self, value=self.value * factor, **parts)

@@ -1,4 +1,4 @@
-"""What a session came to: estimates, headline, verdict and shares. Everything follows from the counted quads."""
+"""The result of a session: estimates, headline, verdict and shares. Everything follows from the counted blocks."""
 
 from __future__ import annotations
 

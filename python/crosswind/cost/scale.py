@@ -149,7 +149,7 @@ def disturbance(found: Cost) -> Disturbance:
 
 
 def _lengthened(intervals: Sequence[Sequence[float]], factor: float, length_s: float) -> list[list[float]]:
-    """Return intervals whose durations are so many times as long, none beyond the start of the next."""
+    """Return intervals with durations multiplied by a factor, none beyond the start of the next."""
     ends = [start for start, _ in intervals[1:]] + [length_s]
     lasting = [
         [start, min(factor * duration, end - start), 0]
@@ -175,7 +175,7 @@ def at_scale(
     seeds : int
         Simulations of each variant, at least 1.
     progress : callable, optional
-        Told the part that is done (0 to 1) and a message.
+        Called with the fraction done (0 to 1) and a message.
 
     Raises
     ------

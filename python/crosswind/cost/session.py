@@ -322,7 +322,7 @@ class Session:
         return time.monotonic_ns(), work, self.job.cpu_ns(), sum(self.targets[one].cpu.ns() for one in running)
 
     def _let_run(self, running: set[int], block_s: float) -> bool:
-        """Have exactly these targets run, and say whether that is new; the freezer knows when the others go on."""
+        """Let exactly these targets run, and return whether that is a change; the freezer thaws and freezes."""
         stopped = set(range(len(self.targets))) - running
         is_new = stopped != self._stopped
         due_ns = time.monotonic_ns() + int(1e9 * (block_s + 0.1))
@@ -363,7 +363,7 @@ def _stolen(before: Sequence[int] | None = None) -> Any:
 
 
 def chosen_progress(job: Job, progress: str | None) -> None:
-    """Have the job measured by the counter that was asked for, or by the one that tells most."""
+    """Have the job measured by the counter that was asked for, or by the most precise one."""
     if progress is not None:
         job.measure_by(progress)
     elif not job.progress_of:

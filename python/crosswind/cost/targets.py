@@ -207,7 +207,7 @@ def opened(text: str, freezer: _core.Freezer) -> Target:
     Raises
     ------
     DescriptionError
-        When it is not there, or must not be stopped.
+        When it does not exist, or must not be stopped.
     """
     kind, value = parsed(text)
     if kind == "cgroup":

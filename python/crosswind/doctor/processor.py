@@ -158,7 +158,7 @@ def clock(root: Path = ROOT) -> Finding:
 
 
 def accounting(root: Path = ROOT) -> list[Finding]:
-    """Whether the kernel tells what a thread used, and what interrupts used."""
+    """Whether the kernel counts the CPU time of threads and of interrupts."""
     counted = text(root, "proc/self/schedstat")
     if counted is not None and not counted.replace("0", "").split():
         seen = "/proc/self/schedstat reads 0 0 0: the kernel does not count how long threads wait, nor their switches"

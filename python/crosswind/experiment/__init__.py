@@ -191,7 +191,7 @@ class Experiment(Description[_core.Experiment]):
         return set(self._files.paths)
 
     def digest(self, on: str) -> str:
-        """Return what tells this experiment, with its files, from every other: hexadecimal SHA-256."""
+        """Return the identity of this experiment with its files: hexadecimal SHA-256."""
         self.check_files()
         parts: dict[str, Any] = {"on": on, "experiment": self.to_dict(), **self._files.parts()}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

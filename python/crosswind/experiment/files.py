@@ -78,7 +78,7 @@ class Files:
         return str((self.directory / file).resolve())
 
     def parts(self) -> dict[str, Any]:
-        """Return what tells all that was read from anything else, as JSON could hold it."""
+        """Return the identity of all that was read, in terms that JSON has."""
         parts: dict[str, Any] = {"platforms": {key: one.to_dict() for key, one in sorted(self._platforms.items())}}
         parts["tasks"] = {f: hashlib.sha256(content).hexdigest() for f, content in sorted(self._contents.items())}
         if self._disturbances:
@@ -105,7 +105,7 @@ class Files:
 
     @contextmanager
     def _named(self, field: str) -> Iterator[None]:
-        """Say which field named a file that is not there."""
+        """Say which field names a missing file."""
         try:
             yield
         except DescriptionError as error:

@@ -125,7 +125,7 @@ def refuse_when_full(path: str | Path) -> None:
 
 
 def made(directory: str | Path, code: str = "out") -> Path:
-    """Return a directory for results, made if it is not there.
+    """Return a directory for results, created if missing.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which kind of file lies at a path, told from its first bytes: what a result may take the place of.
+"""Which kind of file lies at a path, by its first bytes: what a result may take the place of.
 
 Nothing is checked here; reading a file as its kind does that. No more than `HEAD_BYTES` of a text are read.
 """

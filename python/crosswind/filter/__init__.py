@@ -105,7 +105,7 @@ class Queues:
     receive_threshold : int
         Local frames that may be under way to here meanwhile, 1 to `receive_frames`.
     idle_s : float
-        Without a parallel frame for so long, local senders get their full credit again, s.
+        Time without a parallel frame after which local senders get their full credit again, s.
     """
 
     queue: Discipline = DEFAULT_DISCIPLINE

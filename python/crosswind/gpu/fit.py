@@ -124,7 +124,7 @@ class Additivity:
 
 @dataclass(frozen=True)
 class GpuFit:
-    """What a measurement of a GPU tells.
+    """The fit of a GPU's measurement.
 
     Attributes
     ----------

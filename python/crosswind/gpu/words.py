@@ -1,4 +1,4 @@
-"""What a fit of a GPU tells, in sentences and in figures with their intervals."""
+"""A GPU's fit in words: sentences, and figures with their intervals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def sentences(fit: GpuFit) -> list[str]:
-    """Return the answer in words: what costs a kernel most, and what costs nothing that can be told."""
+    """Return the answer in words: what costs a kernel most, and what costs nothing measurable."""
     known = [one for one in fit.pairs if one.costs]
     found = []
     for one in sorted(known, key=lambda pair: -pair.unpaced.loss)[:1]:

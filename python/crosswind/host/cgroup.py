@@ -100,7 +100,7 @@ def cpu_quota(root: Path = ROOT) -> Quota | None:
     Returns
     -------
     Quota or None
-        None where it cannot be told, because no hierarchy with CPU quotas is mounted.
+        None if unknown, because no hierarchy with CPU quotas is mounted.
     """
     tightest: Quota | None = None
     for group in groups("cpu", root):
@@ -136,7 +136,7 @@ def _quota(group: Path) -> float | None:
 
 
 def throttled(root: Path = ROOT) -> int | None:
-    """How often the quota has stopped this process's group since the group began; None where it is not told."""
+    """How often the quota has stopped this process's group since the group began; None if unknown."""
     for group in groups("cpu", root):
         for line in (text(group, "cpu.stat") or "").splitlines():
             name, _, count = line.partition(" ")

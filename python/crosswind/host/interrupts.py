@@ -28,7 +28,7 @@ class Counts:
 
     @classmethod
     def take(cls, root: Path = ROOT) -> Counts:
-        """Read the counters; what can't be read is not there."""
+        """Read the counters; those that cannot be read are missing."""
         return cls(_interrupts(root), _steal(root))
 
     def since(self, before: Counts, cpus: Sequence[int]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class Scene:
     order : str
         Order of service.
     tasks_per_s, makespan_s : float
-        What the run came to.
+        The run's result.
     sends, computes : list of int
         Activities one after the other, three numbers each: the child, or the node, as its place in the platform; start
         and duration, ms. Those that begin after the window are left out.

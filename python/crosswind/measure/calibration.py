@@ -25,7 +25,7 @@ BUSY = 0.8
 """Part of its time that a traffic thread runs or waits for the CPU, above which the CPU limits the rate."""
 
 Row = dict[str, Any]
-# Moves bytes on one channel at a level for so many blocks, and returns their settled samples.
+# Moves bytes on one channel at a level for a number of blocks, and returns their settled samples.
 Move = Callable[[float | None, int], list[Row]]
 
 

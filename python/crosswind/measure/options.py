@@ -1,4 +1,4 @@
-"""What is to be measured: the arguments checked, as the probe takes them and as the file tells of them."""
+"""What is to be measured: the arguments checked, as the probe takes them and as the file records them."""
 
 from __future__ import annotations
 

@@ -355,7 +355,7 @@ class Session:
         self.ended = "settled"
 
     def _blocks_s(self, blocks: int) -> float:
-        """Time that a cycle of so many blocks takes."""
+        """Duration of a cycle of `blocks` blocks, s."""
         return (RENEWED_BLOCKS + blocks) * self.timing.block_s * len(self.subjects)
 
     def run_cycle(self, blocks: list[design.Block], reserve: float = 0.0) -> None:

@@ -41,7 +41,7 @@ class Subject:
         self._facts: dict[str, Any] = {}
 
     def start(self, configuration: dict[str, Any], task: Callable[[], object] | None) -> None:
-        """Start a probe: the next fork, with rows that go on where the last one's ended."""
+        """Start a probe: the next fork, whose rows continue after the last one's."""
         self.probe = _core.Probe(json.dumps(configuration), task)
         self._closed = False
         now = time.monotonic()

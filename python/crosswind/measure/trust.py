@@ -31,7 +31,7 @@ def warnings_of(measurement: Measurement, placed: Placed, facts: dict[str, Any])
     placed : Placed
         Where the threads were.
     facts : dict
-        What the probe tells of its sockets.
+        What the probe reports of its sockets.
     """
     header = measurement.header
     found: list[dict[str, str]] = []

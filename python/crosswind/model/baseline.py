@@ -38,7 +38,7 @@ class Baseline:
     correlation : float
         Lag-1 correlation of idle blocks: why points must not be taken as independent. NaN with fewer than 4 blocks.
     foreign_share : float
-        Mean part of the computing CPU that went to other people's work; NaN where it cannot be told.
+        Mean part of the computing CPU that went to other people's work; NaN if unknown.
     blocks : int
         Number of idle blocks.
     """

@@ -59,7 +59,7 @@ class CostFit:
 
     @property
     def separable(self) -> bool:
-        """Whether what was done varies in three ways, and at least one cost is told apart from 0."""
+        """Whether what was done varies in three ways, and at least one cost is distinguishable from 0."""
         return self.condition < SEPARABLE and any(
             low > 0.01 * high for low, high in (self.per_call_ci95, self.per_gb_ci95, self.per_wakeup_ci95)
         )

@@ -46,7 +46,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Fit(Tabular):
-    """What a measurement tells about interference.
+    """Interference fitted to a measurement.
 
     Attributes
     ----------

@@ -116,7 +116,7 @@ class Contention(Tabular):
         return list(self.data["warnings"])
 
     def ratio(self, flows: int) -> float:
-        """Return the part of a link that so many flows use."""
+        """Return the part of a link that `flows` flows use."""
         return effective_ratio(self.effective, flows)
 
     def to_dict(self) -> dict[str, Any]:

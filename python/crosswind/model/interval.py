@@ -95,7 +95,7 @@ def slope_interval(
     cycle : array_like of int, shape (n,)
         Cycle of each point.
     block : array_like of int, shape (n,), optional
-        Number of each point in the order of time; without it, only cycles are told apart.
+        Number of each point in the order of time; without it, only cycles are distinguished.
     resamples : int
         Number of resamples, at least 2.
     seed : int

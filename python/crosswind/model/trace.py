@@ -1,4 +1,4 @@
-"""What a run tells about its nodes: compute rates, interference rates and link rates, from the agents' own times.
+"""What a run's trace shows of its nodes: compute rates, interference rates and link rates, from the agents' own times.
 
 Each task that a node computed is one observation. While it computed for `d` seconds, the node received `R` MB and sent
 `S_i` MB to child i, so by the interference law (interference-aware-scheduling, section 2)
@@ -30,7 +30,7 @@ from crosswind.run.trace import Trace
 Floats = NDArray[np.float64]
 
 FEWEST_TASKS = 12
-"""With fewer on a node, only its mean rate is told."""
+"""With fewer on a node, only its mean rate is estimated."""
 BLOCKS = 24
 """Blocks of consecutive tasks, at most."""
 LEAST_SPREAD = 0.02
@@ -39,7 +39,7 @@ LEAST_SPREAD = 0.02
 
 @dataclass(frozen=True)
 class Rate:
-    """An interference rate that a trace tells, s/MB, with its 95 % interval; NaN where it tells nothing."""
+    """An interference rate from a trace, s/MB, with its 95 % interval; NaN if unknown."""
 
     node: str
     direction: str
@@ -55,7 +55,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class NodeFit:
-    """What a trace tells about one node.
+    """What a trace shows of one node.
 
     Attributes
     ----------
@@ -79,14 +79,14 @@ class NodeFit:
 
 @dataclass(frozen=True)
 class TraceFit(Tabular):
-    """What a trace tells about all its nodes, and what it cannot tell (`warnings`)."""
+    """What a trace shows of all its nodes, and what stays unknown (`warnings`)."""
 
     trace: Trace
     nodes: tuple[NodeFit, ...]
     warnings: list[Told]
 
     def platform(self) -> Platform:
-        """Return the run's platform with what the trace tells in the place of what was assumed."""
+        """Return the run's platform with the trace's rates in place of the assumed ones."""
         description = {**self.trace.header["platform"]}
         found = {node.name: node for node in self.nodes}
         rates = {

@@ -5,7 +5,7 @@
 | what is asked for, and which runs does it take? | `asked` |
 | how are burners and pings run side by side? | `programs`, `process` |
 | which run is next, and what was found? | `live`; in virtual time `simulation` |
-| what became of both, and what should be changed? | `verdict` |
+| do both overlap, and what should be changed? | `verdict` |
 | the matrix itself | `result` |
 
 Source: quadrics-overlap (F3-1 to F3-4): a program that only computes beside one that only sends messages and

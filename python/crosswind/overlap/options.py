@@ -36,7 +36,7 @@ EXCHANGES = (Exchange(1, 1_000_000), Exchange(1, 64_000_000), Exchange(640, 1_00
 
 
 class Key(NamedTuple):
-    """What tells cells of a matrix apart."""
+    """What distinguishes the cells of a matrix."""
 
     wait: Wait
     burn_nice: int

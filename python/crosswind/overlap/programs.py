@@ -40,7 +40,7 @@ def run_together(
     programs : sequence of mappings
         Settings of each: `program` is "burn" or "ping", the rest is what `_core.Burner` and `_core.Ping` take.
     limit_s : float
-        After so many seconds all are ended, s.
+        Time after which all are ended, s.
     alive : callable
         Called some times a second while they run; what it raises ends all.
     on_ready : callable
@@ -49,7 +49,7 @@ def run_together(
     Returns
     -------
     list of dict
-        What each told, with `start_ns`, the common start.
+        The report of each, with `start_ns`, the common start.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def _told(line: str) -> dict[str, Any]:
 
 
 def _failure(line: str) -> CrosswindError:
-    """Return the error that a process told of, of the class that it had there."""
+    """Return the error that a process reported, with its class there."""
     try:
         told = json.loads(line)
         message, code, hint = told["error"], told["code"], told["hint"]

@@ -15,7 +15,7 @@ SCHEDULERS: tuple[Scheduler, ...] = ("decay", "fair")
 
 
 def simulate(asked: Options, scheduler: Scheduler, cpus: int, model: Mapping[str, Any] | None = None) -> Overlap:
-    """Return the matrix of nodes with so many processors each; `model`: constants, `nodes`, `network.*`, `costs.*`.
+    """Return the matrix of nodes with `cpus` processors each; `model`: constants, `nodes`, `network.*`, `costs.*`.
 
     Raises
     ------

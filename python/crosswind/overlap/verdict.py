@@ -1,4 +1,4 @@
-"""What became of communication and computation, in a word, a sentence, and what to change.
+"""Whether communication and computation overlap, in a word, a sentence, and what to change.
 
 Absolute times decide, not percentages: the two ends do not coincide (quadrics-overlap, page 2). One that waits for the
 other's whole time is serialised: the part that it waited is `(ping_s - ping_alone_s) / burn_alone_s`, 0.91 to 0.97 in

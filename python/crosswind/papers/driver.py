@@ -1,6 +1,6 @@
 """Runs a paper again: what all studies share. A study says which runs it needs and what they come to.
 
-The runs of each grid stand in a file of their own in the study's directory, so a study that was stopped goes on.
+The runs of each grid stand in a file of their own in the study's directory, so a study that was stopped resumes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Form = Literal["quick", "full"]
 
 
 class Outcome(Protocol):
-    """What a study came to."""
+    """The result of a study."""
 
     def save(self, path: str | Path) -> None:
         """Write the `study.json`."""
@@ -48,7 +48,7 @@ class Paper(Protocol):
         """Return how many runs each grid has, about."""
 
     def study(self, chosen: Any, work: Work) -> Any:
-        """Perform the runs, and return what they came to."""
+        """Perform the runs, and return their results."""
 
 
 class Work:

@@ -18,7 +18,7 @@ class Meter:
     sizes : dict
         How many runs each figure will have, about.
     progress : callable or None
-        What is told.
+        The message.
     clock : callable
         Seconds.
     """

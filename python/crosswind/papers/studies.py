@@ -63,7 +63,7 @@ def reproduce(
     DescriptionError
         For a paper that is unknown, and a directory that cannot be written.
     KeyboardInterrupt
-        After ctrl-C; the runs that were finished stand in the directory, and the same call goes on with them.
+        After ctrl-C; the runs that were finished stand in the directory, and the same call resumes with them.
     """
     if paper not in MODULES:
         raise DescriptionError(f"paper is {paper!r}; it must be one of {', '.join(MODULES)}", "argument")

@@ -91,7 +91,7 @@ class Part:
 
 @dataclass(frozen=True)
 class TabledStudy(Plotted):
-    """What the reproduction of a paper came to.
+    """The result of reproducing a paper.
 
     Attributes
     ----------

@@ -23,8 +23,8 @@ Method = Literal["exact", "greedy"]
 BOUND: Mapping[str, str] = {"single": "upper bound (single port)", "multi": "upper bound (several ports)"}
 """What a bound is called, after the model in which it holds.
 
-It is that of every schedule that sends along the links of the tree, with so many sends at a time. A schedule that sends
-several at once may exceed the bound of a single port; one that sends past the tree may exceed both.
+It is that of every schedule that sends along the links of the tree, with as many sends at a time as `ports` permits. A
+schedule that sends several at once may exceed the bound of a single port; one that sends past the tree may exceed both.
 """
 
 

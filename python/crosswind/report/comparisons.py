@@ -21,7 +21,7 @@ LIVE = ("local", "dask", "hosts")
 APART = ("platform", "policy.ports", "execution.compute", "execution.time_scale")
 """What makes another figure rather than another place in one."""
 TOLD_BY_RUN = {"policy.order": "order", "policy.ports": "ports"}
-"""Paths whose value every run tells itself, swept or not."""
+"""Paths whose value every run records itself, swept or not."""
 ALIKE = 0.05
 """Bounds further apart than this are of other tasks, or of another platform."""
 UNITS = {"task_size_mb": "MB", "result_size_mb": "MB result", "task_work": "work", "tasks": "tasks", "seed": "seed"}

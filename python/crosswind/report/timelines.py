@@ -1,4 +1,4 @@
-"""What happened along the run: the time lines of a measurement, with what each tells."""
+"""What happened along the run: the time lines of a measurement, with what each shows."""
 
 from __future__ import annotations
 

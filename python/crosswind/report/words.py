@@ -8,7 +8,7 @@ GOOD_RATES_MB_PER_S = (1000.0, 100.0, 10.0, 1.0, 0.1)
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number at so many significant digits, without exponent where people would write none.
+    """Return a number with `digits` significant digits, without exponent where people would write none.
 
     Examples
     --------

@@ -103,7 +103,7 @@ def be_agent(
     standing : str, optional
         Directory in which the agent writes how it stands, for a page about it (`crosswind.watch.status_files`).
     on_listening : callable
-        Told the address in use, once.
+        Called once with the address in use.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def _temporary() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Be an agent as told on the command line; the token is the first line of stdin, and the end of stdin ends it.
+    """Run an agent; the token is the first line of stdin, and the end of stdin ends it.
 
     SIGTERM and SIGHUP ask it to leave: it hands back what waits and finishes what it computes, however often it is
     asked. Exit codes: 0 its run is over, or it has left; 1 it cannot go on; 75 a task was over its time; 76 its

@@ -77,9 +77,9 @@ class Limits:
     """Silence after which a node counts as lost, s."""
 
     start_s: float = 30.0
-    """Agents that are not there by then are done without."""
+    """Time after which agents that have not connected are skipped, s."""
     silence_s: float = 5.0
-    """An agent that says nothing for so long is lost."""
+    """Silence after which an agent counts as lost, s."""
     retries: int = 0
     """How often a task that failed is tried again."""
     task_timeout_s: float | None = None
@@ -87,7 +87,7 @@ class Limits:
     task_memory_mb: float | None = None
     """Memory that all processes of a task may take together; None: as much as there is. Commands only."""
     grace_s: float = 5.0
-    """What is left of a task's processes gets SIGTERM, and SIGKILL after so long."""
+    """Time from SIGTERM to SIGKILL for what is left of a task's processes, s."""
 
 
 class LiveFarm:
@@ -347,7 +347,7 @@ class LiveFarm:
 
 
 def settings(platform: Platform, point: Mapping[str, Any], work: Work, limits: Limits, trace: bool) -> dict[str, Any]:
-    """Return what every agent of a run is told (`crates/experiment`, farm_live.rs)."""
+    """Return the settings that every agent of a run gets (`crates/experiment`, farm_live.rs)."""
     if work.kind == "callable" and work.function is None:
         raise DescriptionError("work is callable, and no function is given", "argument")
     told: dict[str, Any] = json.loads(
@@ -419,7 +419,7 @@ def run_farm(
     sync : bool
         Report a result only once it is on the disk (at most every 0.2 s for all that came meanwhile).
     on_before : callable
-        Told at the end what earlier runs had done; with a `journal`.
+        Gets at the end what earlier runs had done; with a `journal`.
     trace : bool
         Gather what every node did when.
     progress : callable, optional

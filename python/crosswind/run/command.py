@@ -30,7 +30,7 @@ FAILED = "task-failed"
 UNLIMITED = "task-memory-unlimited"
 JOURNAL = ".crosswind-journal"
 TOLD = 1_000
-"""Failures that are told one by one; of the others, how many."""
+"""Failures that are reported one by one; the others are counted."""
 
 
 def map_command(
@@ -79,7 +79,7 @@ def map_command(
         Memory of all processes of a command together, MB. More than that ends them, and the command has failed. Needs
         a control group that the agent may divide; where there is none, a warning `task-memory-unlimited` says so.
     grace_s : float
-        What is left of a command's processes gets SIGTERM, and SIGKILL after so many seconds.
+        Time from SIGTERM to SIGKILL for what is left of a command's processes, s.
     resume : bool
         Go on where an earlier run into `out` ended, as Make would: an input is done again when its size, its
         modification time, the command or the name of its result has changed, when it failed, or when its result is
@@ -95,7 +95,7 @@ def map_command(
     launch : optional
         Where agents run and how they are started; default: here.
     watch : Watch, optional
-        Shows the run while it goes on (`crosswind.watch`).
+        Shows the run while it runs (`crosswind.watch`).
     progress : callable, optional
         Called as `progress(fraction, message)`.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def run_on_agents(point: FarmPoint, trace: bool, deployment: Deployment, watch: Watch | None = None) -> Run:
-    """Run one point on the agents of a deployment, one per node of the point's platform; `watch` is told what comes."""
+    """Run one point on the agents of a deployment, one per node of the point's platform; `watch` gets its events."""
     execution = point.description["execution"]
     found, columns = run_farm(
         point.platform,

@@ -63,7 +63,7 @@ class Farm(Executor):
     trace : bool
         Record what each node did when.
     watch : bool or Watch
-        True: show the run on a page on loopback while it goes on; its address goes to stderr. A `crosswind.watch.Watch`
+        True: show the run on a page on loopback while it runs; its address goes to stderr. A `crosswind.watch.Watch`
         says where the page is; it stays open.
 
     Raises

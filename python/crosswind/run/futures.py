@@ -1,4 +1,4 @@
-"""Arguments that are futures: a call waits for them and is given what they came to, as calls of Dask are.
+"""Arguments that are futures: a call waits for them and gets their results, as calls of Dask do.
 
 Futures of `concurrent.futures` (a farm's own and those of any other executor) and of a Dask client. One that is inside
 of an argument (a list, an attribute, a closure) is refused: finding it would take a look at everything that is sent.

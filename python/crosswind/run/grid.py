@@ -106,7 +106,7 @@ def run(
     progress : callable, optional
         Called as `progress(fraction, message)`, with the time left in the message.
     watch : Watch, optional
-        Shows the run that goes on (`crosswind.watch`). Of a farm on agents only.
+        Shows the current run (`crosswind.watch`). Of a farm on agents only.
 
     Returns
     -------
@@ -348,7 +348,7 @@ def _key(params: dict[str, Any], seed: int) -> str:
 
 
 class _Meter:
-    """Tells how far it is, and how long it will take at the pace so far."""
+    """Reports how far it is, and how long it will take at the pace so far."""
 
     def __init__(self, runs: int, progress: Progress | None) -> None:
         self._runs, self._progress = runs, progress

@@ -28,7 +28,7 @@ def simulate_program(point: ProgramPoint) -> ProgramRun:
     InfeasibleError
         When the program deadlocks, naming the ranks and what they wait for.
     DescriptionError
-        When the disturbance names a rank that is not there.
+        When the disturbance names a rank that does not exist.
     """
     text = _core.simulate_program(point.json, _disturbance(point), point.goal, bare=_bare(point))
     return run_of(point, text)
@@ -44,7 +44,7 @@ def run_of(point: ProgramPoint, text: str, _: Columns = None) -> ProgramRun:
 
 
 def remember(point: ProgramPoint, run: ProgramRun) -> None:
-    """Take note of what an undisturbed point came to earlier, in another process: it is not simulated again."""
+    """Keep the result of an undisturbed point from another process, so that it is not simulated again."""
     _core.remember_undisturbed(_bare(point), point.goal, json.dumps(run.summary()))
 
 

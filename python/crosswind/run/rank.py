@@ -17,7 +17,7 @@ from crosswind.run.agent import first_line
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Be a rank as told on the command line; the token is the first line of stdin, and the end of stdin ends it."""
+    """Run a rank; the token is the first line of stdin, and the end of stdin ends it."""
     parser = argparse.ArgumentParser(prog="python -m crosswind.run.rank", description=__doc__)
     parser.add_argument("--conductor", required=True, metavar="HOST:PORT")
     parser.add_argument("--rank", required=True, type=int)

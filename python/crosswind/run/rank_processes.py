@@ -19,7 +19,7 @@ from crosswind.run.spool import temporary_directory
 
 END_PATIENCE_S = 3.0
 RANK_VARIABLE = "PMI_RANK"
-"""The variable that tells an injection which process is which rank."""
+"""The variable by which an injection knows which process is which rank."""
 _SHOWN = 5  # last lines of a log that an error shows
 
 
@@ -42,7 +42,7 @@ class RankProcesses:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def start(self, ranks: int, conductor: str) -> None:
-        """Start so many ranks; they connect to the conductor's address."""
+        """Start the ranks; they connect to the conductor's address."""
         for rank in range(ranks):
             command = [sys.executable, "-m", "crosswind.run.rank", "--conductor", conductor, "--rank", str(rank)]
             with self.log_of(rank).open("ab") as log:
@@ -79,7 +79,7 @@ class RankProcesses:
         return None
 
     def end(self, *, keep_logs: bool) -> None:
-        """End all: ranks that know that the run is over have ended; the others are told, then killed."""
+        """End all: ranks that know that the run is over have ended; the others get a signal, then are killed."""
         for process in self._processes:
             if process.stdin is not None:
                 with contextlib.suppress(BrokenPipeError):

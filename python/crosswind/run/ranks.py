@@ -35,7 +35,7 @@ class RankLimits:
     """When a live program is given up, s."""
 
     start_s: float = 30.0
-    """Ranks that are not there by then."""
+    """Time after which ranks that have not connected are lost, s."""
     silence_s: float = 30.0
     """A rank that does not say for so long whether it moves; longer than any interval of the disturbance."""
     limit_s: float | None = None
@@ -91,7 +91,7 @@ def run_once(
     AgentLost
         When a rank is lost, or the time is over.
     InfeasibleError
-        When the program is stuck: no rank can go on.
+        When the program is stuck: no rank can continue.
     CrosswindError
         When the program's result is not that of a plain computation.
     """

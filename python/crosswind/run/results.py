@@ -1,4 +1,4 @@
-"""Runs: what an experiment's runs came to (`runs.json`), of a farm, of a parallel program or of streams of messages."""
+"""Runs: the results of an experiment (`runs.json`), of a farm, of a parallel program or of streams of messages."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class AnyRun(ABC):
 
     @abstractmethod
     def row(self) -> dict[str, Any]:
-        """Return the run as one flat row: what the sweep set, and what came of it."""
+        """Return the run as one flat row: what the sweep set, and the results."""
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the run as the rows of a table: one, where a kind says nothing else."""
@@ -103,7 +103,7 @@ class AnyRun(ABC):
 
 @dataclass(frozen=True)
 class Run(AnyRun):
-    """What one run of a farm came to."""
+    """The result of one run of a farm."""
 
     @property
     def throughput_tasks_per_s(self) -> float:
@@ -143,7 +143,7 @@ class Run(AnyRun):
         return entry | {"nodes": [_in_order(node, _NODE_FIELDS) for node in self.data["nodes"]]}
 
     def row(self) -> dict[str, Any]:
-        """Return the run as one flat row: what the sweep set, and what came of it."""
+        """Return the run as one flat row: what the sweep set, and the results."""
         d = self.data
         return {
             **self._swept(),
@@ -176,7 +176,7 @@ def mean_of_bound(runs: Iterable[Run]) -> float | None:
 
 @dataclass(frozen=True)
 class ProgramRun(AnyRun):
-    """What one run of a parallel program came to."""
+    """The result of one run of a parallel program."""
 
     @property
     def dedicated_s(self) -> float:
@@ -203,7 +203,7 @@ class ProgramRun(AnyRun):
         return _in_order(self.data, _PROGRAM_FIELDS)
 
     def row(self) -> dict[str, Any]:
-        """Return the run as one flat row: what the sweep set, and what came of it; bounds as `bound.NAME`."""
+        """Return the run as one flat row: what the sweep set, and the results; bounds as `bound.NAME`."""
         d = self.data
         numbers = ("makespan_s", "dedicated_s", "coscheduled_s", "slowdown", "slowdown_dedicated")
         return {
@@ -222,16 +222,16 @@ class ProgramRun(AnyRun):
 
 @dataclass(frozen=True)
 class StreamsRun(AnyRun):
-    """What one run of streams came to: each alone (T1), all through one queue (T2), all through the policy's (T3)."""
+    """The result of one run of streams: each alone (T1), all through one queue (T2), all through the policy's (T3)."""
 
     @property
     def streams(self) -> list[dict[str, Any]]:
-        """What each stream came to, in the order of the experiment."""
+        """The result of each stream, in the order of the experiment."""
         return list(self.data.get("streams", []))
 
     @property
     def jobs(self) -> list[dict[str, Any]]:
-        """What each parallel program came to, in the order of the experiment."""
+        """The result of each parallel program, in the order of the experiment."""
         return list(self.data.get("jobs", []))
 
     @property
@@ -240,7 +240,7 @@ class StreamsRun(AnyRun):
         return dict(self.data.get("bounds", {}))
 
     def stream(self, name: str) -> dict[str, Any]:
-        """Return what the stream of a name came to.
+        """Return the result of the stream of a name.
 
         Raises
         ------
@@ -250,7 +250,7 @@ class StreamsRun(AnyRun):
         return next((one for one in self.streams if one["name"] == name), None) or self._no(name, self.streams)
 
     def job(self, name: str) -> dict[str, Any]:
-        """Return what the job of a name came to; errors as of `stream`."""
+        """Return the result of the job of a name; errors as of `stream`."""
         return next((one for one in self.jobs if one["name"] == name), None) or self._no(name, self.jobs)
 
     @staticmethod
@@ -332,7 +332,7 @@ class Runs(Tabular, Sequence[R], Generic[R]):
     runs : list of Run, of ProgramRun or of StreamsRun
         Those that are done.
     digest : str or None
-        What tells the experiment, with its files, from every other.
+        Identity of the experiment with its files.
     kind : {"farm", "program", "streams"}
         What was run.
     """

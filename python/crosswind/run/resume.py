@@ -119,7 +119,7 @@ def kept(journal: Path, digest: str, resume: bool, out: Path | None) -> Iterator
     digest : str
         Which run it is of; one of another run is refused.
     resume : bool
-        Go on with it, where there is one; otherwise an existing one is refused.
+        Continue it, where there is one; otherwise an existing one is refused.
     out : Path, optional
         Directory of the results.
 

@@ -29,7 +29,7 @@ class Simulator:
 
 
 def simulated(points: Iterator[Point], simulator: Simulator, threads: int) -> Iterator[tuple[Point, AnyRun]]:
-    """Yield each point with its run as it is done, so many at a time; those under way end when the caller stops.
+    """Yield each point with its run as it is done, `threads` at a time; those under way end when the caller stops.
 
     Raises
     ------

@@ -23,7 +23,7 @@ _MOST_IN_A_TASK = 1000
 
 
 class Performed(NamedTuple):
-    """What became of the points of a task."""
+    """The results of the points of a task."""
 
     runs: list[AnyRun]
     """Of the first points: all of them, or those before the error."""

@@ -41,13 +41,13 @@ def supervise(
 ) -> None:
     """Have a process be a node of a farm until its run ends; parameters as of `crosswind.run.agent.be_agent`.
 
-    `on_restart` is told how the process ended before it is started again; `standing` is a directory in which the agent
-    writes how it stands.
+    `on_restart` is called with how the process ended before it is started again; `standing` is a directory for the
+    agent's status files.
 
     Raises
     ------
     AgentLost, DescriptionError
-        What the agent could not go on for: the parent cannot be reached, or refuses.
+        Why the agent cannot continue: the parent cannot be reached, or refuses.
     """
     spool, backoff = Spool(), Backoff()
     mark = spool.path / "ended"

@@ -102,7 +102,7 @@ class Trace(Tabular):
 
     @property
     def run(self) -> dict[str, Any]:
-        """What the run came to: its entry in `runs.json`."""
+        """The run's result: its entry in `runs.json`."""
         run: dict[str, Any] = self.header["run"]
         return run
 

@@ -94,7 +94,7 @@ class Carried:
             self.process.stdin.close()
 
     def end(self) -> None:
-        """End it: it is told that it is not needed, then killed."""
+        """End it: it is asked to end, then killed."""
         self.dismiss()
         try:
             self.process.wait(END_PATIENCE_S)

@@ -1,4 +1,4 @@
-"""Signals that ask long work to end: heard and kept, rather than died of, so that what was done so far is kept too."""
+"""Signals that ask long work to end: caught and kept, so that what was done so far is kept too."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@
 | the same in a few lines of text | `lines` |
 | what does a node that is not the root know? | `status_files` |
 
-Nothing here decides anything about tasks: the farm tells what came, and the page shows it beside the plan.
+Nothing here decides anything about tasks: the farm reports events, and the page shows them beside the plan.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LISTEN = "127.0.0.1:0"
 
 
 class Watch:
-    """What a farm tells while it runs, and the page that shows it. Close it, or use it as a context manager.
+    """What a farm reports while it runs, and the page that shows it. Close it, or use it as a context manager.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Watch:
         platform : Platform
             Its tree.
         settings : mapping
-            What every agent is told: the policy, and size and work of the mean task.
+            What every agent gets: the policy, and size and work of the mean task.
         tasks : int, optional
             How many tasks the workload has. None: tasks are handed over, so that neither their number nor their work is
             known, and there is no plan to compare with.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _EVERY_S = 0.5
 _CLOSE_S = 2.0
 _COOKIE = "crosswind-watch"
-_WRONG_TOKEN_S = 1.0  # each wrong token takes so long
+_WRONG_TOKEN_S = 1.0  # delay of the answer to a wrong token
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _LEAST_TOKEN_BYTES = 16
 

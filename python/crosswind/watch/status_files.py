@@ -38,7 +38,7 @@ class Standing:
         self._happened = 0
 
     def look(self) -> None:
-        """Take up what is new; nothing is there before the agent was let in."""
+        """Take up what is new; there is nothing before the agent has registered."""
         now = self._read("now.json")
         if now is None:
             return

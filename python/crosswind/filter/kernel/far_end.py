@@ -66,7 +66,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def received(connection: socket.socket, count: int) -> bytes:
-    """Return exactly so many bytes.
+    """Return exactly `count` bytes.
 
     Raises
     ------

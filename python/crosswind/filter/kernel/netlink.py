@@ -85,7 +85,7 @@ class Kernel:
         return list(self._answers(kind, body, DUMP))
 
     def get(self, kind: int, body: bytes) -> bytes | None:
-        """Return the body of one object, None where it tells of none."""
+        """Return the body of one object, or None if the message has none."""
         return next(iter(list(self._answers(kind, body, ACK))), None)
 
     def _answers(self, kind: int, body: bytes, flags: int) -> Iterator[bytes]:

@@ -28,7 +28,7 @@ _SO_NETNS_COOKIE = 71
 
 @dataclass(frozen=True)
 class Process:
-    """A process, told from a later one of the same number by when it started."""
+    """A process; its start time distinguishes it from a later one with the same number."""
 
     pid: int
     started: int

@@ -133,7 +133,7 @@ def measure_cluster(
         Replace what was measured of other hosts, and descriptions in `out` that no measurement wrote; without `resume`
         also what was measured with other arguments.
     progress : callable, optional
-        Told the fraction done, 0..1, and a message with the time left.
+        Called with the fraction done (0 to 1) and a message with the time left.
     **measure_arguments
         Passed on to `crosswind.measure` on each host: `kernel`, `matrix`, `task` (a command), `max_seconds`, ...
 

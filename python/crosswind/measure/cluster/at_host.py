@@ -105,7 +105,7 @@ def apart(module: str, asked: Mapping[str, Any], seconds: float, what: str) -> N
 
 
 def main() -> None:
-    """Measure as told on stdin; an error is one JSON document on stdout."""
+    """Measure with the request from stdin; an error is one JSON document on stdout."""
     _core.end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for the parent process, which ends the peer
     from crosswind.measure import measure

@@ -28,7 +28,7 @@ from crosswind.run.farm import Farm
 from crosswind.run.hosts import OnHosts
 
 GATHER_S = 30.0
-"""How long hosts are waited for; those that are not there by then count as lost."""
+"""How long hosts are waited for, s; those that have not connected by then count as lost."""
 _START = "on each: crosswind serve --hosts FILE --name HOST --token-file FILE"
 _LOOK_S = 0.5
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)

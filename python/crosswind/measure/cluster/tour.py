@@ -1,6 +1,6 @@
 """All visits of a cluster, round after round: pairs without a common host at the same time, what is done kept at once.
 
-A host that dies is named and visited no more, a visit that fails is named, and the others go on.
+A host that dies is named and visited no more, a visit that fails is named, and the others continue.
 """
 
 from __future__ import annotations
@@ -103,9 +103,9 @@ class Tour:
     arguments : mapping
         Of each measurement, as `crosswind.measure` takes them; `max_seconds` among them.
     keep : callable
-        Told each visit with the content of its `measurement.parquet`, from several threads.
+        Called with each visit and the content of its `measurement.parquet`, from several threads.
     progress : callable, optional
-        Told the fraction done and a message with the time left.
+        Called with the fraction done and a message with the time left.
     lost : list of str
         Hosts that went away.
     failed : dict

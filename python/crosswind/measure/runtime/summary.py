@@ -1,4 +1,4 @@
-"""What a runtime's measurement tells beside its fit: what had the CPU, why, and what native threads pay."""
+"""A runtime's measurement beyond its fit: what had the CPU, why, and what native threads pay."""
 
 from __future__ import annotations
 

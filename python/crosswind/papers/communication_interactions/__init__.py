@@ -5,7 +5,7 @@
 | what the text leaves open, and what stands in its place | `calibration` |
 | what the paper prints | `printed` |
 | which runs a figure needs | `figures` |
-| what came of them | `rows` |
+| their results | `rows` |
 | does a claim hold? | `claims`; `crosswind.papers.grading` |
 | tables and drawings | `parts` |
 | all of it, resumable, one directory | `study` |

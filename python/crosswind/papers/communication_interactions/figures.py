@@ -70,7 +70,7 @@ class FigureGrid:
                 number += 1
 
     def digest(self, on: str) -> str:
-        """Return what tells these runs from any others, those of another build among them."""
+        """Return what identifies these runs, the build included."""
         parts = {"on": on, "settings": self._figure.settings, "seed": self._calibration.seed, "build": _build()}
         parts["repetitions"] = self._calibration.repetitions
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

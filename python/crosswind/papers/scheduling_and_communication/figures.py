@@ -94,7 +94,7 @@ class FigureGrid:
         return self._calibration.repetitions if is_drawn(disturbance) else 1
 
     def digest(self, on: str) -> str:
-        """Return what tells these runs from any others, those of another build among them."""
+        """Return what identifies these runs, the build included."""
         settings = [[self._described(setting), other] for setting, other in self._figure.settings]
         parts = {"on": on, "settings": settings, "repetitions": self._calibration.repetitions, "build": _build()}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -29,7 +29,7 @@ TITLE = "Re-examining Scheduling and Communication in Parallel Programs"
 
 @dataclass(frozen=True)
 class Study(Plotted):
-    """What the reproduction of the paper came to.
+    """The result of reproducing the paper.
 
     Attributes
     ----------

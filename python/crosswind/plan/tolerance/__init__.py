@@ -99,7 +99,7 @@ def plan_tolerance(
     Returns
     -------
     Tolerance
-        Each limit supposes that all other fields stay as they are, and that the other sources are not there.
+        Each limit supposes that all other fields stay as they are, and that there are no other sources.
 
     Raises
     ------

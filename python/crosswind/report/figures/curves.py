@@ -30,7 +30,7 @@ def curves(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> alt.LayerChart:
     Returns
     -------
     altair.LayerChart
-        Lines are told apart by colour and by shape: for paper without colour.
+        Lines differ in colour and in shape: for paper without colour.
     """
     numeric = all(isinstance(row["x"], (int, float)) for row in rows)
     names = list(dict.fromkeys(str(row["series"]) for row in rows))

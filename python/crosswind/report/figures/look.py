@@ -1,4 +1,4 @@
-"""How every figure looks: colours that can be told apart on white and on black, and one configuration.
+"""How every figure looks: colours that differ visibly on white and on black, and one configuration.
 
 Marks have mid-tones: contrast of at least 3:1 on white and on the dark page. Those that meet in one figure were
 searched to stay apart for people who do not see red, green or blue (tests/unit/report/test_look.py holds both).
@@ -87,7 +87,7 @@ def dressed(chart: Drawing, title: str = "", width: int = EXPORT_WIDTH, font: st
 
 
 def layered(*layers: alt.Chart, height: float) -> alt.LayerChart:
-    """Return layers as one chart as wide as the place it is put in, and so many pixels high."""
+    """Return layers as one chart, as wide as its container and `height` pixels high."""
     chart = alt.layer(*layers).properties(width="container", height=height)
     if not isinstance(chart, alt.LayerChart):
         raise TypeError("layers became facets")  # only when one of them had a facet

@@ -44,7 +44,7 @@ def draw(
     x : str
         A swept path, such as `workload.task_size_mb`, or another column of the runs.
     series : str or sequence of str
-        Columns that make a line of its own for each value; `on` tells where runs ran.
+        Columns that make a line of its own for each value; `on` is where runs ran.
     y : str
         A column with numbers, such as `makespan_s`, `throughput_tasks_per_s`, `slowdown`.
     where : sequence of str
@@ -221,7 +221,7 @@ def _is(value: Any, wanted: str) -> bool:
 
 
 def _refuse_mixed(rows: Sequence[dict[str, Any]], told: set[str]) -> None:
-    """Refuse points that would be means over different experiments: what varies must be told, or held."""
+    """Refuse points that would be means over different experiments: what varies must be named, or fixed."""
     swept = [name for name in rows[0] if ("." in name and not name.startswith("bound.")) or name in ("on", "platform")]
     columns = [name for name in swept if name not in told and name not in FREE]
     for name in columns:

@@ -95,7 +95,7 @@ def report(
 
 @dataclass(frozen=True)
 class Written:
-    """What a report came to.
+    """A report as written.
 
     Attributes
     ----------

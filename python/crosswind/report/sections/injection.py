@@ -103,7 +103,7 @@ def injected_section(several: Sequence[Injected], programs: Sequence[Runs[Progra
         where=f"{len(several)} injection{'' if len(several) == 1 else 's'}",
         headline=_headline(several, undisturbed_s),
         beside=_beside(rows, f"injected-{place}"),
-        table=Table("What was injected, and what came of it", _COLUMNS, table, _note(undisturbed_s)),
+        table=Table("What was injected, and its effect", _COLUMNS, table, _note(undisturbed_s)),
         warnings=[warning for one in several for warning in one.warnings],
     )
 

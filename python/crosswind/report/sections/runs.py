@@ -283,7 +283,7 @@ def _of_bound(group: Group, series: str) -> float | None:
 
 
 def _alone(group: Group, where: str) -> list[str]:
-    """Say what the one run of a group came to; several applications of one order are for the table."""
+    """State the result of the one run of a group; several applications of one order are for the table."""
     if len(group.rows) > 1:
         return []
     row = group.rows[0]

@@ -74,7 +74,7 @@ Contents = Mapping[Kind, Sequence[Any]]
 
 
 def of_type(*types: type) -> Callable[[object], bool]:
-    """Return what tells objects of these types."""
+    """Return a function that recognises objects of these types."""
     return lambda item: isinstance(item, types)
 
 
