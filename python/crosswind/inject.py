@@ -101,7 +101,7 @@ def inject(
     disturbance : path
         A `disturbance.toml`.
     command : sequence of str
-        Program and arguments. Which of its processes is which rank is told by OMPI_COMM_WORLD_RANK,
+        Program and arguments. Which of its processes is which rank follows from OMPI_COMM_WORLD_RANK,
         MV2_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, PALS_RANKID, RANK (beside WORLD_SIZE or LOCAL_RANK: torchrun),
         FLUX_TASK_RANK or SLURM_PROCID in their environment; where none has any of these, the whole command is rank 0.
     ranks : int, optional
@@ -120,8 +120,8 @@ def inject(
     keep_running : bool
         At the limit only the disturbance ends, and the command continues.
     start_file : path, optional
-        Time 0 of the disturbance is when the command makes this file, which is not there before: empty, or with the ns
-        of CLOCK_MONOTONIC that are time 0, a moment ahead. Default: when the command starts.
+        Time 0 of the disturbance is when the command makes this file, which must not exist before: empty, or with the
+        ns of CLOCK_MONOTONIC that are time 0, a moment ahead. Default: when the command starts.
     seed : int
         Seed of what the disturbance draws; 0 or more. The same as in a simulation: the same intervals.
     stdout_to_stderr : bool
@@ -144,7 +144,7 @@ def inject(
     -----
     SIGINT, SIGTERM and SIGHUP end the command, undo everything, and give a result with `ended` = "asked". When this
     process is killed, what is stopped is continued by the kernel or by a watchdog process, which has another command
-    line, session and, where permitted, control group than this process, and undoes the rest; the command then goes on
+    line, session and, where permitted, control group than this process, and undoes the rest; the command then continues
     undisturbed.
 
     Examples

@@ -100,7 +100,7 @@ def since_the_first(
     """Return a verdict that also holds a measure against the first checks.
 
     It is not healthy where it has lost more than is permitted since then. It is sick where that is certain of this
-    check, and of the median of the last 5: how far checks scatter is told by the differences from one to the next, in
+    check, and of the median of the last 5: the scatter of checks follows from the differences from one to the next, in
     which a trend hardly shows.
 
     Parameters

@@ -31,7 +31,7 @@ def rejoin_words() -> None:
 
 def settings(ctx: Any, incomplete: str) -> list[str]:
     """Return the paths that begin so, each with its `=`; after that, the path with each value that it takes."""
-    # While an option has no value yet, the words that are not options are not told from each other.
+    # While an option has no value yet, values and arguments cannot be distinguished.
     words = [ctx.params.get("experiment"), ctx.params.get("streams"), *ctx.args]
     experiment = next((word for word in words if word and Path(word).is_file()), None)
     description = _description(experiment)

@@ -17,7 +17,7 @@ from crosswind.errors import DescriptionError
 
 Normalise = Literal["idle", "max"]
 WIDE = 140
-"""Columns of a terminal on which what is found is told with all that it depends on."""
+"""Columns of a terminal from which on findings are printed with all that they depend on."""
 
 
 EXAMPLES = """

@@ -151,7 +151,7 @@ def _paths(done: Runs[Any]) -> list[str]:
 
 
 def _short(paths: Sequence[str]) -> list[str]:
-    """Return the last word of each path where that tells them apart, else what follows the first dot.
+    """Return the last word of each path where these differ, otherwise what follows the first dot.
 
     Examples
     --------

@@ -63,7 +63,7 @@ class Watched:
     def watching(self, token: str | None) -> Iterator[tuple[Watch | None, Advance | None]]:
         """Serve the page until the body ends; where none is wanted, show a progress bar.
 
-        Yields what is watched and what is told of progress; one of them is None.
+        Yields the page's watch and the progress callback; one of them is None.
         """
         if self.asked:
             with self.page(token) as watch:

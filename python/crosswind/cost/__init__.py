@@ -105,7 +105,7 @@ def cost(
     Notes
     -----
     What is stopped is traced by a process of its own, so that the kernel continues it however either process ends,
-    SIGKILL of both included. Where tracing is not permitted, that process continues it; `notify` is told so first.
+    SIGKILL of both included. Where tracing is not permitted, that process continues it; `notify` gets that first.
 
     Examples
     --------

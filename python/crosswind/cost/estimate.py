@@ -110,7 +110,7 @@ class Duty:
     bursts : float
         From how many bursts it comes, at most; infinity where it is steady.
     cpus : int
-        Per CPU of so many.
+        Per CPU of this number of CPUs.
     either_way : float
         By how much it may be higher or lower, since it is not known whether missed work is done later.
     groups : int

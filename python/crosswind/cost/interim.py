@@ -5,7 +5,7 @@ McPherson & Rowe 1969) of the density of the sum over all earlier looks that did
 with these limits cover at all looks together (repeated confidence intervals, Jennison & Turnbull 1989): they may be
 quoted whenever it is stopped, for whatever reason.
 
-A session that goes on after its planned end has spent only four fifths of what it had; the next stage has four fifths
+A session that continues after its planned end has spent only four fifths of what it had; the next stage has four fifths
 of the rest. No clock here: time is handed in.
 """
 

@@ -175,7 +175,7 @@ def changes_per_s(job: Job, seconds: float = 0.3) -> float:
 
 
 def choose_progress(job: Job) -> None:
-    """Take the counter that tells most, where none was named: its input's position, its transfers, or its CPU time."""
+    """Take the most precise counter, where none was named: its input's position, its transfers, or its CPU time."""
     for progress in ("stdin-position", "io"):
         try:
             job.measure_by(progress)

@@ -104,14 +104,14 @@ class CostOf:
 
     @property
     def slower(self) -> Estimate | None:
-        """By how much the job is slower while it has the processor; None where that cannot be told apart."""
+        """By how much the job is slower while it has the processor; None where that cannot be distinguished."""
         if self.headline == "exchange":
             return slow_down(self.quads, self.taken_duty)
         return self.estimates["own"] if self.headline == "own" else None
 
     @property
     def taken(self) -> float | None:
-        """CPU time taken from the job, as a share; None where that cannot be told apart."""
+        """CPU time taken from the job, as a share; None where that cannot be distinguished."""
         return {"exchange": self.taken_duty.value, "own": 0.0}.get(self.headline)
 
     @property

@@ -220,7 +220,7 @@ class Session:
         return bool(waited_for)
 
     def _stands_still(self, patience_s: float) -> bool:
-        """Whether the job makes no progress though it computes, or sleeps, for so long.
+        """Whether the job makes no progress for a time although it computes, or sleeps.
 
         Time in which it is ready and waits for a CPU says nothing; after 5 s it is not waited for any longer.
         """

@@ -18,7 +18,7 @@ Read = TypeVar("Read")
 
 
 class Files:
-    """Reads what an experiment names, relative to its directory, and tells content from content.
+    """Reads what an experiment names, relative to its directory, and identifies its content.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Files:
         if source is None:
             return None
         if not isinstance(source, str):
-            return Disturbance.from_dict(source)  # part of the experiment, which tells it apart by itself
+            return Disturbance.from_dict(source)  # part of the experiment, whose identity covers it
         return self._described(self._disturbances, source, "disturbance", Disturbance.load, Disturbance.from_dict)
 
     def content(self, file: str | None, field: str) -> bytes | None:

@@ -118,7 +118,7 @@ def refuse_when_full(path: str | Path) -> None:
     try:
         about = os.statvfs(place.parent)
     except OSError:
-        return  # it cannot be told; writing will
+        return  # unknown; writing will show it
     left = about.f_bfree if os.geteuid() == 0 else about.f_bavail  # a part may be reserved for root
     if about.f_blocks and not left:
         _refuse_full(place)

@@ -147,7 +147,7 @@ def _is_same(place: Path, other: Path) -> bool:
     try:
         return place.samefile(other)
     except OSError:
-        return False  # an input that is not there: reading it says so
+        return False  # a missing input: reading it reports that
 
 
 def _refuse_another(place: Path, kind: str, of: Mapping[str, Any], subject: str, hint: str) -> None:

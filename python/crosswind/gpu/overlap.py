@@ -3,7 +3,7 @@
 The limit is one of the rate, or of the number of blocks or threads that copy.
 
 The model is fluid: while both run, the kernel loses what was measured at the transfer's rate, and the transfer has the
-rate that it reaches beside the kernel; when one has ended, the other goes on alone, at its full rate.
+rate that it reaches beside the kernel; when one has ended, the other continues alone, at its full rate.
 """
 
 from __future__ import annotations

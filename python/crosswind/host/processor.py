@@ -91,7 +91,7 @@ _BY_VENDOR = {
 
 
 def _of_firmware(tree: Sequence[str], vendor: str) -> str | None:
-    """Return the hypervisor by device tree or DMI, for processors without a flag that tells (ARM); None: not known.
+    """Return the hypervisor by device tree or DMI, for processors without a flag for it (ARM); None: not known.
 
     An instance on bare metal has the cloud's vendor and a product that ends in `.metal`.
     """

@@ -221,7 +221,7 @@ class Session:
 
         A direction that begins, a pace at which it first waits for data, and a connection that is closed while it reads
         or waits make a JVM throw away what it compiled before. So it rehearses before tops are looked for, without
-        pacing, and again when they are known. Whether compilers rested while it was measured is told by the samples.
+        pacing, and again when they are known. The samples show whether compilers rested while it was measured.
         """
         if self.main.name != "runtime":
             return
@@ -374,7 +374,7 @@ class Session:
         self._take()
 
     def block(self, levels: Levels, phase: str, seconds: float | None = None, cycle: int = -1, load: int = 0) -> None:
-        """Set the levels and sample for so many seconds; several in turns, in random order."""
+        """Set the levels and sample for `seconds`; several in turns, in random order."""
         turns = list(self.subjects)
         if len(turns) > 1:
             self.random.shuffle(turns)

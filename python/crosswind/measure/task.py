@@ -46,7 +46,7 @@ def for_probe(text: str, *, shell: bool = False) -> str:
 
 
 def fewest_runs(channels: int) -> int:
-    """Return how many runs a measurement of so many channels takes, at least.
+    """Return how many runs a measurement of `channels` takes, at least.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """What only the measuring process can tell about how far to trust it; each warning stands in the result's header.
 
-What can be told from the samples (did it settle, was the host quiet) is told by the fit: `model/trust.py`.
+What follows from the samples (did it settle, was the host quiet) is reported by the fit: `model/trust.py`.
 """
 
 from __future__ import annotations

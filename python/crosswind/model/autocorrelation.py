@@ -1,11 +1,11 @@
-"""What noise that goes on from block to block adds to an interval: more than a bootstrap over cycles can see.
+"""What noise that is correlated from block to block adds to an interval: more than a bootstrap over cycles can see.
 
 The bootstrap takes cycles as exchangeable. Noise whose correlation from one block to the next is 0.95 outlasts four
 cycles of five blocks, and then few cycles are hardly more than one. All blocks together tell more about it than the
 cycles do: their residuals are fitted by an autoregression of order 1 (AR(1)), and the variance of an estimate that is
 linear in the blocks follows from it.
 
-Two kinds of noise are told apart by their likelihood, since they do different things to a normalised rate. One that
+Two kinds of noise are distinguished by their likelihood, since they do different things to a normalised rate. One that
 adds to the rate whatever the traffic (another process's share) moves the idle rate, by which all is divided, and so
 the result. One that multiplies the rate (the clock of the processor) moves both alike, and cancels.
 """
@@ -18,7 +18,7 @@ from scipy import signal
 
 Floats = NDArray[np.float64]
 
-MOST = 0.98  # beyond, a measurement of some seconds can't tell noise that goes on from a change that stays
+MOST = 0.98  # beyond, a measurement of some seconds can't distinguish slow noise from a lasting change
 FEWEST = 12  # blocks; fewer say nothing about how they follow each other
 
 

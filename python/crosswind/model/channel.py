@@ -27,7 +27,7 @@ from crosswind.model.robust import theil_sen
 
 FEWEST_POINTS = 6
 BENT = 0.02
-"""Gap of check points from the line, parts of the full rate, that is told when it is also beyond chance."""
+"""Gap of check points from the line, parts of the full rate, that is reported when it is also beyond chance."""
 SETTLED_IR = 0.05
 """Settled when the 95 % interval is within this part of IR ..."""
 SETTLED_LOSS = 0.01

@@ -42,7 +42,7 @@ def message_rate(link_mb_per_s: float, message_bytes: float, formula: Formula = 
 
 
 def effective_ratio(effective: Contention | Mapping[str, Any], flows: int) -> float:
-    """Return which part of a link so many flows use while they congest it (delta).
+    """Return which part of a link `flows` flows use while they congest it (delta).
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def effective_ratio(effective: Contention | Mapping[str, Any], flows: int) -> fl
     Raises
     ------
     DescriptionError
-        When a parameter is out of range, or the form has no answer for so many flows.
+        When a parameter is out of range, or the form has no answer for this number of flows.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class DelayRatio:
     over_managed : float
         Over the time in which the job's own flows share links without loss: the paper's baseline.
     over_unmanaged : float
-        Over the time in which the job's own flows cost each other what so many flows do (E4-12).
+        Over the time in which the job's own flows cost each other what that number of flows does (E4-12).
     saturated : str or None
         The first link of which flows want more than it carries.
     wanted, carries : float or None

@@ -93,7 +93,7 @@ def fit_cost(measurement: Measurement, channel: int, *, seed: int = 0) -> CostFi
     did = np.column_stack(
         [1e-6 * per_block(columns["calls"]), per_block(moved) / 1000.0, 1e-6 * per_block(columns["traffic_switches"])]
     )
-    # A block that moved next to nothing tells about stragglers, not about traffic.
+    # A block that moved next to nothing is about stragglers, not about traffic.
     busy = did[:, 1] > 0.02 * did[:, 1].max(initial=0.0)
     busy &= np.isfinite(spent) & np.isfinite(did).all(axis=1)
     spent, did, cycle = spent[busy], did[busy], columns["cycle"][rows][first][busy]

@@ -103,7 +103,7 @@ def points(
 
     Intervals at the start of a block (settling) are left out, and so are those with more foreign load on the computing
     CPU than `FOREIGN_LIMIT_WALL` or `FOREIGN_LIMIT_AVAILABLE`; the rest of a block's intervals are merged. Where
-    foreign load cannot be told (free placement: NaN), nothing is dropped.
+    foreign load is unknown (free placement: NaN), nothing is dropped.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def foreign(columns: dict[str, NDArray[Any]], estimator: Estimator) -> Rows:
     """Return which intervals had too much foreign load on the computing CPU for this time base."""
     limit = FOREIGN_LIMIT_AVAILABLE if estimator == "available" else FOREIGN_LIMIT_WALL
     with np.errstate(invalid="ignore"):
-        marked: Rows = columns["foreign_cpu_s"] > limit * columns["dt_s"]  # NaN compares false: not told, not dropped
+        marked: Rows = columns["foreign_cpu_s"] > limit * columns["dt_s"]  # NaN compares false: unknown, not dropped
     return marked
 
 

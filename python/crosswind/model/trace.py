@@ -34,7 +34,7 @@ FEWEST_TASKS = 12
 BLOCKS = 24
 """Blocks of consecutive tasks, at most."""
 LEAST_SPREAD = 0.02
-"""Standard deviation of (MB moved / s), as a part of its largest value, below which a rate cannot be told apart."""
+"""Standard deviation of (MB moved / s), as a part of its largest value, below which a rate cannot be estimated."""
 
 
 @dataclass(frozen=True)
@@ -168,8 +168,8 @@ def fit_trace(trace: Trace | str | Path) -> TraceFit:
     Notes
     -----
     Validity: a transfer's rate is taken as constant from its start to its end, which holds for one send at a time; with
-    several ports the rates come out too small. Times within a task cannot be told apart, so that tasks much longer than
-    the time between transfers blur them. What did not vary in the run cannot be told, and is left out.
+    several ports the rates come out too small. Times within a task cannot be distinguished, so that tasks much longer
+    than the time between transfers blur them. What did not vary in the run is unknown, and is left out.
     """
     if not isinstance(trace, Trace):
         trace = Trace.load(trace)

@@ -18,7 +18,7 @@ from crosswind.model.points import available_is_valid, in_phases
 FOREIGN_SHARE = {"wall": 0.05, "available": 0.5}
 """Mean part of the computing CPU in other people's hands, above which figures on this time base are not trustworthy."""
 DRIFT = 0.10
-"""Change of the idle rate over the measurement, parts of its mean, that is told."""
+"""Change of the idle rate over the measurement, parts of its mean, that is reported."""
 UNEVEN = 0.04
 """Standard deviation of a cycle's idle blocks, parts of their mean, told where others' use of the CPU is out."""
 SHORT = 0.9

@@ -273,7 +273,7 @@ class _Bench:
     def wake_up_s(self) -> float:
         """Return what blocking costs a message: half of what a round trip of one byte takes longer than with polling.
 
-        A process that polls for so long before blocking never loses more than twice of what is needed, whenever the
+        A process that polls for this long before blocking never loses more than twice of what is needed, whenever the
         message comes
         (competitive spinning). Where polling is the slower of the two, as on one processor, the least.
         """

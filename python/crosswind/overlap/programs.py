@@ -24,7 +24,7 @@ Settings = Mapping[str, Any]
 READY_PATIENCE_S = 60.0
 STOPPED_PATIENCE_S = 30.0
 HEAD_START_S = 0.05
-"""The common start is so much later than the processes are told of it: time enough for all to hear, and to sleep."""
+"""Time between the announcement of the common start and the start: enough for all processes to read it and sleep."""
 
 
 def run_together(

@@ -35,7 +35,7 @@ class Paper(Protocol):
 
     `PAPER` and `TITLE` are its name on the command line and its title; `of(form)` the calibration of a form (which has
     the field `form`); `expected(chosen)` how many runs each grid has, about; `study(chosen, work)` performs them and
-    says what they came to.
+    returns their results.
     """
 
     PAPER: str
@@ -52,7 +52,7 @@ class Paper(Protocol):
 
 
 class Work:
-    """Performs one grid after the other, each with its file, and tells how far the study is.
+    """Performs one grid after the other, each with its file, and reports the study's progress.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Work:
         return found
 
     def tell(self, name: str, size: int, kept: int = 0) -> Progress:
-        """Return what one grid, or other runs, tells its progress to; `kept` of them were there already."""
+        """Return the progress callback of one grid, or of other runs; `kept` of them were done earlier."""
         return self._meter.within(name, size, kept)
 
 

@@ -31,7 +31,7 @@ class Meter:
         self._begun = clock()
 
     def within(self, figure: str, size: int, kept: int) -> Progress:
-        """Return what one grid tells its progress to; `kept` of its runs stood in its file."""
+        """Return the progress callback of one grid; `kept` of its runs were in its file."""
         self._sizes[figure] = size
         before, ran = self._before, self._ran
         self._before, self._ran = before + size, ran + size - kept

@@ -132,7 +132,7 @@ def plan_tree(
 
     Notes
     -----
-    A tree is worth what `crosswind.plan` says of it; docs/concepts/overlay.md tells how the trees are found.
+    The value of a tree is its plan's by `crosswind.plan`; docs/concepts/overlay.md explains how the trees are found.
 
     Examples
     --------

@@ -135,7 +135,7 @@ def pairs_of(several: Sequence[Runs[Run]]) -> list[Pair]:
 
 
 def shown_param(path: str, value: Any) -> str:
-    """Return a swept value with what it is, as short as it can be told.
+    """Return a swept value with its name, as short as possible.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def _means(several: Sequence[Runs[Run]], on: str) -> dict[str, tuple[list[Run], 
 def _alike(predicted: Run, run: Run) -> bool:
     """Whether two runs of a point had about the same work to do: a value that was set is in no file of runs.
 
-    The bound tells it: it follows from platform and tasks, and differs little between draws of random tasks.
+    The bound shows it: it follows from platform and tasks, and differs little between draws of random tasks.
     """
     one, other = predicted.bound_tasks_per_s, run.bound_tasks_per_s
     return one is None or other is None or math.isclose(one, other, rel_tol=ALIKE)

@@ -148,7 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run an agent; the token is the first line of stdin, and the end of stdin ends it.
 
     SIGTERM and SIGHUP ask it to leave: it hands back what waits and finishes what it computes, however often it is
-    asked. Exit codes: 0 its run is over, or it has left; 1 it cannot go on; 75 a task was over its time; 76 its
+    asked. Exit codes: 0 its run is over, or it has left; 1 it cannot continue; 75 a task was over its time; 76 its
     disk was full.
     """
     parser = argparse.ArgumentParser(prog="python -m crosswind.run.agent", description=__doc__)

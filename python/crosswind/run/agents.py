@@ -425,7 +425,7 @@ def run_farm(
     progress : callable, optional
         Called with tasks done, and how many there are where that is known.
     watch : Watch, optional
-        Told what comes, for the page that shows it.
+        Gets the run's events, for the page that shows them.
 
     Returns
     -------

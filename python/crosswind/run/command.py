@@ -81,7 +81,7 @@ def map_command(
     grace_s : float
         Time from SIGTERM to SIGKILL for what is left of a command's processes, s.
     resume : bool
-        Go on where an earlier run into `out` ended, as Make would: an input is done again when its size, its
+        Continue where an earlier run into `out` ended, as Make would: an input is done again when its size, its
         modification time, the command or the name of its result has changed, when it failed, or when its result is
         missing.
     by_content : bool
@@ -187,7 +187,7 @@ def map_command(
 
 
 def _identity(file: str, command: str, called: str, by_content: bool) -> Identity:
-    path = os.path.abspath(file)  # noqa: PTH100 (there may be a million; links are told apart)
+    path = os.path.abspath(file)  # noqa: PTH100 (there may be a million; links stay distinct)
     return Identity(os.fsencode(path), digest_of_file(file, by_content=by_content), digest_of(command, called))
 
 

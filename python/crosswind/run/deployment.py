@@ -106,7 +106,7 @@ class Placing:
 
     @property
     def root_tls(self) -> Callable[[str], str] | None:
-        """The root's directory of certificates, as a deployment tells it."""
+        """The root's directory of certificates, as a deployment knows it."""
         directory = self.tls
         return (lambda root: str(directory)) if directory is not None else None
 

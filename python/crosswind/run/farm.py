@@ -341,7 +341,7 @@ class Farm(Executor):
             while (waiting := self._calls.get_nowait()) is not None:
                 if waiting[0].set_running_or_notify_cancel():
                     futures.append(waiting[0])
-        self._calls.put(None)  # the feeder ends, whether or not it has been told to
+        self._calls.put(None)  # the feeder ends in any case
         for future in futures:
             lost = AgentLost(str(error), getattr(error, "code", "farm-over"), getattr(error, "hint", None))
             lost.__cause__ = error  # each its own: a raised exception keeps where it was raised

@@ -183,7 +183,7 @@ class AgentProcesses:
         return self.spool / f"ended-{quote(name, safe='')}"
 
     def is_down(self, name: str) -> bool:
-        """Whether an agent has ended and is not started again: the run is over for it, or it said why it cannot go on.
+        """Whether an agent has ended and is not started again: the run is over for it, or it cannot continue.
 
         One whose disk was full is started again: the disk may have room by now. Not for ever, since an input that is
         larger than the disk would end it each time.

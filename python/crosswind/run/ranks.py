@@ -37,7 +37,7 @@ class RankLimits:
     start_s: float = 30.0
     """Time after which ranks that have not connected are lost, s."""
     silence_s: float = 30.0
-    """A rank that does not say for so long whether it moves; longer than any interval of the disturbance."""
+    """Silence after which a rank counts as lost, s; longer than any interval of the disturbance."""
     limit_s: float | None = None
     """The whole run; None: never."""
 

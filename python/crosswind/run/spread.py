@@ -95,7 +95,7 @@ def perform_all(perform: Callable[[Any], AnyRun], points: Sequence[Point]) -> Pe
 
 
 def fitting_size(points: int, seconds: float) -> int:
-    """Return how many points the next task should have, after one of so many points took so long.
+    """Return how many points the next task should have, from the points and the duration of the last one.
 
     Examples
     --------

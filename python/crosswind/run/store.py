@@ -89,7 +89,7 @@ class Store:
         future: Future[Any] = Future()
         try:
             future.set_result(pickle.loads((self._directory / name).read_bytes()))
-        except Exception:  # it is not there, or a power cut has torn it: it is made again
+        except Exception:  # missing, or torn by a power cut: it is made again
             return None
         return future
 

@@ -1,7 +1,7 @@
 """Agents that a Dask worker carries: processes of their own, which hand back their tasks when the worker closes.
 
 Runs in the workers; `crosswind.run.dask` calls it. A worker knows its agents through a plugin that only it has: when
-the worker is told to close, it waits until they have handed back what waits and finished what they compute.
+the worker is asked to close, it waits until they have handed back what waits and finished what they compute.
 """
 
 from __future__ import annotations

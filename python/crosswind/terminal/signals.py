@@ -15,7 +15,7 @@ Handler = Callable[[int, FrameType | None], Any] | int | None
 
 @contextmanager
 def heard(numbers: Sequence[signal.Signals]) -> Iterator[list[int]]:
-    """Collect these signals while the body runs; what they did before is put back. Only the main thread hears any.
+    """Collect these signals while the body runs; what they did before is put back. Only the main thread gets any.
 
     One that is ignored stays so: a user who starts the program under `nohup` wants that.
 
@@ -68,7 +68,7 @@ def told_at(numbers: Sequence[signal.Signals]) -> Iterator[int | None]:
     """Yield a descriptor at which a byte comes for each of these signals, even while compiled code runs.
 
     SIGTERM and SIGHUP count once together: they come to all processes of a job, and one of those sends them on. One
-    that is ignored stays so. None outside of the main thread, which hears no signal.
+    that is ignored stays so. None outside of the main thread, which gets no signal.
 
     Examples
     --------

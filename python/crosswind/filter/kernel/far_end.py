@@ -275,7 +275,7 @@ def _give_bulk(connection: socket.socket) -> None:
 
 
 def _answer(connection: socket.socket, size: int) -> None:
-    """Answer each message, whose first four bytes say its length, with so many bytes."""
+    """Answer each message, whose first four bytes are its length, with a fixed number of bytes."""
     connection.sendall(b"+")
     answer = bytes(size)
     while True:

@@ -34,7 +34,7 @@ def look() -> dict[str, str]:
 
 
 def start_peer(address: str, seconds: float, token: str) -> str:
-    """Start a peer on a free port of this host's `address`, for so many seconds at most; its HOST:PORT.
+    """Start a peer on a free port of this host's `address`, for `seconds` at most; return its HOST:PORT.
 
     It serves callers that know the token.
     """

@@ -58,7 +58,8 @@ def measure_sweep(
     force : bool
         Without `resume`: replace another sweep, or an index that cannot be read; else they are refused.
     progress : callable, optional
-        Told the fraction of the whole sweep, 0..1, and what is being done, with the time left once a point is finished.
+        Called with the fraction of the whole sweep (0 to 1) and what is being done, with the time left once a point is
+        finished.
     measure : callable, optional
         Makes one measurement; `crosswind.measure.measure` by default.
     **measure_arguments
@@ -89,7 +90,7 @@ def measure_sweep(
             _forget(directory, asked, force)
         index = _taken_up(asked, directory, values is None) if (directory / NAME).exists() else asked
         index.save(directory)
-        with suppress(KeyboardInterrupt):  # what is complete is on disk, and `Sweep.complete` tells
+        with suppress(KeyboardInterrupt):  # what is complete is on disk, and `Sweep.complete` shows it
             _measure_missing(index, directory, probe, measure_arguments, progress)
     return Sweep.load(directory)
 

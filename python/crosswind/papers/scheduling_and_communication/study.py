@@ -126,7 +126,7 @@ def study(chosen: Calibration, work: Work) -> Study:
 
 
 def _remember_undisturbed(chosen: Calibration, work: Work) -> None:
-    """Spare a study that goes on what the first figure's file says."""
+    """Spare a resumed study what the first figure's file has."""
     grid = FigureGrid(figures.windows(chosen), chosen)
     known = {json.dumps(run.params, sort_keys=True): run for run in work.runs[figures.WINDOWS]}
     for point in grid.points():

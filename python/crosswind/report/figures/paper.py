@@ -62,8 +62,8 @@ def draw(
     Raises
     ------
     DescriptionError
-        For a column that is not there, for `y` without numbers, when a further path varies (a dot would be the mean of
-        different experiments), for a suffix that no figure has, and when `out` is no place for one.
+        For a column that does not exist, for `y` without numbers, when a further path varies (a dot would be the mean
+        of different experiments), for a suffix that no figure has, and when `out` is no place for one.
 
     Notes
     -----

@@ -59,7 +59,7 @@ class CheckedSection:
 
 
 def node_section(checks: Sequence[Check], place: int) -> CheckedSection:
-    """Prepare the section of one node's checks, the last of which is told in full, at `place` (from 1)."""
+    """Prepare the section of one node's checks, the last of which is shown in full, at `place` (from 1)."""
     ordered = sorted(checks, key=lambda one: str(one.document["at"]))
     last, prefix = ordered[-1], f"check-{place}"
     figure = _trend(ordered, prefix) if len(ordered) > 1 else None

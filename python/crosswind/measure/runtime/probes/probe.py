@@ -29,7 +29,7 @@ loop: asyncio.AbstractEventLoop | None = None
 
 
 def name_thread(name: str) -> None:
-    """Name the calling thread for the kernel: by this its CPU time is told apart."""
+    """Name the calling thread for the kernel, so that its CPU time can be attributed."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(15, name.encode(), 0, 0, 0)
 
@@ -208,7 +208,7 @@ def answer(words: list[str]) -> str:
 
 
 def main() -> None:
-    """Answer line by line until told to quit."""
+    """Answer line by line until the line `quit`."""
     if "switch_interval" in options:
         sys.setswitchinterval(float(options["switch_interval"]))
     for line in sys.stdin:
@@ -216,7 +216,7 @@ def main() -> None:
             break
         try:
             say("ok" + answer(line.split()))
-        except Exception as problem:  # whatever it is, the other end is told
+        except Exception as problem:  # whatever it is, the other end gets it
             say(f"error {type(problem).__name__}: {problem}".replace("\n", " "))
     os._exit(0)
 
