@@ -40,10 +40,10 @@ class Noise(Observed):
     Attributes
     ----------
     summary : dict
-        `length_s` (s), `how` ("trace": causes by the kernel's trace; "loop": by a loop, without causes), `no_trace` (why
-        it was not used), `lost_events`, `throttled` (periods in which a quota of CPU time was used up), `interrupted`,
-        `full`, `own_share` (0 to 1, left out of the rest), `interrupts` (per CPU: name, count), `steal_s` (per CPU),
-        and in `total` and each of `cpus`: `share` (0 to 1), `intervals`, `longest_s`, `longest_cause`, and the same for
+        `length_s` (s), `how` ("trace": causes by the kernel's trace; "loop": by a loop, without causes), `no_trace`
+        (why it was not used), `lost_events`, `throttled` (periods in which a quota of CPU time was used up),
+        `interrupted`, `full`, `own_share` (0 to 1, left out of the rest), `interrupts` (per CPU: name, count),
+        `steal_s` (per CPU), and in `total` and each of `cpus`: `share` (0 to 1), `intervals`, `longest_s`, `longest_cause`, and the same for
         each of `causes`, the worst first.
     recorded : str
         The intervals as a `disturbance.toml` of kind recorded.
@@ -89,8 +89,8 @@ def record(
         On which CPUs; default: all that this process may use. Each is busy meanwhile.
     how : str
         "trace": causes by the kernel's trace (root; `sched_switch` and interrupts through tracefs, an instance of its
-        own, removed at the end). "loop": without any privilege; only whether another thread had the CPU or none is
-        told apart. "auto": the trace where it can be had.
+        own, removed at the end). "loop": without any privilege; distinguishes only whether another thread had
+        the CPU or none. "auto": the trace where it can be had.
     threshold_us : float
         Shorter gaps are not kept, us, at least 0.001. A look at the clock takes about 0.03.
     name : str, optional

@@ -1,5 +1,6 @@
 """Processes, nodes, files, tasks and links are "it" or named: comments, messages and pages call only people "who"."""
 
+import ast
 import io
 import re
 import subprocess
@@ -98,6 +99,7 @@ IDIOM = re.compile(
     r"|go on|went on|lets in|let in|manieth|(?:is|are|was|were) not there|and so[.;]|done without)\b",
     re.IGNORECASE,
 )
+COMMENTED = tokenize.COMMENT
 COMMENT = re.compile(r"(?:^|\s)//[/!]?\s(?P<text>.*)", re.MULTILINE)
 SHORT_WORDS, MOST_SHORT = 4, 620
 """A doc comment of at most four words mostly repeats the name; those that are left have a unit, or are a schema's."""
@@ -114,6 +116,33 @@ def test_comments_of_rust_are_plain():
         short += sum(len(doc.replace("///", " ").split()) <= SHORT_WORDS for doc in docs)
     assert not found, "\n".join(found)
     assert short <= MOST_SHORT
+
+
+def prose_of(source: str) -> list[str]:
+    """Return the lines of comments and docstrings of a Python file, without examples and words in backticks."""
+    lines = source.splitlines()
+    found = [
+        token.string for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type == COMMENTED
+    ]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            found += [line for line in lines[node.lineno - 1 : node.end_lineno] if not line.lstrip().startswith(">>>")]
+    return [re.sub(r"`[^`]*`", "", line).strip() for line in found]
+
+
+@pytest.mark.parametrize(("source", "found"), [("x = 1  # told so\n", 1), ('"""Goes on."""\n', 1), ("told = 1\n", 0)])
+def test_prose_of_python_is_its_comments_and_docstrings(source, found):
+    assert sum(bool(IDIOM.search(line)) for line in prose_of(source)) == found
+
+
+def test_comments_of_python_are_plain():
+    found = [
+        f"{path.relative_to(ROOT)}: {line}"
+        for path in sorted((ROOT / "python" / "crosswind").rglob("*.py"))
+        for line in prose_of(path.read_text())
+        if IDIOM.search(line)
+    ]
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")

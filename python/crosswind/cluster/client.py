@@ -48,7 +48,7 @@ def connected(address: str) -> Iterator[Client]:
 
 
 def _check(address: str) -> None:
-    """Refuse what no client can be made of: one that is half made hangs at the end, and tells so in a traceback."""
+    """Refuse an address that no client can use: a client made of it would hang at its end, with a traceback."""
     from distributed.comm import normalize_address
     from distributed.comm.registry import get_backend
     from distributed.security import Security

@@ -6,7 +6,7 @@ rarer than the session is long, and two bursts say little of their rate. So a co
 - after bursts that come once in `REST_S` on average, at random, would have been seen with 97.5 %: 74 s. Half of that is
   enough where the process has lived for long, and used less than the margin over its life;
 - where the rate of the bursts that were seen has an upper limit below the margin, with as many bursts as the variance
-  of CPU time between windows tells: of n bursts at random, gamma's quantile of shape n + 1 (Garwood 1936);
+  of CPU time between windows suggests: of n bursts at random, gamma's quantile of shape n + 1 (Garwood 1936);
 - and where it has not used more than the margin over its life.
 """
 

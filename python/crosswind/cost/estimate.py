@@ -152,13 +152,13 @@ class Duty:
         return cls(found.value, error, number_of_bursts(wall_s, cpu_s), groups=found.groups)
 
     def of_each(self, cpus: int) -> Duty:
-        """Return the duty per CPU of so many, at least 1: what a job that uses all of them loses."""
+        """Return the duty per CPU of `cpus`, at least 1: what a job that uses all of them loses."""
         parts = {name: getattr(self, name) / cpus for name in ("value", "error", "either_way")}
         return replace(self, cpus=cpus, **parts)
 
     @classmethod
     def of_few(cls, least: float, most: float, bursts: float) -> Duty:
-        """Return the duty between two, of so few bursts at random that their number decides its error."""
+        """Return the duty between two, of few random bursts, whose number decides its error."""
         value = 0.5 * (least + most)
         return cls(value, value / math.sqrt(max(bursts, 1.0)), bursts, either_way=0.5 * abs(most - least))
 

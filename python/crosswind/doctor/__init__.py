@@ -42,7 +42,7 @@ def doctor(
     peer : str, optional
         HOST:PORT of a `crosswind serve`. Without one, the interface of the default route is looked at.
     seconds : float
-        How long to watch the CPUs, s, greater than 0; 1 s tells loads of 0.02 CPU apart.
+        How long to watch the CPUs, s, greater than 0; 1 s distinguishes loads of 0.02 CPU.
     token, tls : str or path, optional
         What the peer asks for; this node's directory of certificates.
     root : Path

@@ -50,7 +50,7 @@ _PRINTED_UP_TO = 1e5  # messages/s that a link may carry, for the printed form
 
 @dataclass(frozen=True)
 class Samples:
-    """Logarithms of what was measured with so many flows of a kind; `base` of one flow, empty where it is exact.
+    """Logarithms of what was measured with `flows` flows of a kind; `base` of one flow, empty where it is exact.
 
     Samples of equal `draw` were measured together, sample by sample, and bases of equal `base_draw` are the same.
     """

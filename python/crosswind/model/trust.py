@@ -20,7 +20,7 @@ FOREIGN_SHARE = {"wall": 0.05, "available": 0.5}
 DRIFT = 0.10
 """Change of the idle rate over the measurement, parts of its mean, that is reported."""
 UNEVEN = 0.04
-"""Standard deviation of a cycle's idle blocks, parts of their mean, told where others' use of the CPU is out."""
+"""Standard deviation of a cycle's idle blocks, parts of their mean, reported without others' use of the CPU."""
 SHORT = 0.9
 """Part of the asked rate that must be reached."""
 

@@ -1,7 +1,7 @@
 """What is done on a host while pairs of hosts are measured: a peer, or a measurement, each a process of its own.
 
-So whatever carries the calls there (a Dask worker) stays free to answer. Nothing is left behind: a peer ends when it is
-told to, after its time, or with the process that started it, whichever comes first; so does a measurement.
+So whatever carries the calls there (a Dask worker) stays free to answer. Nothing is left behind: a peer ends on
+request, after its time, or with the process that started it, whichever comes first; so does a measurement.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How a host and the root of a measurement know each other, before anything else is read of the connection.
 
 Both prove that they know the token of the file of hosts, by HMAC-SHA256 over what both drew at random, which end it is
-and the host's name. The token never travels, and what was heard is of no use again. Frames have a fixed form: nothing
-of an unauthenticated connection is parsed beyond its lengths.
+and the host's name. The token never travels, and a recorded exchange is useless later. Frames have a fixed form:
+nothing of an unauthenticated connection is parsed beyond its lengths.
 """
 
 from __future__ import annotations

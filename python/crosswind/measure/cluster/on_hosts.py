@@ -1,8 +1,8 @@
 """The hosts of a file, as `measure_cluster` calls them: on each, a task of a farm stays and takes calls.
 
 A farm gives a task to whichever node asks for one, so that no node can be chosen. Here every node gets a task that
-tells the root where it is, over a connection of its own, and then does what it is asked for until it is told that there
-is no more. As long as it stays, its node computes nothing else, and takes no second one.
+reports its node to the root over a connection of its own, and then serves calls until the root ends it. As long as it
+stays, its node computes nothing else, and takes no second one.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def call(
     beside: str | None = None,
     ended: threading.Event | None = None,
 ) -> Any:
-    """Call a function on a host; give up when it, or the one beside it, goes away, after so many seconds, or when told.
+    """Call a function on a host; give up when it, or the one beside it, goes away, after `within_s`, or on `ended`.
 
     Raises
     ------

@@ -314,7 +314,7 @@ def shared_node(calibration: Calibration, best: Mapping[str, int]) -> Figure:
 
 
 def serial_job(calibration: Calibration, share: float, **fields: Any) -> dict[str, Any] | None:
-    """Return the serial job of figure 5, on the shared rank unless told otherwise; None where it has nothing."""
+    """Return the serial job of figure 5, on the shared rank unless `everywhere`; None where it has nothing."""
     on = {} if fields.get("everywhere") else {"ranks": [calibration.shared_rank]}
     return described("job", share=share, slice_s=calibration.slice_s, **{**on, **fields}) if share < 1.0 else None
 
