@@ -43,8 +43,8 @@ class Noise(Observed):
         `length_s` (s), `how` ("trace": causes by the kernel's trace; "loop": by a loop, without causes), `no_trace`
         (why it was not used), `lost_events`, `throttled` (periods in which a quota of CPU time was used up),
         `interrupted`, `full`, `own_share` (0 to 1, left out of the rest), `interrupts` (per CPU: name, count),
-        `steal_s` (per CPU), and in `total` and each of `cpus`: `share` (0 to 1), `intervals`, `longest_s`, `longest_cause`, and the same for
-        each of `causes`, the worst first.
+        `steal_s` (per CPU), and in `total` and each of `cpus`: `share` (0 to 1), `intervals`, `longest_s`,
+        `longest_cause`, and the same for each of `causes`, the worst first.
     recorded : str
         The intervals as a `disturbance.toml` of kind recorded.
     """
