@@ -1,6 +1,6 @@
 """Records this machine's own noise as a disturbance: when each CPU is kept from computing, and by what.
 
-The loops and the kernel's trace are in Rust (`crates/live/src/noise`); this module passes options and reads results.
+The loops and the kernel's trace are in Rust (`crates/disturb/src/noise`); this module passes options and reads results.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Noise(Observed):
     Attributes
     ----------
     summary : dict
-        `length_s` (s), `how` ("trace": causes by the kernel's trace; "loop": by a loop, without causes), `no_trace`
-        (why it was not used), `lost_events`, `throttled` (periods in which a quota of CPU time was used up),
+        `length_s` (s), `how` ("trace": causes by the kernel's trace; "loop": only whether another thread had the CPU),
+        `no_trace` (why it was not used), `lost_events`, `throttled` (periods in which a quota of CPU time was used up),
         `interrupted`, `full`, `own_share` (0 to 1, left out of the rest), `interrupts` (per CPU: name, count),
         `steal_s` (per CPU), and in `total` and each of `cpus`: `share` (0 to 1), `intervals`, `longest_s`,
         `longest_cause`, and the same for each of `causes`, the worst first.

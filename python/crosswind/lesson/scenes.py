@@ -25,7 +25,7 @@ ORDERS = ("arrival", "bandwidth")
 TASKS = 200
 BUFFER_TASKS = 2
 _MOST_CHILDREN = 12
-_BEYOND = 1.05  # end of the timelines, as a multiple of the makespan of the order that ends first
+_BEYOND = 1.05  # latest end of the timelines, as a multiple of the makespan of the order that ends first
 
 
 @dataclass(frozen=True)

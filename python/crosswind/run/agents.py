@@ -74,7 +74,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Limits:
-    """Silence after which a node counts as lost, s."""
+    """Limits of a live run."""
 
     start_s: float = 30.0
     """Time after which agents that have not connected are skipped, s."""

@@ -230,7 +230,7 @@ class AgentProcesses:
         self._processes[name].send_signal(number)
 
     def end(self, *, keep_logs: bool) -> None:
-        """End all: agents that know that the run is over have ended; the others get a signal, then are killed."""
+        """End all: agents that know that the run is over have ended; the others lose their stdin, then are killed."""
         self._ending.set()
         if self._watch is not None:
             self._watch.join()

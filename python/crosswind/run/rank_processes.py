@@ -79,7 +79,7 @@ class RankProcesses:
         return None
 
     def end(self, *, keep_logs: bool) -> None:
-        """End all: ranks that know that the run is over have ended; the others get a signal, then are killed."""
+        """End all: ranks that know that the run is over have ended; the others lose their stdin, then are killed."""
         for process in self._processes:
             if process.stdin is not None:
                 with contextlib.suppress(BrokenPipeError):

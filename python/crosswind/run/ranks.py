@@ -37,7 +37,7 @@ class RankLimits:
     start_s: float = 30.0
     """Time after which ranks that have not connected are lost, s."""
     silence_s: float = 30.0
-    """Silence after which a rank counts as lost, s; longer than any interval of the disturbance."""
+    """Time without a report on whether it moves after which a rank is lost, s; longer than any interval injected."""
     limit_s: float | None = None
     """The whole run; None: never."""
 
