@@ -20,7 +20,7 @@ GRAIN_S = 0.01
 MOSTLY = 0.5
 """A program that waits for at least this part of the other's time alone is serialised."""
 WORTH = 0.1
-"""A change is worth it when it saves this part of both times' sum, and more than the grain; the smallest is reported."""
+"""A change is worth it when it saves this part of both times' sum and more than the grain; the smallest is reported."""
 
 WORDS: dict[Word, str] = {
     "overlapped": "overlapped",
