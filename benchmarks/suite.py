@@ -94,6 +94,7 @@ def main() -> None:
     busy = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     if sys.argv[1] == "--clean":
         with tempfile.TemporaryDirectory() as folder:
+            Path(folder).chmod(0o755)  # tests run as another user, too
             clone = Path(folder) / "crosswind"
             subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
             run, tests = suite(clone, busy)
