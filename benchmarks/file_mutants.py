@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+import command_line
 import mutants
 
 
@@ -27,7 +28,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=mutants.TARGETS, default=list(mutants.TARGETS))
     parser.add_argument("--keep", type=Path)
     asked = parser.parse_args()
-    mutants.import_all()
+    command_line.import_all()
     faults = 0
     with tempfile.TemporaryDirectory() as place:
         folder = mutants.plant(Path(place) / "seeds")

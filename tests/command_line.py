@@ -5,46 +5,79 @@ The command is a process of its own, with its own directory, environment and str
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pkgutil
+import re
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 LIMIT_S = 120
 
 
-def crosswind(
-    *words: str,
-    cwd: str | Path | None = None,
-    env: dict[str, str] | None = None,
-    stdout: Any = subprocess.PIPE,
-    stderr: Any = subprocess.PIPE,
-    text: bool = True,
-) -> subprocess.CompletedProcess[Any]:
-    """Run a command to its end; what it writes to streams that were not given comes back, as text or bytes."""
+def crosswind(*words: str, cwd: str | Path, env: dict[str, str], text: bool = True) -> subprocess.CompletedProcess[Any]:
+    """Run a command to its end; what it writes comes back as text or bytes."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open("rb") as nothing:
-        streams = [out if stdout == subprocess.PIPE else stdout, err if stderr == subprocess.PIPE else stderr]
-        fds = [one if isinstance(one, int) else one.fileno() for one in (nothing, *streams)]
-        request = {"words": words, "cwd": str(cwd or Path.cwd()), "env": {**os.environ} if env is None else env}
+        data = json.dumps({"words": words, "cwd": str(cwd), "env": env}).encode()
         server = _server()
-        data = json.dumps(request).encode()
-        socket.send_fds(server, [len(data).to_bytes(8)], fds)
+        socket.send_fds(server, [len(data).to_bytes(8)], [one.fileno() for one in (nothing, out, err)])
         server.sendall(data)
         answer = server.recv(64)
         assert answer, "the process that forks commands has ended"
         written = []
-        for given, file in ((stdout, out), (stderr, err)):
+        for file in (out, err):
             file.seek(0)
-            content = file.read() if given == subprocess.PIPE else None
-            written.append(content.decode() if text and content is not None else content)
+            content = file.read()
+            written.append(content.decode() if text else content)
     return subprocess.CompletedProcess(["crosswind", *words], int(answer), *written)
+
+
+def import_all() -> None:
+    """Import every module that a verb may need, so that a forked process has them."""
+    import crosswind as package
+
+    for module in pkgutil.walk_packages(package.__path__, "crosswind."):
+        if not re.search(r"__main__|\.run\.(agent|rank)$|watchdog|watching", module.name):
+            with suppress(Exception):
+                importlib.import_module(module.name)
+
+
+def perform(words: Sequence[str]) -> int:
+    """Run a command in this process and return its exit code, as the command line would."""
+    from crosswind.cli import main
+
+    sys.argv = ["crosswind", *words]
+    try:
+        main()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    return 0
+
+
+def take_streams(fds: Sequence[int]) -> None:
+    """Make these descriptors standard input, output and error of a process that was forked."""
+    for number, fd in enumerate(fds):
+        os.dup2(fd, number)
+    modes = enumerate(("r", "w", "w"))
+    sys.stdin, sys.stdout, sys.stderr = (open(number, mode, closefd=False) for number, mode in modes)  # noqa: SIM115
+
+
+def leave(code: int) -> NoReturn:
+    """End a forked process at once, with all written that it has written."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 @cache
@@ -58,9 +91,7 @@ def _server() -> socket.socket:
 
 def _serve(connection: socket.socket) -> None:
     """Fork a command for each request until the other end is closed."""
-    import mutants
-
-    mutants.import_all()
+    import_all()
     while True:
         head, fds, *_ = socket.recv_fds(connection, 8, 3)
         if not head:
@@ -77,33 +108,22 @@ def _serve(connection: socket.socket) -> None:
         connection.sendall(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])).encode())
 
 
-def _become(request: dict[str, Any], fds: list[int]) -> None:
-    """Be the command, in a process that was forked for it; never returns."""
+def _become(request: dict[str, Any], fds: list[int]) -> NoReturn:
+    """Be the command, in a process that was forked for it."""
     code = 70
     try:
         os.setsid()
         signal.alarm(LIMIT_S)
-        for number, fd in enumerate(fds):
-            os.dup2(fd, number)
+        take_streams(fds)
+        for fd in fds:
             os.close(fd)
         os.chdir(request["cwd"])
         os.environ.clear()
         os.environ.update(request["env"])
-        sys.argv = ["crosswind", *request["words"]]
-        sys.stdin, sys.stdout, sys.stderr = (
-            open(number, mode, closefd=False)  # noqa: SIM115
-            for number, mode in ((0, "r"), (1, "w"), (2, "w"))
-        )
-        from crosswind.cli import main
-
-        main()
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 0
-    finally:
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):
-                stream.flush()
-        os._exit(code)
+        code = perform(request["words"])
+    except BaseException:
+        traceback.print_exc()
+    leave(code)
 
 
 if __name__ == "__main__":

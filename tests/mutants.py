@@ -6,11 +6,9 @@ seed finds the same fault again. Used by `tests/unit/files/test_mutants.py` and 
 
 from __future__ import annotations
 
-import importlib
 import io
 import json
 import os
-import pkgutil
 import random
 import re
 import resource
@@ -35,8 +33,8 @@ import reported
 import streamed
 import synthetic
 from checks import checked, of_a_cluster
+from command_line import leave, perform, take_streams
 
-import crosswind
 from crosswind.errors import CrosswindError
 from crosswind.files.intervals import save_recording
 
@@ -378,10 +376,13 @@ def plant(folder: Path) -> Path:
     os.chdir(folder)
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            perform("fit measurement.parquet -o platform.toml")
-            perform("run farm.toml -o begun.runs.json")
-            perform("overlap --on sim --cpus 2 --wait event,poll -o overlap.json")
-            perform("fit contention streams.runs.json --by throughput --link-mb-per-s 110 -o contention.json")
+            for words in (
+                "fit measurement.parquet -o platform.toml",
+                "run farm.toml -o begun.runs.json",
+                "overlap --on sim --cpus 2 --wait event,poll -o overlap.json",
+                "fit contention streams.runs.json --by throughput --link-mb-per-s 110 -o contention.json",
+            ):
+                perform(words.split())
     finally:
         os.chdir(here)
     return folder
@@ -396,26 +397,6 @@ def mutant(folder: Path, target: Target, seed: object) -> bytes:
     draw = random.Random(f"{seed}")
     content = (folder / target.file).read_bytes()
     return MUTATE.get(Path(target.file).suffix, changed_text)(content, draw)
-
-
-def import_all() -> None:
-    """Import every module that a verb may need, so that a forked process has them."""
-    for module in pkgutil.walk_packages(crosswind.__path__, "crosswind."):
-        if not re.search(r"__main__|\.run\.(agent|rank)$|watchdog|watching", module.name):
-            with suppress(Exception):
-                importlib.import_module(module.name)
-
-
-def perform(words: str) -> int:
-    """Run a command in this process and return its exit code, as the command line would."""
-    from crosswind.cli import main
-
-    sys.argv = ["crosswind", *words.split()]
-    try:
-        main()
-    except SystemExit as error:
-        return error.code if isinstance(error.code, int) else 0 if error.code is None else 1
-    return 0
 
 
 def _load(kind: str, path: str) -> int:
@@ -485,10 +466,7 @@ def _child(place: str, words: str) -> None:
         os.setsid()
         os.chdir(place)
         out = os.open("_out", os.O_CREAT | os.O_RDWR)
-        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
-        os.dup2(out, 1)
-        os.dup2(out, 2)
-        sys.stdin, sys.stdout, sys.stderr = (open(n, mode, closefd=False) for n, mode in ((0, "r"), (1, "w"), (2, "w")))  # noqa: SIM115
+        take_streams([os.open(os.devnull, os.O_RDONLY), out, out])
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(6 * MOST_CPU_S)
         has = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -498,14 +476,10 @@ def _child(place: str, words: str) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_S, MOST_CPU_S + 2))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         kind, _, path = words.partition(" ")
-        code = _load(kind[1:], path) if kind.startswith("@") else perform(words)
+        code = _load(kind[1:], path) if kind.startswith("@") else perform(words.split())
     except BaseException:
         traceback.print_exc()
-    finally:
-        with suppress(Exception):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code)
+    leave(code)
 
 
-__all__ = ["TARGETS", "Target", "fault", "import_all", "mutant", "plant"]
+__all__ = ["TARGETS", "Target", "fault", "mutant", "plant"]

@@ -91,3 +91,16 @@ pub enum Op {
     /// No more operations. Messages that arrive are still handled.
     Done,
 }
+
+impl Op {
+    /// Returns the bytes on the wire of the message that the operation sends, at least 1; 0 if it sends none.
+    #[must_use]
+    #[inline]
+    pub fn message_bytes(&self) -> u64 {
+        match *self {
+            Self::Message { bytes, .. } => u64::from(bytes.max(1)),
+            Self::Send { bytes, .. } => bytes.max(1),
+            _ => 0,
+        }
+    }
+}

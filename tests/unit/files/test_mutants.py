@@ -1,5 +1,6 @@
 """A few mutants of every kind of file under every verb that reads it; `benchmarks/file_mutants.py` tries hundreds."""
 
+import command_line
 import mutants
 import pytest
 
@@ -24,7 +25,7 @@ FOUND = (
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    mutants.import_all()
+    command_line.import_all()
     return mutants.plant(tmp_path_factory.mktemp("mutants") / "seeds")
 
 

@@ -1,8 +1,46 @@
-//! First come, first served: the unmet requests of each child, numbered in order of arrival.
+//! First come, first served: the unmet requests of children, in order of arrival.
+//!
+//! With a single port the oldest request of all is always the next, and a [`Queue`] is enough. With several ports a child
+//! that is being sent to is passed over, so [`Requests`] numbers the requests of each child.
 
 use std::collections::VecDeque;
 
 use super::event::Child;
+
+/// The requests of all children as one queue; consecutive ones of a child are one entry.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Queue(VecDeque<(Child, u32)>);
+
+impl Queue {
+    #[inline]
+    pub fn came(&mut self, child: Child, tasks: u32) {
+        match self.0.back_mut() {
+            Some((last, more)) if *last == child => *more += tasks,
+            _ => self.0.push_back((child, tasks)),
+        }
+    }
+
+    /// The child with the oldest request.
+    #[inline]
+    pub fn first(&self) -> Option<Child> {
+        self.0.front().map(|&(child, _)| child)
+    }
+
+    /// Removes the oldest request.
+    #[inline]
+    pub fn meet(&mut self) {
+        let Some((_, tasks)) = self.0.front_mut() else { return };
+        *tasks -= 1;
+        if *tasks == 0 {
+            self.0.pop_front();
+        }
+    }
+
+    /// Removes all requests of a child.
+    pub fn forget(&mut self, child: Child) {
+        self.0.retain(|&(waiting, _)| waiting != child);
+    }
+}
 
 /// Consecutive requests of one child.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +96,21 @@ impl Requests {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_queue_serves_in_order_of_arrival() {
+        let mut queue = Queue::default();
+        for (child, tasks) in [(0, 1), (0, 1), (2, 1), (0, 1), (1, 1)] {
+            queue.came(child, tasks);
+        }
+        queue.forget(1);
+        let mut served = Vec::new();
+        while let Some(child) = queue.first() {
+            queue.meet();
+            served.push(child);
+        }
+        assert_eq!(served, [0, 0, 2, 0]);
+    }
 
     #[test]
     fn the_oldest_request_of_each_child_is_met_first() {

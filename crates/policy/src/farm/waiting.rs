@@ -1,13 +1,11 @@
 //! The children with unmet requests, and which of them is served next.
 
-use std::collections::VecDeque;
-
 use crosswind_schema::plan::Ports;
 
 use super::event::{Child, TaskId};
 use super::in_time::Entry;
 use super::order::Rule;
-use super::requests::Requests;
+use super::requests::{Queue, Requests};
 use super::settings::ChildSettings;
 use crate::heap::{First, Heap};
 
@@ -127,18 +125,16 @@ impl ChildState {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
     pub rule: Rule,
-    /// First come, first served with a single port, which is never sending to a child that waits: the request at
-    /// the front is next, and neither keys nor the ranking are needed.
-    in_line: bool,
-    /// The requests in that case, consecutive ones of a child as one entry.
-    line: VecDeque<(Child, u32)>,
+    /// In the place of all that follows: first come, first served with a single port.
+    queue: Option<Queue>,
     ranking: Heap<f64, First>,
     requests: Requests,
 }
 
 impl Waiting {
     pub fn by(rule: Rule, ports: Ports) -> Self {
-        Self { rule, in_line: rule == Rule::Arrival && ports == Ports::Single, ..Self::default() }
+        let queue = (rule == Rule::Arrival && ports == Ports::Single).then(Queue::default);
+        Self { rule, queue, ..Self::default() }
     }
 
     #[inline]
@@ -158,9 +154,9 @@ impl Waiting {
         let asked = u32::try_from(tasks).unwrap_or(u32::MAX).min(u32::MAX - state.requests);
         state.asked = true;
         state.requests += asked;
-        if self.in_line {
+        if let Some(queue) = &mut self.queue {
             if state.served && asked > 0 {
-                self.queue(child, asked);
+                queue.came(child, asked);
             }
             return;
         }
@@ -176,18 +172,13 @@ impl Waiting {
         self.ranking.put(key, child);
     }
 
-    #[inline]
-    fn queue(&mut self, child: Child, tasks: u32) {
-        match self.line.back_mut() {
-            Some((last, more)) if *last == child => *more += tasks,
-            _ => self.line.push_back((child, tasks)),
-        }
-    }
-
     /// The child to be served next, with its key.
     #[inline]
     pub fn first(&self) -> Option<(f64, Child)> {
-        if self.in_line { self.line.front().map(|&(child, _)| (0.0, child)) } else { self.ranking.first() }
+        match &self.queue {
+            Some(queue) => queue.first().map(|child| (0.0, child)),
+            None => self.ranking.first(),
+        }
     }
 
     /// The child's entry for `in_time`.
@@ -208,7 +199,7 @@ impl Waiting {
     #[inline]
     pub fn take(&mut self, children: &mut [ChildState], child: Child) {
         self.begin(children, child);
-        if self.in_line {
+        if self.queue.is_some() {
             return;
         }
         let state = &mut children[child as usize];
@@ -233,13 +224,8 @@ impl Waiting {
         let state = &mut children[child as usize];
         state.requests -= 1;
         state.begun += 1;
-        if self.in_line {
-            if let Some((_, tasks)) = self.line.front_mut() {
-                *tasks -= 1;
-                if *tasks == 0 {
-                    self.line.pop_front();
-                }
-            }
+        if let Some(queue) = &mut self.queue {
+            queue.meet();
         } else if self.rule == Rule::Arrival {
             self.requests.meet(child);
             state.key = self.requests.oldest(child);
@@ -280,7 +266,9 @@ impl Waiting {
         (children[child as usize].idle, children[child as usize].requests) = (true, 0);
         self.ranking.remove(child);
         self.requests.forget(child);
-        self.line.retain(|&(waiting, _)| waiting != child);
+        if let Some(queue) = &mut self.queue {
+            queue.forget(child);
+        }
     }
 
     /// Removes a child that left, for good.

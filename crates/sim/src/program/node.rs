@@ -273,10 +273,10 @@ impl<R: Rank> Node<R> {
         };
         self.state = match self.op {
             Op::Compute { .. } => State::Over,
-            Op::Message { to, kind, bytes, .. } if to != me || R::ITSELF_BY_NETWORK => {
+            Op::Message { to, kind, .. } if to != me || R::ITSELF_BY_NETWORK => {
                 known(to)?;
                 self.count(kind, wires);
-                State::Sending { left: u64::from(bytes.max(1)) }
+                State::Sending { left: self.op.message_bytes() }
             }
             Op::Message { kind, bytes, ref mut body, .. } => {
                 let body = std::mem::take(body);
@@ -294,13 +294,13 @@ impl<R: Rank> Node<R> {
                 }
                 State::Over
             }
-            Op::Send { to, bytes, .. } => {
+            Op::Send { to, .. } => {
                 known(to)?;
                 if to == me {
                     return Err(SimError::SendToItself { rank: me });
                 }
                 wires.totals.messages += 1;
-                State::Sending { left: bytes.max(1) }
+                State::Sending { left: self.op.message_bytes() }
             }
             Op::Sync => State::Sync,
             Op::Wait => State::Wait,
@@ -345,7 +345,7 @@ impl<R: Rank> Node<R> {
                 self.stalled += self.now - since;
             }
         }
-        let is_first = left == self.whole();
+        let is_first = left == self.op.message_bytes();
         let bytes = left.min(u64::from(wires.network.packet_bytes));
         let left = left - bytes;
         self.state = if left == 0 { State::Over } else { State::Sending { left } };
@@ -364,19 +364,10 @@ impl<R: Rank> Node<R> {
         Until::Polled
     }
 
-    /// Length of the message being sent, bytes.
-    fn whole(&self) -> u64 {
-        match self.op {
-            Op::Message { bytes, .. } => u64::from(bytes.max(1)),
-            Op::Send { bytes, .. } => bytes.max(1),
-            _ => 0,
-        }
-    }
-
     /// Handles a packet that cannot leave yet. Before the first packet of a message, the rank does what it can do
     /// meanwhile.
     fn kept_back(&mut self, left: u64, until: u64, wires: &mut Wires) -> Until {
-        let meanwhile = if left == self.whole() { self.rank.meanwhile() } else { None };
+        let meanwhile = if left == self.op.message_bytes() { self.rank.meanwhile() } else { None };
         let Some(ns) = meanwhile else { return Until::Time(until) };
         wires.totals.operations += 1;
         self.work(ns);

@@ -226,22 +226,13 @@ impl<R: Rank> Processor<R> {
     fn meanwhile(&mut self, shared: &mut Shared) -> bool {
         let State::Sending { left } = self.state else { return false };
         self.stalled_since.get_or_insert(self.now);
-        if left != self.whole() {
+        if left != self.op.message_bytes() {
             return false;
         }
         let Some(ns) = self.rank.meanwhile() else { return false };
         shared.totals.operations += 1;
         self.work(ns);
         true
-    }
-
-    /// Length of the message being sent, bytes.
-    fn whole(&self) -> u64 {
-        match self.op {
-            Op::Message { bytes, .. } => u64::from(bytes.max(1)),
-            Op::Send { bytes, .. } => bytes.max(1),
-            _ => 0,
-        }
     }
 
     fn begin(&mut self, me: u32, shared: &mut Shared) -> Result<(), SimError> {
@@ -263,7 +254,7 @@ impl<R: Rank> Processor<R> {
                 shared.totals.messages += 1;
                 shared.one_way += u64::from(!kind.is_answered());
                 self.unanswered += u32::from(kind.is_answered());
-                State::Sending { left: self.whole() }
+                State::Sending { left: self.op.message_bytes() }
             }
             Op::Message { kind, bytes, ref mut body, .. } => {
                 let body = std::mem::take(body);
@@ -287,7 +278,7 @@ impl<R: Rank> Processor<R> {
                     return Err(SimError::SendToItself { rank: me });
                 }
                 shared.totals.messages += 1;
-                State::Sending { left: self.whole() }
+                State::Sending { left: self.op.message_bytes() }
             }
             Op::Sync => State::Sync,
             Op::Wait => State::Wait,
@@ -321,7 +312,7 @@ impl<R: Rank> Processor<R> {
         if let Some(since) = self.stalled_since.take() {
             self.stalled += self.now - since;
         }
-        let is_first = left == self.whole();
+        let is_first = left == self.op.message_bytes();
         let bytes = left.min(u64::from(shared.network.packet_bytes));
         let left = left - bytes;
         self.state = if left == 0 { State::Over } else { State::Sending { left } };

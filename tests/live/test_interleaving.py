@@ -1,4 +1,4 @@
-"""`inject --compare` and `blame --`: what a disturbance, and each cause of it, costs a real command, told in turns."""
+"""`inject --compare` and `blame --`: what a disturbance, and each cause of it, costs a command, in interleaved runs."""
 
 import json
 import subprocess
