@@ -25,10 +25,12 @@ from typing import Any, NoReturn
 LIMIT_S = 120
 
 
-def crosswind(*words: str, cwd: str | Path, env: dict[str, str], text: bool = True) -> subprocess.CompletedProcess[Any]:
+def crosswind(
+    *words: str, cwd: str | Path = ".", env: dict[str, str], text: bool = True
+) -> subprocess.CompletedProcess[Any]:
     """Run a command to its end; what it writes comes back as text or bytes."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open("rb") as nothing:
-        data = json.dumps({"words": words, "cwd": str(cwd), "env": env}).encode()
+        data = json.dumps({"words": words, "cwd": str(Path(cwd).absolute()), "env": env}).encode()
         server = _server()
         socket.send_fds(server, [len(data).to_bytes(8)], [one.fileno() for one in (nothing, out, err)])
         server.sendall(data)
