@@ -180,6 +180,9 @@ class _Package(ModuleType):
         if not (name in _HOME_OF and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return import_module, (self.__name__,)  # for functions of users that use it
+
 
 sys.modules[__name__].__class__ = _Package
 

@@ -170,14 +170,13 @@ pub enum Action<P> {
         child: u32,
         bye: bool,
     },
-    /// Queue a task for computing, behind earlier ones. Its end is reported as a [`Worked`].
+    /// Queue a task for computing, behind earlier ones. Its end is reported as a [`Worked`]. What is queued for the parent
+    /// by then must be sent before the work starts, because the work may end this process.
     Compute {
         task: u64,
         /// Work units; 0 if unknown.
         work: f64,
         input: P,
-        /// Whether frames to the parent must be sent before the work starts, because the work may end this process.
-        told: bool,
     },
     /// Release bytes that are no longer needed.
     Free(P),

@@ -22,6 +22,7 @@ use crate::frame::Frame;
 use crate::input::Pulse;
 use crate::late::Late;
 use crate::phases::Course;
+use crate::recall::{Computing, News};
 use crate::record::{Activity, NO_NODE};
 use crate::settings::{RunSettings, Work};
 use crate::stock::{Finished, Stock};
@@ -70,6 +71,10 @@ pub struct Agent<P> {
     policy: Node,
     commands: Vec<Command>,
     actions: Vec<Action<P>>,
+    /// The task that this node computes.
+    pub(crate) computing: Option<Computing>,
+    /// At the root: news of tasks that the user has not collected.
+    pub(crate) news: News,
     /// At the root: results that the user has not collected.
     results: Vec<Finished<P>>,
     asked: u64,
@@ -126,6 +131,8 @@ impl<P: TaskBytes> Agent<P> {
             policy: Node::new(settings),
             commands: Vec::new(),
             actions: Vec::new(),
+            computing: None,
+            news: News::default(),
             results: Vec::new(),
             asked: 0,
             uplink: VecDeque::new(),
@@ -302,10 +309,10 @@ impl<P: TaskBytes> Agent<P> {
     }
 
     fn send(&mut self, child: u32, task: u64, limit: Option<f64>, at_ns: u64) {
-        if let Some((code, why)) = self.unfit(task) {
+        let begins = self.children.get(child as usize).is_some_and(|child| !child.out.sent.contains(&task));
+        if begins && self.is_answered_here(task) {
             // Report the task as sent to the child and failed there, with a new request, so that the child keeps its
             // place.
-            self.give_up(task, code, why);
             let events =
                 [Event::Sent { child, task }, Event::Returned { child, task }, Event::Asked { child, tasks: 1 }];
             self.events.extend(events.map(|event| (event, at_ns)));
@@ -342,13 +349,13 @@ impl<P: TaskBytes> Agent<P> {
     }
 
     fn compute(&mut self, task: u64, at_ns: u64) {
-        if let Some((code, why)) = self.unfit(task) {
-            self.give_up(task, code, why);
+        if self.is_answered_here(task) {
             self.events.push_back((Event::Computed { task }, at_ns));
             return;
         }
         let Some(stored) = self.stock.get(task) else { return };
         let (input, work) = (stored.payload.clone(), stored.work);
+        self.computing = Some(Computing { task, began_ns: at_ns, told: false });
         if let Processor::Emulated(processor) = &mut self.processor {
             processor.begin(task, work, at_ns);
             self.estimate(at_ns, |estimator, now_s, _| estimator.computes(now_s));
@@ -356,12 +363,10 @@ impl<P: TaskBytes> Agent<P> {
         }
         // Notify the parent which task this node computes itself before the work starts, because the work may end this
         // process.
-        let told =
-            !self.root && !self.children.is_empty() && matches!(self.processor, Processor::Real { may_end: true });
-        if told {
+        if !self.children.is_empty() && matches!(self.processor, Processor::Real { may_end: true }) {
             self.say(Peer::Parent, Frame::Computing { task });
         }
-        self.act(Action::Compute { task, work, input, told });
+        self.act(Action::Compute { task, work, input });
     }
 
     /// Handles the outcome of computing a task.
@@ -372,6 +377,7 @@ impl<P: TaskBytes> Agent<P> {
 
     fn note_work(&mut self, worked: Worked<P>) {
         let Worked { task, ok, output, began_ns, ended_ns, tried } = worked;
+        self.computing = None;
         self.account.totals.tasks += 1;
         self.account.totals.busy_ns += ended_ns.saturating_sub(began_ns);
         self.account.totals.tried_again += u64::from(tried - 1);
@@ -392,10 +398,13 @@ impl<P: TaskBytes> Agent<P> {
 
     fn give_back(&mut self, task: u64, at_ns: u64) {
         let Some(finished) = self.stock.take_finished(task) else { return };
+        let withdrawn = self.stock.is_withdrawn(task);
         let bytes = self.stock.drop_task(task);
         self.actions.extend(bytes.map(Action::Free));
         if self.root {
-            self.results.push(finished);
+            if !withdrawn {
+                self.results.push(finished);
+            }
             return;
         }
         let Finished { node, ok, payload, .. } = finished;
@@ -458,6 +467,9 @@ impl<P: TaskBytes> Agent<P> {
         let event = match outcome {
             Outcome::Sent => {
                 self.estimate_sent(child, task, at_ns);
+                if self.stock.is_recalling(task) {
+                    self.say(Peer::Child(child), Frame::Recall { task });
+                }
                 Event::Sent { child, task }
             }
             Outcome::Held => {
@@ -487,7 +499,7 @@ impl<P: TaskBytes> Agent<P> {
 
     fn arrive(&mut self, event: Event, finished: Option<Finished<P>>, at_ns: u64) {
         if let Some(finished) = finished {
-            // Ignore the result of a task that was recalled or returned meanwhile.
+            // Ignore the result of a task that was handed back or returned meanwhile.
             if self.stock.get(finished.task).is_none() {
                 return;
             }
@@ -511,6 +523,7 @@ impl<P: TaskBytes> Agent<P> {
             self.worked(Worked { task, ok: true, output, began_ns, ended_ns, tried: 1 });
         }
         let work = if let Processor::Emulated(processor) = &self.processor { processor.due() } else { None };
-        [work, self.late.due(), change].into_iter().flatten().min()
+        let told = self.tell_what_is_computed(now_ns);
+        [work, self.late.due(), change, told].into_iter().flatten().min()
     }
 }

@@ -147,6 +147,7 @@ impl<P: TaskBytes> Agent<P> {
     }
 
     pub(crate) fn forget(&mut self, child: u32, bye: bool, now_ns: u64) {
+        self.withdraw_recalled(child as usize);
         let state = &mut self.children[child as usize];
         (state.connected, state.left, state.link.sends, state.out.sending) = (false, true, 0.0, None);
         self.act(Action::Close { child, bye });

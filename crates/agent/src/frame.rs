@@ -133,6 +133,13 @@ pub enum Frame {
     Draining,
     /// Child to parent: hands back a task that it has not begun.
     HandBack { task: u64 },
+    /// Parent to child: do not begin this task. The answer is `Recalled`, `Begun`, or the task's result.
+    Recall { task: u64 },
+    /// Child to parent: the task is withdrawn and will not be computed in its subtree. Its result, which says so, follows
+    /// when the task's turn has come.
+    Recalled { task: u64 },
+    /// Child to parent: a node of its subtree computes the task.
+    Begun { task: u64 },
     /// Child to parent: a task exceeded its time limit, and the agent exits because only that ends the task.
     OverTime {
         task: u64,
@@ -178,8 +185,11 @@ const PLACES: u8 = 24;
 const SUBTREE: u8 = 25;
 const TO_COME: u8 = 26;
 const OVER_TIME: u8 = 27;
+const RECALL: u8 = 28;
+const RECALLED: u8 = 29;
+const BEGUN: u8 = 30;
 /// The highest kind.
-const LAST: u8 = OVER_TIME;
+const LAST: u8 = BEGUN;
 
 /// Decodes the next frame. `None` while it is incomplete.
 ///
@@ -281,6 +291,9 @@ impl Reader<'_> {
             SENDING => Frame::Sending { rate: self.amount()? },
             PLACES => Frame::Places { tasks: self.u64()? },
             TO_COME => Frame::RemainingHint { tasks: self.u64()? },
+            RECALL => Frame::Recall { task: self.u64()? },
+            RECALLED => Frame::Recalled { task: self.u64()? },
+            BEGUN => Frame::Begun { task: self.u64()? },
             OVER_TIME => Frame::OverTime { task: self.u64()?, tried: self.u32()? },
             SUBTREE => Frame::Subtree(Subtree {
                 compute_per_s: self.amount()?,
@@ -397,6 +410,9 @@ impl Frame {
             Self::Computing { task } => long(out, COMPUTING, *task),
             Self::Draining => out.push(DRAINING),
             Self::HandBack { task } => long(out, HAND_BACK, *task),
+            Self::Recall { task } => long(out, RECALL, *task),
+            Self::Recalled { task } => long(out, RECALLED, *task),
+            Self::Begun { task } => long(out, BEGUN, *task),
             Self::OverTime { task, tried } => {
                 long(out, OVER_TIME, *task);
                 out.extend(tried.to_be_bytes());
@@ -453,6 +469,9 @@ mod tests {
             Just(Frame::Bye),
             Just(Frame::Draining),
             any::<u64>().prop_map(|task| Frame::HandBack { task }),
+            any::<u64>().prop_map(|task| Frame::Recall { task }),
+            any::<u64>().prop_map(|task| Frame::Recalled { task }),
+            any::<u64>().prop_map(|task| Frame::Begun { task }),
             (any::<u64>(), any::<u32>()).prop_map(|(task, tried)| Frame::OverTime { task, tried }),
         ]
     }
@@ -490,7 +509,7 @@ mod tests {
         }
 
         #[test]
-        fn any_fields_of_a_known_kind_are_a_frame_or_an_error(kind in 0u8..29, fields in proptest::collection::vec(any::<u8>(), 0..80)) {
+        fn any_fields_of_a_known_kind_are_a_frame_or_an_error(kind in 0u8..=LAST + 1, fields in proptest::collection::vec(any::<u8>(), 0..80)) {
             let mut wire = (fields.len() as u32 + 1).to_be_bytes().to_vec();
             wire.push(kind);
             wire.extend(&fields);

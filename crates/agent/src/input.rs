@@ -165,12 +165,17 @@ impl<P: TaskBytes> Agent<P> {
                 let finished = Finished { task, node, ok, payload };
                 self.later(latency, Event::Returned { child, task }, Some(finished), now_ns);
             }
+            Heard::Said(Frame::Recalled { task }) => self.hear_recalled(child as usize, task),
+            Heard::Said(Frame::Begun { task }) => self.hear_begun(child as usize, task),
             Heard::Said(Frame::HandBack { task }) => {
                 if !state.had(task) {
                     return Err("it gave back a task that it does not have");
                 }
                 if let Some(draining) = &mut state.draining {
                     draining.handed_back += 1;
+                }
+                if self.stock.is_recalling(task) {
+                    self.withdraw(task);
                 }
                 self.later(latency, Event::HandedBack { child, task }, None, now_ns);
             }
@@ -216,6 +221,7 @@ impl<P: TaskBytes> Agent<P> {
                 self.stock.hold(task, payload, work);
                 self.later(self.own_latency_ns, Event::Arrived { task }, None, now_ns);
             }
+            Heard::Said(Frame::Recall { task }) => _ = self.recall(task, now_ns),
             Heard::Said(Frame::Places { tasks }) => {
                 self.later(self.own_latency_ns, Event::Places { tasks }, None, now_ns);
             }

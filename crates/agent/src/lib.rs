@@ -8,6 +8,7 @@
 //! | `input` | frames from children and the parent, and heartbeats |
 //! | `children`, [`registration`] | children that join, drain or are lost |
 //! | `allowance` | quotas of a child |
+//! | [`recall`] | tasks that the user withdraws |
 //! | [`stock`], `limits` | task store; tasks that are given up |
 //! | `estimation` | online estimates of rates and interference |
 //! | `transfer_rates`, `rate_changes`, [`emulation`], [`late`] | timing of emulated links and processors |
@@ -36,6 +37,7 @@ pub mod late;
 mod limits;
 pub mod phases;
 mod rate_changes;
+pub mod recall;
 pub mod record;
 pub mod registration;
 pub mod settings;

@@ -45,7 +45,7 @@ impl<P: TaskBytes> Agent<P> {
     /// Returns why a task is given up, as event code and message; `None` if it is not. Either several agents were lost
     /// while they computed it, or it exceeded its time limit too often, or its input can no longer be read, which is
     /// not the fault of the child that would get it.
-    pub(crate) fn unfit(&self, task: u64) -> Option<(&'static str, String)> {
+    fn unfit(&self, task: u64) -> Option<(&'static str, String)> {
         if self.stock.ends_children(task) {
             let most = crosswind_policy::farm::giving_up::MOST_LOST;
             let why = format!("task {task} was being computed {most} times when an agent was lost, and is given up");
@@ -59,7 +59,17 @@ impl<P: TaskBytes> Agent<P> {
         Some(("input-lost", format!("the input of task {task} cannot be read any more: {error}")))
     }
 
-    pub(crate) fn give_up(&mut self, task: u64, code: &str, why: String) {
+    /// Answers a task that is not computed any more, because it is given up or withdrawn. Returns whether that is so.
+    pub(crate) fn is_answered_here(&mut self, task: u64) -> bool {
+        if self.answer_withdrawn(task) {
+            return true;
+        }
+        let Some((code, why)) = self.unfit(task) else { return false };
+        self.give_up(task, code, why);
+        true
+    }
+
+    fn give_up(&mut self, task: u64, code: &str, why: String) {
         self.happen(code, Some(1), why.clone());
         self.stock.finish(Finished { task, node: self.number, ok: false, payload: P::of_text(why) });
     }

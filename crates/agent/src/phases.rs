@@ -234,7 +234,7 @@ impl<P: TaskBytes> Agent<P> {
 
     /// At the root: finishes once all tasks are done. Gives up if nothing has been able to compute them for too long.
     fn is_it_over(&mut self, now_ns: u64) {
-        if self.course.supply_over && self.stock.is_empty() {
+        if self.course.supply_over && self.stock.wanted() == 0 {
             if !self.has_results() {
                 self.finish(now_ns);
             }

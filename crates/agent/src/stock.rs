@@ -1,7 +1,7 @@
 //! Task store of a node: keeps a task's bytes from its arrival until its result is passed on, and counts its failed
 //! attempts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crosswind_policy::farm::giving_up;
 
@@ -35,6 +35,10 @@ pub(crate) struct Stock<P> {
     lost_with: HashMap<u64, u32>,
     /// Attempts of each task that ended their agents by exceeding the time limit.
     over_time: HashMap<u64, u32>,
+    /// Tasks that the user withdraws and that a child's subtree holds, which has not answered.
+    recalling: HashSet<u64>,
+    /// Tasks that are withdrawn: no node begins them any more.
+    recalled: HashSet<u64>,
 }
 
 impl<P: TaskBytes> Stock<P> {
@@ -45,6 +49,8 @@ impl<P: TaskBytes> Stock<P> {
             held_bytes: 0,
             lost_with: HashMap::new(),
             over_time: HashMap::new(),
+            recalling: HashSet::new(),
+            recalled: HashSet::new(),
         }
     }
 
@@ -63,6 +69,11 @@ impl<P: TaskBytes> Stock<P> {
 
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
+    }
+
+    /// Number of tasks whose result has not been passed on, those that are withdrawn excepted.
+    pub fn wanted(&self) -> usize {
+        self.tasks.len() - self.recalled.len()
     }
 
     /// Bytes of inputs in memory.
@@ -99,9 +110,45 @@ impl<P: TaskBytes> Stock<P> {
 
     /// Removes a task. Returns its bytes.
     pub fn drop_task(&mut self, task: u64) -> Option<P> {
+        self.recalling.remove(&task);
+        self.recalled.remove(&task);
         let stored = self.tasks.remove(&task)?;
         self.held_bytes -= stored.payload.in_memory();
         Some(stored.payload)
+    }
+
+    /// Whether a task's result is here and has not been passed on.
+    pub fn has_finished(&self, task: u64) -> bool {
+        self.finished.contains_key(&task)
+    }
+
+    /// Notes that a child was asked to give back a task.
+    pub fn recall(&mut self, task: u64) {
+        self.recalling.insert(task);
+    }
+
+    /// Notes that a child has begun a task that it was asked to give back. Returns whether it was asked.
+    pub fn goes_on(&mut self, task: u64) -> bool {
+        self.recalling.remove(&task)
+    }
+
+    /// Whether a child was asked to give back a task and has not answered.
+    pub fn is_recalling(&self, task: u64) -> bool {
+        self.recalling.contains(&task)
+    }
+
+    /// Marks a task as withdrawn. Returns its input, which nobody needs any more.
+    pub fn withdraw(&mut self, task: u64) -> Option<P> {
+        self.recalling.remove(&task);
+        let stored = self.tasks.get_mut(&task)?;
+        self.recalled.insert(task);
+        self.held_bytes -= stored.payload.in_memory();
+        Some(std::mem::replace(&mut stored.payload, P::blank(0)))
+    }
+
+    /// Whether a task is withdrawn.
+    pub fn is_withdrawn(&self, task: u64) -> bool {
+        self.recalled.contains(&task)
     }
 
     /// Counts a child that was lost while it computed a task.

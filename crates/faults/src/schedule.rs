@@ -120,6 +120,8 @@ pub struct Schedule {
     /// The tasks in the order of their times.
     pub tasks: Vec<TaskPlan>,
     pub faults: Vec<Fault>,
+    /// Requests of the user to withdraw a task: the time, ns from the start, and the task.
+    pub recalls: Vec<(u64, u64)>,
     pub policy: String,
     /// Number of retries of a failed task.
     pub retries: u32,
@@ -185,7 +187,7 @@ impl Schedule {
             let bytes = (random.between(0, sizes), random.between(8, sizes));
             TaskPlan { task, at_ns, bytes, takes_ns: random.between(0, 200) * MS, deed }
         });
-        let tasks = tasks.collect();
+        let tasks: Vec<TaskPlan> = tasks.collect();
         let calm = random.chance(100);
         let faults = if calm { 0 } else { random.between(1, 12) };
         let faults = (0..faults).map(|_| Fault::drawn(count, &mut random)).collect();
@@ -198,9 +200,23 @@ impl Schedule {
             "{{\"order\": \"{order}\", \"ports\": \"{ports}\", \"chunk_kib\": {}, \"adapt\": {adapt}, \"level_end\": {level}{buffer}}}",
             random.between(1, 33)
         );
+        let recalls = Self::recalls(seed, &tasks);
         let heartbeat_ms = random.between(100, 500);
         let beats_ms = (heartbeat_ms, (heartbeat_ms * 4).max(1_000), random.between(2_000, 6_000));
-        Self { seed, nodes, tasks, faults, policy, retries, timeout_ns, beats_ms }
+        Self { seed, nodes, tasks, faults, recalls, policy, retries, timeout_ns, beats_ms }
+    }
+
+    /// Draws requests to withdraw tasks, in a third of the schedules: of some tasks, or of most of them at once.
+    fn recalls(seed: u64, tasks: &[TaskPlan]) -> Vec<(u64, u64)> {
+        let mut random = Random::new(seed, 3);
+        if !random.chance(333) {
+            return Vec::new();
+        }
+        let (at_once, share) = (random.chance(500), if random.chance(500) { 900 } else { 200 });
+        let all_at_ns = random.between(0, 4_000) * MS;
+        let at_ns = |random: &mut Random| if at_once { all_at_ns } else { random.between(0, 8_000_000) * 1_000 };
+        let recalled = tasks.iter().map(|task| (at_ns(&mut random), task.task, random.chance(share)));
+        recalled.filter(|(.., is_recalled)| *is_recalled).map(|(at, task, _)| (at, task)).collect()
     }
 
     /// Whether nothing in the schedule can leave the root without agents for a while.
@@ -218,7 +234,8 @@ impl Schedule {
         let tasks = self.tasks.iter().map(|task| task.at_ns);
         let nodes = self.nodes.iter().map(|node| node.comes_ns);
         let faults = self.faults.iter().map(|fault| fault.at_ns + fault.trouble.lasts_ns());
-        tasks.chain(nodes).chain(faults).max().unwrap_or(0)
+        let recalls = self.recalls.iter().map(|(at_ns, _)| *at_ns);
+        tasks.chain(nodes).chain(faults).chain(recalls).max().unwrap_or(0)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reduction of a failing schedule: removes faults, then tasks, then nodes.
+//! Reduction of a failing schedule: removes faults, then recalls, tasks and nodes.
 
 use crate::schedule::Schedule;
 use crate::world::run;
@@ -11,7 +11,10 @@ fn fails(schedule: &Schedule) -> bool {
 #[must_use]
 pub fn shrunk(mut schedule: Schedule) -> Schedule {
     loop {
-        let before = (schedule.faults.len(), schedule.tasks.len(), schedule.nodes.len());
+        let size = |schedule: &Schedule| {
+            (schedule.faults.len(), schedule.recalls.len(), schedule.tasks.len(), schedule.nodes.len())
+        };
+        let before = size(&schedule);
         schedule = without(
             schedule,
             |schedule| schedule.faults.len(),
@@ -21,9 +24,18 @@ pub fn shrunk(mut schedule: Schedule) -> Schedule {
         );
         schedule = without(
             schedule,
+            |schedule| schedule.recalls.len(),
+            |schedule, from, to| {
+                schedule.recalls.drain(from..to);
+            },
+        );
+        schedule = without(
+            schedule,
             |schedule| schedule.tasks.len(),
             |schedule, from, to| {
-                schedule.tasks.drain(from..to);
+                for gone in schedule.tasks.drain(from..to) {
+                    schedule.recalls.retain(|(_, task)| *task != gone.task);
+                }
             },
         );
         // From the last node on, which has no children.
@@ -38,7 +50,7 @@ pub fn shrunk(mut schedule: Schedule) -> Schedule {
             }
             schedule = fewer;
         }
-        if before == (schedule.faults.len(), schedule.tasks.len(), schedule.nodes.len()) {
+        if before == size(&schedule) {
             return schedule;
         }
     }

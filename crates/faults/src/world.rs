@@ -71,6 +71,8 @@ enum What {
         job: u64,
     },
     Trouble(usize),
+    /// The user withdraws a task.
+    Recall(u64),
 }
 
 #[derive(Debug)]
@@ -122,8 +124,12 @@ pub struct World<'a> {
     connections: Vec<Connection>,
     /// For each task, how often it was answered, and whether the last answer is a result.
     answered: Vec<(u32, bool)>,
+    /// Whether each task was withdrawn on the user's request.
+    withdrawn: Vec<bool>,
     /// Number of processes and connections lost so far. Each may cost a task an attempt.
     losses: u32,
+    /// Whether a parent has closed a connection: its child may not know that it is lost.
+    has_closed: bool,
     over_time: Vec<u32>,
     /// How the run ended at the root. `None` while it runs.
     ended: Option<RootEnd>,
@@ -180,7 +186,9 @@ impl<'a> World<'a> {
             places: places.collect(),
             connections: Vec::new(),
             answered: vec![(0, false); schedule.tasks.iter().map(|task| task.task as usize + 1).max().unwrap_or(0)],
+            withdrawn: vec![false; schedule.tasks.iter().map(|task| task.task as usize + 1).max().unwrap_or(0)],
             losses: 0,
+            has_closed: false,
             over_time: vec![0; schedule.tasks.iter().map(|task| task.task as usize + 1).max().unwrap_or(0)],
             ended: None,
             violations: Vec::new(),
@@ -191,6 +199,9 @@ impl<'a> World<'a> {
         }
         for (number, fault) in schedule.faults.iter().enumerate() {
             world.at(fault.at_ns, What::Trouble(number));
+        }
+        for &(at_ns, task) in &schedule.recalls {
+            world.at(at_ns, What::Recall(task));
         }
         world
     }
@@ -243,6 +254,7 @@ impl<'a> World<'a> {
             What::Arrive { connection, down, .. } => self.connections[*connection].ends[*down].node,
             What::Broken { connection, end } => self.connections[*connection].ends[*end].node,
             What::Free { connection, down } => self.connections[*connection].ends[1 - *down].node,
+            What::Recall(_) => 0,
             What::Start { .. } | What::Trouble(_) => return None,
         };
         Some(self.places[node].stopped_until).filter(|until| *until > self.now)
@@ -271,6 +283,7 @@ impl<'a> World<'a> {
             What::Start { node } => self.start(node),
             What::Worked { node, life, job } => self.worked(node, life, job),
             What::Trouble(number) => self.trouble(number),
+            What::Recall(task) => self.recall(task),
         }
     }
 
@@ -290,7 +303,8 @@ impl<'a> World<'a> {
         let mut wrong = Vec::new();
         match &self.ended {
             None => {
-                let left = self.schedule.tasks.iter().filter(|task| self.answered[task.task as usize].0 == 0);
+                let is_open = |task: u64| self.answered[task as usize].0 == 0 && !self.withdrawn[task as usize];
+                let left = self.schedule.tasks.iter().filter(|task| is_open(task.task));
                 let left: Vec<u64> = left.map(|task| task.task).collect();
                 wrong.push(format!("the root waits for ever; tasks without an answer: {left:?}"));
                 for (node, place) in self.places.iter().enumerate() {
@@ -304,9 +318,9 @@ impl<'a> World<'a> {
             }
             Some(RootEnd::Bye) => {
                 for task in &self.schedule.tasks {
-                    let times = self.answered[task.task as usize].0;
-                    if times != 1 {
-                        wrong.push(format!("task {} was answered {times} times", task.task));
+                    let (times, withdrawn) = (self.answered[task.task as usize].0, self.withdrawn[task.task as usize]);
+                    if times + u32::from(withdrawn) != 1 {
+                        wrong.push(format!("task {} was answered {times} times, withdrawn: {withdrawn}", task.task));
                     }
                 }
             }

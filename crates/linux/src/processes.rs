@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Process id.
 pub type Pid = libc::pid_t;
@@ -31,6 +32,18 @@ pub fn parent_and_state(pid: Pid) -> Option<(Pid, char)> {
     let (_, after) = text.rsplit_once(')')?; // the name may contain any characters
     let mut words = after.split_ascii_whitespace();
     Some((words.next().and_then(|state| state.chars().next())?, words.next()?.parse().ok()?)).map(|(s, p)| (p, s))
+}
+
+/// Ends this process after a delay, on a thread of its own, whatever other threads do or hold. Nothing is flushed, and no
+/// exit handler runs.
+pub fn end_process_after(delay: Duration, status: i32) {
+    let end = move || {
+        std::thread::sleep(delay);
+        // SAFETY: takes an integer only, and does not return.
+        unsafe { libc::_exit(status) }
+    };
+    // Without a thread, the process ends as it would have: when nothing holds it any more.
+    drop(std::thread::Builder::new().name("cw-end".into()).spawn(end));
 }
 
 /// Returns all processes.

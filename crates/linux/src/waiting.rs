@@ -92,11 +92,11 @@ static ONE: u64 = 1;
 
 /// Whether standard input has ended, which means that the process that started this one has ended.
 #[must_use]
-pub fn input_ended() -> bool {
+pub fn input_ended(fd: RawFd) -> bool {
     let mut bytes = [0u8; 256];
     loop {
         // SAFETY: the buffer is live and its length is passed along.
-        match unsafe { libc::read(0, bytes.as_mut_ptr().cast(), bytes.len()) } {
+        match unsafe { libc::read(fd, bytes.as_mut_ptr().cast(), bytes.len()) } {
             0 => return true,
             read if read > 0 => {}
             _ => match io::Error::last_os_error().kind() {
@@ -105,17 +105,17 @@ pub fn input_ended() -> bool {
                 _ => return true,
             },
         }
-        if !waiting_input() {
+        if !waiting_input(fd) {
             return false;
         }
     }
 }
 
-/// Whether standard input has ended by now; does not wait.
+/// Whether an input has ended by now; does not wait.
 #[must_use]
-pub fn input_has_ended() -> bool {
-    let mut watched = [watch(0, true, false)];
-    wait(&mut watched, Some(0)).is_ok() && readable(&watched[0]) && input_ended()
+pub fn input_has_ended(fd: RawFd) -> bool {
+    let mut watched = [watch(fd, true, false)];
+    wait(&mut watched, Some(0)).is_ok() && readable(&watched[0]) && input_ended(fd)
 }
 
 /// Reads up to 64 pending bytes from a descriptor and returns how many; does not wait.
@@ -131,8 +131,8 @@ pub fn take_waiting(fd: RawFd) -> usize {
     usize::try_from(read).unwrap_or(0)
 }
 
-fn waiting_input() -> bool {
-    let mut watched = [watch(0, true, false)];
+fn waiting_input(fd: RawFd) -> bool {
+    let mut watched = [watch(fd, true, false)];
     wait(&mut watched, Some(0)).is_ok() && watched[0].revents & libc::POLLIN != 0
 }
 

@@ -2,8 +2,9 @@
 //! way.
 //!
 //! It is forked before anything is changed, outlives what ends the command ([`crate::hardened`]), and waits for the
-//! end of its pipe, which the kernel closes even on SIGKILL. If an undo can be overdue, it also checks for that twice
-//! a second, since a command that is itself stopped undoes nothing.
+//! end of the command's process, of which the kernel tells it even after SIGKILL. The end of a pipe would not do: forks
+//! of the command keep it open. If an undo can be overdue, it also checks for that twice a second, since a command that
+//! is itself stopped undoes nothing.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -61,12 +62,13 @@ impl Watchdog {
         // SAFETY: two live integers.
         checked(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }.into())?;
         let (reading, pipe) = (owned(ends[0]), owned(ends[1]));
+        let owner = process_descriptor(std::process::id() as Pid)?;
         // SAFETY: the child makes system calls, reads files and allocates (glibc prepares its allocator for a forked
         // child). It takes no lock of this process, uses no Python, and leaves by _exit.
         let pid = checked(unsafe { libc::fork() }.into())?;
         if pid == 0 {
-            let known = reading.as_raw_fd();
-            std::mem::forget((reading, pipe));
+            let known = [reading.as_raw_fd(), owner.as_raw_fd()];
+            std::mem::forget((reading, pipe, owner));
             watch(known, undo);
         }
         let process = process_descriptor(pid).inspect_err(|_| kill_and_reap(pid))?;
@@ -100,21 +102,21 @@ fn kill_and_reap(pid: Pid) {
     reap(pid);
 }
 
-/// Runs the watchdog until its end.
-fn watch(pipe: RawFd, undo: &dyn Undo) -> ! {
-    crate::hardened::outlive(&mut [pipe]);
-    let mut watched = libc::pollfd { fd: pipe, events: libc::POLLIN, revents: 0 };
+/// Runs the watchdog until its end. The descriptors are those of the pipe and of the command's process.
+fn watch(known: [RawFd; 2], undo: &dyn Undo) -> ! {
+    crate::hardened::outlive(&mut known.clone());
+    let mut watched = known.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
     loop {
-        // SAFETY: one live entry.
-        let ready = unsafe { libc::poll(&raw mut watched, 1, if undo.can_be_late() { LOOK_MS } else { -1 }) };
+        // SAFETY: two live entries.
+        let ready = unsafe { libc::poll(watched.as_mut_ptr(), 2, if undo.can_be_late() { LOOK_MS } else { -1 }) };
         if ready > 0 {
             break;
         }
         undo.heed_lateness();
     }
     let mut word = 0u8;
-    // SAFETY: one live byte.
-    let dismissed = unsafe { libc::read(pipe, (&raw mut word).cast(), 1) } == 1;
+    // SAFETY: one live byte; asked only where it does not wait.
+    let dismissed = watched[0].revents != 0 && unsafe { libc::read(known[0], (&raw mut word).cast(), 1) } == 1;
     if !dismissed {
         undo.perform();
     }

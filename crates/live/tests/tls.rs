@@ -53,7 +53,7 @@ fn child(parent: &str, name: &str, access: Access) -> AgentConfig {
         about: String::new(),
         spool_directory: std::env::temp_dir(),
         patience_s: 3.0,
-        watch_input: false,
+        watch_input: None,
         leave: None,
         mark: None,
         standing: None,

@@ -1,5 +1,6 @@
 //! `crosswind-live` for Python: the root of a farm on a thread of its own, and an agent on the calling thread.
 
+use std::collections::HashMap;
 use std::ffi::c_int;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -11,6 +12,7 @@ use crosswind_experiment::columns;
 use crosswind_experiment::farm::FarmPoint;
 use crosswind_experiment::farm_root::{Opened, RootAsked};
 use crosswind_experiment::work::kernel_maker;
+use crosswind_linux::processes::end_process_after;
 use crosswind_live::LiveError;
 use crosswind_live::farm::agent::{AgentAsked, Workshop, run_agent as run};
 use crosswind_live::farm::executor::{Answer, Executor, Job, Maker};
@@ -236,11 +238,16 @@ impl PyFarmRoot {
     }
 
     /// Returns `(task, ok, bytes or path, node)` of the available results; waits for at least one, at most
-    /// `timeout_s`. Also empty when the run has ended and all are taken; then raises the error that ended it, if any.
-    fn results<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Vec<Taken<'py>>> {
-        let results = waited(py, timeout_s, |left| match self.counter.results(left) {
-            Some(results) if results.is_empty() => None,
-            results => Some(results),
+    /// `timeout_s`. Also empty when the run has ended and all are taken; then raises the error that ended it, if any. With
+    /// `or_news`, also empty at any time, at the latest when there is news.
+    #[pyo3(signature = (timeout_s, or_news = false))]
+    fn results<'py>(&self, py: Python<'py>, timeout_s: f64, or_news: bool) -> PyResult<Vec<Taken<'py>>> {
+        let results = waited(py, timeout_s, |left| match or_news {
+            true => Some(self.counter.results_or_news(left)),
+            false => match self.counter.results(left) {
+                Some(results) if results.is_empty() => None,
+                results => Some(results),
+            },
         })?;
         let Some(results) = results.unwrap_or_default() else {
             self.ended(py)?;
@@ -256,6 +263,21 @@ impl PyFarmRoot {
             taken.push((result.task, result.ok, data, result.node.to_string()));
         }
         Ok(taken)
+    }
+
+    /// Withdraws tasks that no node has begun; waits for their answers, at most `timeout_s`. Returns those that are
+    /// withdrawn: they have no result. Calls must not overlap.
+    fn recall(&self, py: Python<'_>, tasks: Vec<u64>, timeout_s: f64) -> PyResult<Vec<u64>> {
+        let mut withdrawn = py.detach(|| self.counter.recall(&tasks));
+        let waited = waited(py, timeout_s, |left| self.counter.recalled(left).then_some(()));
+        withdrawn.extend(self.counter.take_withdrawn());
+        waited.map(|_| withdrawn)
+    }
+
+    /// Returns `(begun, withdrawn)`: tasks that nodes have begun, and that are withdrawn, since the last call.
+    fn news(&self) -> (Vec<u64>, Vec<u64>) {
+        let news = self.counter.news();
+        (news.begun, news.withdrawn)
     }
 
     /// Ends the run as soon as possible.
@@ -305,9 +327,13 @@ impl PyFarmRoot {
     }
 }
 
-/// Runs an agent until its run ends. `load(code)` returns `call(bytes or path) -> (ok, bytes)`.
+/// Time for Python to end the process of an agent whose run is over. It cannot while a user's function holds the GIL.
+const ENDING: Duration = Duration::from_millis(500);
+
+/// Runs an agent until its run ends. `load(code)` returns `call(bytes or path) -> (ok, bytes)`. With `statuses`, by error
+/// code, the process is the agent's own and ends soon after, with that status, 1 for other errors and 0 without one.
 #[pyfunction]
-#[pyo3(signature = (config, token, on_listening, load, tls = None))]
+#[pyo3(signature = (config, token, on_listening, load, tls = None, statuses = None))]
 fn run_agent(
     py: Python<'_>,
     config: &str,
@@ -315,6 +341,7 @@ fn run_agent(
     on_listening: Py<PyAny>,
     load: Py<PyAny>,
     tls: Option<PathBuf>,
+    statuses: Option<HashMap<String, i32>>,
 ) -> PyResult<()> {
     let result = py.detach(|| {
         let asked: AgentAsked = serde_json::from_str(config).map_err(|error| wrong("agent", error))?;
@@ -324,6 +351,10 @@ fn run_agent(
             raised = Python::attach(|py| on_listening.call1(py, (address,)).err());
         };
         let result = run(own, &mut Python3(Some(load)), &mut listening);
+        if let Some(statuses) = statuses {
+            let status = |error: &LiveError| statuses.get(error.code()).copied().unwrap_or(1);
+            end_process_after(ENDING, result.as_ref().map_or_else(status, |()| 0));
+        }
         Ok::<_, LiveError>((result, raised))
     });
     let (result, raised) = result.map_err(|error| exception(py, &error))?;

@@ -13,7 +13,7 @@ from crosswind.cost import counters, processes
 from crosswind.cost.naming import name_of, shortened
 from crosswind.cost.targets import end
 from crosswind.errors import DescriptionError, MeasurementError
-from crosswind.run.processes import environment
+from crosswind.run.agent_process import environment
 
 _READY_S = 30.0
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from crosswind import errors
 from crosswind.errors import AgentLost, CrosswindError, MeasurementError
-from crosswind.run.processes import environment
+from crosswind.run.agent_process import environment
 
 Settings = Mapping[str, Any]
 

@@ -18,6 +18,11 @@ from crosswind.terminal.signals import told_at
 
 OVER_TIME, DISK_FULL = 75, 76
 """Exit statuses of an agent that is to be started again: a task over its time ended it, or a disk without room."""
+STATUSES = {"over-time": OVER_TIME, "disk-full": DISK_FULL}
+"""Exit status by code of error; 1 for others."""
+
+MARK = "CROSSWIND_AGENT"
+"""By which the processes of an agent's tasks are known, in the environment (crates/live, task_processes/marked.rs)."""
 
 NODE = "CROSSWIND_NODE"
 """Where tasks find the name of their node, in the environment."""
@@ -63,9 +68,10 @@ def be_agent(
     spool: str | None = None,
     log: str | None = None,
     patience_s: float = 60.0,
-    watch_input: bool = False,
+    watch_input: int | None = None,
     leave: int | None = None,
     own_process: bool = False,
+    mark: str | None = None,
     standing: str | None = None,
     on_listening: Callable[[str], None] = lambda address: None,
 ) -> None:
@@ -91,15 +97,17 @@ def be_agent(
         Directory for large inputs; file for the log. Defaults: the system's for temporary files; stderr.
     patience_s : float
         How long a parent is waited for, at the start and when it was lost, s.
-    watch_input : bool
-        Whether the end of stdin ends the agent.
+    watch_input : int, optional
+        Descriptor whose end of input ends the agent.
     leave : int, optional
         Descriptor at which a byte asks the agent to leave: it hands back what waits, finishes what it computes, and
         ends. A second byte ends it at once.
     own_process : bool
         Whether this process is an agent and nothing else. Then what its tasks leave behind ends with it: processes of
         its session, and those that have its `CROSSWIND_AGENT` in their environment. Tasks find the node's name as
-        `CROSSWIND_NODE` there.
+        `CROSSWIND_NODE` there. Soon after the run the process ends, even if a task holds the GIL.
+    mark : str, optional
+        The value of `CROSSWIND_AGENT` with which this process was started: processes that it forks bear it too.
     standing : str, optional
         Directory in which the agent writes how it stands, for a page about it (`crosswind.watch.status_files`).
     on_listening : callable
@@ -114,9 +122,8 @@ def be_agent(
     """
     import json
 
-    mark = None
     if own_process:
-        mark = os.environ["CROSSWIND_AGENT"] = f"{os.getpid()}-{os.urandom(8).hex()}"
+        mark = os.environ[MARK] = mark or new_mark()
         os.environ[NODE] = name
         from crosswind.run import node_token
 
@@ -131,11 +138,16 @@ def be_agent(
         "patience_s": patience_s,
         "watch_input": watch_input,
         "leave": leave,
-        "mark": mark,
+        "mark": mark if own_process else None,
         "standing": standing,
         "log": log,
     }
-    _core.run_agent(json.dumps(config), token, on_listening, load, tls)
+    _core.run_agent(json.dumps(config), token, on_listening, load, tls, STATUSES if own_process else None)
+
+
+def new_mark() -> str:
+    """Return a value of `CROSSWIND_AGENT` that no other agent has."""
+    return f"{os.getpid()}-{os.urandom(8).hex()}"
 
 
 def _temporary() -> str:
@@ -160,6 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--standing", metavar="DIR", help="write there how it stands")
     parser.add_argument("--tls", metavar="DIR", help="this node's directory of certificates")
     parser.add_argument("--patience-s", type=float, default=60.0)
+    parser.add_argument("--mark", help=f"the value of {MARK} in its environment")
     parser.add_argument(
         "--ended", metavar="FILE", help="made when the agent ends by itself: a task that ends it cannot"
     )
@@ -169,6 +182,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is the root's to handle; it ends us
     token = first_line() or None
+    parent_s = os.dup(0)  # its end is that of the process that started this one; tasks get another input
+    with open(os.devnull, "rb") as nothing:  # noqa: PTH123 (no import that a task does not need)
+        os.dup2(nothing.fileno(), 0)
     try:
         with told_at([signal.SIGTERM, signal.SIGHUP]) as leave:
             be_agent(
@@ -180,14 +196,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 about=options.about,
                 spool=options.spool,
                 patience_s=options.patience_s,
-                watch_input=True,
+                watch_input=parent_s,
                 leave=leave,
                 own_process=True,
+                mark=options.mark,
                 standing=options.standing,
                 on_listening=tell_address,
             )
     except Exception as error:
-        status, said = {"over-time": OVER_TIME, "disk-full": DISK_FULL}.get(code_of(error), 1), told(error)
+        status, said = STATUSES.get(code_of(error), 1), told(error)
         if not options.silent or status != 1:
             print(f"{options.name}: {error}", file=sys.stderr, flush=True)
     else:

@@ -238,8 +238,35 @@ class LiveFarm:
         """No more will be submitted: `results` ends with the last one."""
         self._root.end_of_tasks()
 
-    def results(self, timeout_s: float | None = None) -> list[Result]:
+    def recall(self, tasks: list[int], timeout_s: float) -> list[int]:
+        """Withdraw tasks that no node has begun. Calls must not overlap.
+
+        Parameters
+        ----------
+        tasks : list of int
+            Numbers of tasks that were submitted.
+        timeout_s : float
+            How long answers of nodes are waited for, s.
+
+        Returns
+        -------
+        list of int
+            Those that are withdrawn, which have no result. The others have begun, are done, or had no answer in time.
+        """
+        return list(self._root.recall(tasks, timeout_s))
+
+    def news(self) -> tuple[list[int], list[int]]:
+        """Return the tasks that nodes have begun, and those that are withdrawn, since the last call.
+
+        A node tells of a call that takes 50 ms and more.
+        """
+        begun, withdrawn = self._root.news()
+        return list(begun), list(withdrawn)
+
+    def results(self, timeout_s: float | None = None, *, or_news: bool = False) -> list[Result]:
         """Results that have come, as completed; waits for at least one. Empty: all are there (or the time is over).
+
+        With `or_news` it may be empty at any time, at the latest when there are `news`.
 
         Raises
         ------
@@ -249,7 +276,7 @@ class LiveFarm:
             The same, where the disk of the root is full, or a file cannot be read or written.
         """
         try:
-            taken = self._root.results(_FOREVER_S if timeout_s is None else timeout_s)
+            taken = self._root.results(_FOREVER_S if timeout_s is None else timeout_s, or_news)
         except AgentLost as error:
             raise self._explained(error) from None
         if self._watch is not None:

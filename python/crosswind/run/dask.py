@@ -12,12 +12,9 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosswind.cluster.client import fitting, own_address, workers_of
@@ -29,7 +26,7 @@ from crosswind.run.backoff import Backoff
 from crosswind.run.deployment import MeanTask, Placing
 from crosswind.run.late_joiners import leaf_below
 from crosswind.run.places import places, star
-from crosswind.run.spool import Spool
+from crosswind.run.spool import Logs, Spool
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -125,7 +122,8 @@ class DaskAgents:
         self._over = threading.Event()
         self._watcher = threading.Thread(target=self._follow, name="crosswind-dask", daemon=True)
         self.warnings: list[Told] = []
-        self.logs = Path(tempfile.mkdtemp(prefix="crosswind-logs-"))
+        self._logs = Logs()
+        self.logs = self._logs.path
         self._spool = Spool()
         self.spool = self._spool.path
 
@@ -331,9 +329,8 @@ class DaskAgents:
         for task in self.tasks.values():
             task.release()
         self.tasks.clear()
+        self._logs.close(keep=keep_logs)
         self._spool.close()
-        if not keep_logs:
-            shutil.rmtree(self.logs, ignore_errors=True)
 
     def _keep(self, said: Mapping[str, str]) -> None:
         for name, text in said.items():

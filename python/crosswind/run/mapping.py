@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import builtins
+import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import ExitStack
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
 from crosswind.run.deployment import Placing
-from crosswind.run.deployments import HINT, deployed, is_deployed
+from crosswind.run.deployments import HINT, is_deployed
 from crosswind.run.farm import Farm, Order
 from crosswind.run.store import Store
 from crosswind.terminal.progress import Advance, progress_bar, progress_of_long_work
@@ -22,38 +24,44 @@ from crosswind.terminal.progress import Advance, progress_bar, progress_of_long_
 if TYPE_CHECKING:
     from distributed import Client
 
-T = TypeVar("T")
 R = TypeVar("R")
 
-_AHEAD_PER_NODE = 64  # calls under way or answered and not yet taken: bounds the memory, keeps every node busy
+_UNTAKEN_PER_NODE = 64  # results that nobody has taken, and calls under way: bounds the memory
 
 
 def map(
-    function: Callable[[T], R],
-    items: Iterable[T],
-    *,
+    function: Callable[..., R],
+    /,
+    *iterables: Iterable[Any],
     platform: Platform | str | Path | None = None,
     on: str | Client = "local",
     placing: Placing | None = None,
+    max_workers: int | None = None,
     ordered: bool = True,
     order: Order = "interference",
     buffer_tasks: int | None = None,
     retries: int = 0,
     task_timeout_s: float | None = None,
+    timeout: float | None = None,
+    return_exceptions: bool = False,
     out: str | Path | None = None,
     resume: bool = False,
-    key: Callable[[T], object] | None = None,
+    key: Callable[[Any], object] | None = None,
     progress: Advance | bool | None = None,
-) -> Iterator[R]:
-    """Call a function on every item, on the nodes of a tree, and yield what it returns.
+) -> Results[R]:
+    """Call a function on every item, on the nodes of a tree, beginning at once, and yield what it returns.
+
+    `break`, an exception, ctrl-C and the end of the results leave no call to begin; those that nodes compute end by
+    themselves, except after ctrl-C, which ends them.
 
     Parameters
     ----------
     function : callable
-        Of one argument. It travels by cloudpickle, as items and results do: lambdas and functions of `__main__` too.
-    items : iterable
-        Taken lazily, some ahead of the results: it may be endless.
-    platform, order, buffer_tasks, retries, task_timeout_s
+        It travels by cloudpickle, as items and results do: lambdas and functions of `__main__` too.
+    *iterables : iterable
+        One for each argument of the function; the shortest ends the map. Taken lazily, some ahead of the results, in
+        another thread: they may be endless.
+    platform, max_workers, order, buffer_tasks, retries, task_timeout_s
         As of `Farm`. Default: this machine, one node per CPU.
     on : str or distributed.Client
         `local`: agents on this machine, one process per node. `dask:ADDRESS` or a client: on the hosts of a Dask
@@ -62,6 +70,10 @@ def map(
         On a cluster: how many agents, and which node goes to which host.
     ordered : bool
         Yield in the order of the items, or as results come in.
+    timeout : float, optional
+        Time from the call of `map` after which a result that is not there raises `TimeoutError`, s.
+    return_exceptions : bool
+        Yield an exception that the function raised as its result, instead of raising it, which ends the map.
     out : path, optional
         Directory in which each result is kept, pickled. Its file is named by a digest of the function's code and of
         the item's key; of equal items, each has a file of its own. A file is whole or not there. Each is on the disk
@@ -70,17 +82,18 @@ def map(
         Do not call again for items whose result stands in `out`. Items may have been added, left out or moved since; a
         changed item, or a function whose own code has changed, is called again. What the function calls does not count.
     key : callable, optional
-        What an item is known by, for `resume`: anything that can be pickled. Default: the item itself. Give one for
-        items whose pickles differ between processes (sets of text) or are large.
+        What an item is known by, for `resume`: anything that can be pickled. Takes the item; the tuple of them, of
+        several iterables. Default: the item itself. Give one for items whose pickles differ between processes (sets of
+        text) or are large.
     progress : bool or callable, optional
         True: a progress bar with the time left, on a terminal or in a notebook. False: none. Default: one where it
         takes longer than two seconds. Or what is called as `progress(fraction, message)`; the fraction is 0 where
-        `items` has no length.
+        `iterables` have no length.
 
-    Yields
-    ------
-    object
-        What the function returned.
+    Returns
+    -------
+    Results
+        An iterator over what the function returned.
 
     Raises
     ------
@@ -96,6 +109,8 @@ def map(
     >>> list(map(abs, [-1, 2, -3]))  # doctest: +SKIP
     [1, 2, 3]
     """
+    if not iterables:
+        raise DescriptionError("map is given no items", "argument", "crosswind.map(function, items)")
     if not is_deployed(on):
         raise DescriptionError(f"on is {on!r}; it must be one of: {HINT}", "argument")
     if resume and out is None:
@@ -103,31 +118,29 @@ def map(
     if key is not None and out is None:
         raise DescriptionError("key is given without out", "argument", "name the directory of the results")
     store = Store(out, function, key, resume) if out is not None else None
-    total = len(items) if isinstance(items, Sized) else None
+    with ExitStack() as stack:
+        if store is not None:
+            stack.enter_context(store)
+        farm = Farm(
+            on,
+            platform=platform,
+            max_workers=max_workers,
+            order=order,
+            buffer_tasks=buffer_tasks,
+            retries=retries,
+            task_timeout_s=task_timeout_s,
+            placing=placing,
+        )
+        feed = _Feed(farm, function, iterables, store, ordered)
+        stack.callback(feed.end, wait=store is not None)
+        meter = _Meter(_length(iterables), _shown(progress, stack))
+        until = None if timeout is None else time.monotonic() + timeout
+        return Results(feed, meter, stack.pop_all(), until, return_exceptions)
 
-    def results() -> Iterator[R]:
-        with ExitStack() as stack:
-            if store is not None:
-                stack.enter_context(store)
-            launch = stack.enter_context(deployed(on, placing))
-            farm = stack.enter_context(
-                Farm(
-                    platform=platform,
-                    order=order,
-                    buffer_tasks=buffer_tasks,
-                    retries=retries,
-                    task_timeout_s=task_timeout_s,
-                    launch=launch,
-                )
-            )
-            meter = _Meter(total, _shown(progress, stack))
-            calls = _calls(farm, function, items, store)
-            ahead = _AHEAD_PER_NODE * len(farm.platform)
-            for value in _in_order(calls, ahead) if ordered else _as_completed(calls, ahead):
-                meter.one_more()
-                yield value
 
-    return results()
+def _length(iterables: tuple[Iterable[Any], ...]) -> int | None:
+    lengths = [len(one) for one in iterables if isinstance(one, Sized)]
+    return min(lengths) if len(lengths) == len(iterables) else None
 
 
 def _shown(progress: Advance | bool | None, stack: ExitStack) -> Advance | None:
@@ -138,35 +151,163 @@ def _shown(progress: Advance | bool | None, stack: ExitStack) -> Advance | None:
     return progress or None
 
 
-def _calls(farm: Farm, function: Callable[[T], R], items: Iterable[T], store: Store | None) -> Iterator[Future[R]]:
-    for item in items:
-        if store is None:
-            yield farm.submit(function, item)
-        else:
-            name = store.name_of(item)
-            yield store.known(name) or store.kept(name, farm.submit(function, item))
+class Results(Iterator[R], Generic[R]):
+    """The results of a map. Deleting or closing it leaves no call to begin."""
+
+    def __init__(
+        self, feed: _Feed, meter: _Meter, held: ExitStack, until: float | None, return_exceptions: bool
+    ) -> None:
+        self._feed, self._meter, self._held = feed, meter, held
+        self._until, self._return_exceptions = until, return_exceptions
+        self._is_closed = self._is_begun = False
+
+    def __iter__(self) -> Results[R]:
+        return self
+
+    def __next__(self) -> R:
+        if self._is_closed:
+            raise StopIteration
+        self._is_begun = True
+        try:
+            call = self._feed.next(self._until)
+            if call is None:
+                self._feed.farm.shutdown()
+                raise StopIteration
+            error = call.exception()
+            if error is not None and not (self._return_exceptions and isinstance(error, Exception)):
+                raise error
+            self._meter.one_more()
+        except KeyboardInterrupt:
+            self._feed.farm.interrupt()
+            self._feed.farm.shutdown()
+            self.close()
+            raise
+        except BaseException:
+            self.close()
+            raise
+        return error if error is not None else call.result()  # type: ignore[return-value]
+
+    def close(self) -> None:
+        """Let no more calls begin, and take no more results."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._held.close()
+
+    def __enter__(self) -> Results[R]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if not self._is_closed:
+            if not self._is_begun:
+                message = "the results of crosswind.map were dropped before any was taken, so its calls are cancelled"
+                warnings.warn(message, RuntimeWarning, stacklevel=2)
+            with suppress(Exception):
+                self.close()
 
 
-def _in_order(calls: Iterator[Future[R]], ahead: int) -> Iterator[R]:
-    open_: deque[Future[R]] = deque()
-    for call in calls:
-        open_.append(call)
-        if len(open_) >= ahead:
-            yield open_.popleft().result()
-    while open_:
-        yield open_.popleft().result()
+class _Feed:
+    """Submits calls as there is room for them, in a thread of its own, and hands out those that are done."""
 
+    def __init__(
+        self,
+        farm: Farm,
+        function: Callable[..., Any],
+        iterables: tuple[Iterable[Any], ...],
+        store: Store | None,
+        ordered: bool,
+    ) -> None:
+        self.farm = farm
+        self._function, self._iterables, self._store, self._ordered = function, iterables, store, ordered
+        self._changed = threading.Condition()
+        self._open: deque[Future[Any]] = deque()
+        """Calls in their order that nobody has taken; only done ones, in the order in which they are, if unordered."""
+        self._untaken = self._running = 0
+        self._is_over = self._is_ended = False
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="crosswind-map", daemon=True)
+        self._thread.start()
 
-def _as_completed(calls: Iterator[Future[R]], ahead: int) -> Iterator[R]:
-    open_: set[Future[R]] = set()
-    for call in calls:
-        open_.add(call)
-        if len(open_) >= ahead:
-            done, open_ = wait(open_, return_when=FIRST_COMPLETED)
-            yield from builtins.map(Future.result, done)
-    while open_:
-        done, open_ = wait(open_, return_when=FIRST_COMPLETED)
-        yield from builtins.map(Future.result, done)
+    def next(self, until: float | None) -> Future[Any] | None:
+        """Return the next call that is done, each once; None after the last.
+
+        Raises
+        ------
+        TimeoutError
+            When there is none by `until`, s on the monotonic clock.
+        BaseException
+            What the iterables raised.
+        """
+
+        def is_there() -> bool:
+            return bool(self._open and self._open[0].done()) or (self._is_over and self._untaken == 0)
+
+        with self._changed:
+            left = None if until is None else max(until - time.monotonic(), 0.0)
+            if not self._changed.wait_for(is_there, left):
+                raise TimeoutError
+            if self._open:
+                self._untaken -= 1
+                self._changed.notify_all()
+                return self._open.popleft()
+            if self._error is not None:
+                raise self._error
+        return None
+
+    def end(self, wait: bool) -> None:
+        """Let no more calls begin; with `wait`, return when those that have begun have ended."""
+        with self._changed:
+            self._is_ended = True
+            self._changed.notify_all()
+        self.farm.shutdown(wait=wait, cancel_futures=True)
+
+    def _run(self) -> None:
+        try:
+            for arguments in zip(*self._iterables, strict=False):
+                if not self._has_room():
+                    break
+                call = self._submitted(arguments)
+                with self._changed:
+                    self._untaken += 1
+                    self._running += 1
+                    if self._ordered:
+                        self._open.append(call)
+                call.add_done_callback(self._done)
+        except BaseException as error:
+            self._error = error
+        finally:
+            with self._changed:
+                self._is_over = True
+                self._changed.notify_all()
+
+    def _has_room(self) -> bool:
+        """Wait until another call may be submitted; False if none may be any more."""
+        most_untaken = _UNTAKEN_PER_NODE * len(self.farm.platform)
+
+        def is_due() -> bool:
+            ahead = self.farm.ahead
+            return self._is_ended or (self._running <= ahead and self._untaken <= max(most_untaken, 2 * ahead))
+
+        with self._changed:
+            self._changed.wait_for(is_due)
+            return not self._is_ended
+
+    def _submitted(self, arguments: tuple[Any, ...]) -> Future[Any]:
+        if self._store is None:
+            return self.farm.submit(self._function, *arguments)
+        name = self._store.name_of(arguments[0] if len(arguments) == 1 else arguments)
+        return self._store.known(name) or self._store.kept(name, self.farm.submit(self._function, *arguments))
+
+    def _done(self, call: Future[Any]) -> None:
+        with self._changed:
+            self._running -= 1
+            if not self._ordered:
+                self._open.append(call)
+            self._changed.notify_all()
 
 
 class _Meter:

@@ -10,10 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,9 +21,10 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from crosswind.errors import AgentLost
+from crosswind.run import agent_process
 from crosswind.run.agent import DISK_FULL
 from crosswind.run.backoff import Backoff
-from crosswind.run.spool import Spool, no_space, temporary_directory
+from crosswind.run.spool import Logs, Spool, no_space
 
 if TYPE_CHECKING:
     from crosswind.errors import Told
@@ -96,12 +95,11 @@ class AgentProcesses:
         self._starts: dict[str, _Start] = {}
         self._ending = threading.Event()
         self._watch: threading.Thread | None = None
-        self._own_logs = launch.logs is None
-        self.logs = launch.logs or temporary_directory("crosswind-logs-")
-        self.logs.mkdir(parents=True, exist_ok=True)
         self.warnings: list[Told] = []
         self._spool = Spool()
         self.spool = self._spool.path
+        self._logs = Logs(launch.logs)
+        self.logs = self._logs.path
 
     def start(self, root_address: str) -> None:
         """Start all, each once its parent listens.
@@ -138,6 +136,8 @@ class AgentProcesses:
         while not self._ending.wait(_LOOK_S):
             now = time.monotonic()
             for name, start in self._starts.items():
+                if start.stop is not None:
+                    start.stop.look(now)
                 end = self._processes[name].poll()
                 if end == DISK_FULL and not start.is_noted:
                     start.full, start.is_noted = [*start.full[-_MOST_FULL:], now], True
@@ -151,33 +151,22 @@ class AgentProcesses:
                         start.backoff.failed(now)
 
     def _start_one(self, name: str, start: _Start) -> None:
-        command = [*self._launch.prefix(name), sys.executable, "-m", "crosswind.run.agent"]
-        command += ["--parent", start.parent, "--name", name, "--spool", str(self.spool)]
-        command += ["--ended", str(self._mark_of(name))]
+        options = ["--parent", start.parent, "--name", name, "--spool", str(self.spool)]
+        options += ["--ended", str(self._mark_of(name))]
         if self._launch.tls is not None:
-            command += ["--tls", self._launch.tls(name)]
-        listens = start.listen is not None
+            options += ["--tls", self._launch.tls(name)]
         if start.listen is not None:
-            command += ["--listen", start.listen]
+            options += ["--listen", start.listen]
         self._starts[name] = start
         start.backoff.began(time.monotonic())
         start.is_noted = False
         if name in self._processes:
             _close(self._processes[name])
+        listens = start.listen is not None
         with self._log_of(name).open("ab") as log:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE if listens else log,
-                stderr=log,
-                env=environment(),
-                start_new_session=True,
-            )
-        self._processes[name] = process
-        assert process.stdin is not None  # it was asked for
-        with contextlib.suppress(BrokenPipeError):  # it has ended already: seen when it is waited for
-            process.stdin.write(self._token.encode() + b"\n")
-            process.stdin.flush()
+            prefix = self._launch.prefix(name)
+            process = agent_process.start(options, self._token, listens=listens, output=log, prefix=prefix)
+        self._processes[name], start.stop = process, agent_process.Stop(process)
 
     def _mark_of(self, name: str) -> Path:
         return self.spool / f"ended-{quote(name, safe='')}"
@@ -248,9 +237,8 @@ class AgentProcesses:
                 process.wait()
             _close(process)
         self._processes.clear()
+        self._logs.close(keep=keep_logs)
         self._spool.close()
-        if self._own_logs and not keep_logs:
-            shutil.rmtree(self.logs, ignore_errors=True)
 
 
 @dataclass
@@ -259,6 +247,7 @@ class _Start:
 
     parent: str
     listen: str | None
+    stop: agent_process.Stop | None = None
     backoff: Backoff = field(default_factory=Backoff)
     full: list[float] = field(default_factory=list)
     """When its disk was full."""
@@ -289,10 +278,3 @@ def last_lines(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()[-_SHOWN:]
     full = no_space(log.parent)  # it may have had more to say
     return "".join(f": {said}" for said in (full, "\n".join(lines)) if said)
-
-
-def environment() -> dict[str, str]:
-    """Return the environment of this process, in which this package is found first."""
-    package = str(Path(__file__).resolve().parents[2])
-    paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from crosswind.run.processes import environment
-from crosswind.run.spool import temporary_directory
+from crosswind.run.agent_process import environment
+from crosswind.run.spool import Logs
 
 END_PATIENCE_S = 3.0
 RANK_VARIABLE = "PMI_RANK"
@@ -36,9 +35,8 @@ class RankProcesses:
 
     def __init__(self, token: str, logs: Path | None = None) -> None:
         self._token = token
-        self._own_logs = logs is None
-        self.logs = logs or temporary_directory("crosswind-ranks-")
-        self.logs.mkdir(parents=True, exist_ok=True)
+        self._logs = Logs(logs)
+        self.logs = self._logs.path
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def start(self, ranks: int, conductor: str) -> None:
@@ -93,5 +91,4 @@ class RankProcesses:
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         self._processes.clear()
-        if self._own_logs and not keep_logs:
-            shutil.rmtree(self.logs, ignore_errors=True)
+        self._logs.close(keep=keep_logs)

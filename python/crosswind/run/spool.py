@@ -1,7 +1,7 @@
-"""A directory of our own for tasks' bytes on their way, which does not outlive us for long.
+"""Directories of our own, for tasks' bytes on their way and for logs, which do not outlive us for long.
 
 A process killed with -9 cannot clean up. So a directory is locked as long as its owner lives, and the next process
-that starts removes those whose owner is gone.
+that starts removes those whose owner is gone. Logs that were kept on purpose stay.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from crosswind.errors import MeasurementError
 
 _LITTLE = 64 << 10  # free bytes of a file system that is full: one block is sometimes left
 _PREFIX = "crosswind-spool-"
+_LOGS_PREFIX = "crosswind-logs-"
+_KEPT = ".kept"  # in a directory of logs that outlives its owner
 
 
 class Spool:
@@ -31,17 +33,58 @@ class Spool:
 
     def __init__(self) -> None:
         take_away_abandoned()
-        while True:
-            self.path = temporary_directory(_PREFIX)
-            if (lock := _locked(self.path)) is not None:
-                self._lock = lock
-                break
+        self.path, self._lock = _locked_directory(_PREFIX)
 
     def close(self) -> None:
         """Take it away, with all that is in it."""
         shutil.rmtree(self.path, ignore_errors=True)
         with contextlib.suppress(OSError):
             os.close(self._lock)
+
+
+class Logs:
+    """A directory of logs.
+
+    Parameters
+    ----------
+    directory : Path, optional
+        One of the user's, which stays; default: one of our own.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is.
+    """
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self._lock: int | None = None
+        if directory is None:
+            take_away_abandoned()
+            self.path, self._lock = _locked_directory(_LOGS_PREFIX)
+        else:
+            self.path = directory
+            directory.mkdir(parents=True, exist_ok=True)
+
+    def close(self, *, keep: bool) -> None:
+        """Take it away if it is our own, unless it is to be kept."""
+        if self._lock is None:
+            return
+        if keep:
+            with contextlib.suppress(OSError):  # a full disk: the next run takes it away
+                (self.path / _KEPT).touch()
+        else:
+            shutil.rmtree(self.path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.close(self._lock)
+        self._lock = None
+
+
+def _locked_directory(prefix: str) -> tuple[Path, int]:
+    """Make a directory and return it with the descriptor that locks it."""
+    while True:
+        path = temporary_directory(prefix)
+        if (lock := _locked(path)) is not None:
+            return path, lock
 
 
 def _locked(path: Path) -> int | None:
@@ -62,12 +105,14 @@ def _locked(path: Path) -> int | None:
 
 def take_away_abandoned() -> None:
     """Take away the directories whose owner was killed: no process has them locked."""
-    for path in temporary_place().glob(_PREFIX + "*"):
+    place = temporary_place()
+    for path in [*place.glob(_PREFIX + "*"), *place.glob(_LOGS_PREFIX + "*")]:
         with contextlib.suppress(OSError):  # locked, of another user, or taken away meanwhile
             held = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(path, ignore_errors=True)
+                if not (path / _KEPT).exists():
+                    shutil.rmtree(path, ignore_errors=True)
             finally:
                 os.close(held)
 

@@ -12,15 +12,15 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from crosswind import errors
 from crosswind.errors import AgentLost, CrosswindError
+from crosswind.run import agent_process
 from crosswind.run.backoff import Backoff
-from crosswind.run.processes import LISTEN_PATIENCE_S, environment, first_line_of, status_of
+from crosswind.run.processes import LISTEN_PATIENCE_S, first_line_of, status_of
 from crosswind.run.spool import Spool
 
 _LOOK_S = 1.0
@@ -51,15 +51,16 @@ def supervise(
     """
     spool, backoff = Spool(), Backoff()
     mark = spool.path / "ended"
-    command = [sys.executable, "-m", "crosswind.run.agent", "--parent", parent, "--name", name]
-    command += ["--spool", str(spool.path), "--ended", str(mark), "--about", about, "--silent"]
-    command += ["--tls", tls] if tls is not None else []
-    command += ["--standing", str(standing)] if standing is not None else []
+    options = ["--parent", parent, "--name", name]
+    options += ["--spool", str(spool.path), "--ended", str(mark), "--about", about, "--silent"]
+    options += ["--tls", tls] if tls is not None else []
+    options += ["--standing", str(standing)] if standing is not None else []
     told = False
     try:
         while True:
             backoff.began(time.monotonic())
-            process = _started([*command, *(["--listen", listen] if listen is not None else [])], token, listen)
+            place = ["--listen", listen] if listen is not None else []
+            process = agent_process.start([*options, *place], token or "", listens=listen is not None)
             try:
                 if process.stdout is not None and (address := first_line_of(process.stdout, LISTEN_PATIENCE_S)):
                     listen = address  # where its children look for it again
@@ -82,26 +83,12 @@ def supervise(
         spool.close()
 
 
-def _started(command: list[str], token: str | None, listen: str | None) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,  # it ends when this closes, so never outlives us
-        stdout=subprocess.PIPE if listen is not None else sys.stderr,
-        env=environment(),
-        start_new_session=True,  # this process hands on ctrl-C
-    )
-    assert process.stdin is not None  # it was asked for
-    with contextlib.suppress(BrokenPipeError):  # it has ended already: seen when it is waited for
-        process.stdin.write((token or "").encode() + b"\n")
-        process.stdin.flush()
-    return process
-
-
 def _end_of(process: subprocess.Popen[bytes], leave: int | None) -> bool:
     """Wait for the end; hand on that it is to leave, and end it when that is asked again. Whether it was asked."""
-    ended, asked = os.pidfd_open(process.pid), 0
+    ended, asked, stop = os.pidfd_open(process.pid), 0, agent_process.Stop(process)
     try:
         while process.poll() is None:
+            stop.look(time.monotonic())
             watched = [ended] if leave is None else [ended, leave]
             ready, _, _ = select.select(watched, [], [], _LOOK_S)
             if leave in ready:

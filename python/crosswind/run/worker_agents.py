@@ -11,8 +11,8 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import threading
+import time
 from pathlib import Path
 from typing import TypedDict
 
@@ -21,7 +21,8 @@ from distributed.core import Status
 
 from crosswind.access import read_token
 from crosswind.errors import AgentLost, DescriptionError
-from crosswind.run.processes import END_PATIENCE_S, LISTEN_PATIENCE_S, environment, first_line_of, last_lines
+from crosswind.run import agent_process
+from crosswind.run.processes import END_PATIENCE_S, LISTEN_PATIENCE_S, first_line_of, last_lines
 from crosswind.run.spool import Spool
 
 _LOOK_S = 0.2
@@ -51,27 +52,16 @@ class Carried:
         self.was_ended = threading.Event()
         self._spool = Spool()
         self._log = self._spool.path / "agent.log"
-        command = [sys.executable, "-m", "crosswind.run.agent", "--parent", wanted["parent"], "--name", wanted["name"]]
-        command += ["--spool", str(self._spool.path)]
+        options = ["--parent", wanted["parent"], "--name", wanted["name"], "--spool", str(self._spool.path)]
         if wanted["about"]:
-            command += ["--about", wanted["about"]]
+            options += ["--about", wanted["about"]]
         if wanted["listen"]:
-            command += ["--listen", wanted["listen"]]
+            options += ["--listen", wanted["listen"]]
         if wanted["tls"]:
-            command += ["--tls", wanted["tls"]]
+            options += ["--tls", wanted["tls"]]
         with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE if wanted["listen"] else log,
-                stderr=log,
-                env=environment(),
-                start_new_session=True,
-            )
-        assert self.process.stdin is not None  # it was asked for
-        with contextlib.suppress(BrokenPipeError):  # it has ended already: seen when it is waited for
-            self.process.stdin.write(token.strip().encode() + b"\n")
-            self.process.stdin.flush()
+            listens = wanted["listen"] is not None
+            self.process = agent_process.start(options, token.strip(), listens=listens, output=log)
 
     def address(self) -> str | None:
         """Return where its children connect, once it listens; None where it has none, or has ended."""
@@ -200,8 +190,10 @@ def watch(farm: str, name: str) -> None:
     secede()
     carrier: Carrier = worker.plugins[plugin_name(farm)]
     agent, asked = carrier.agents[name], False
+    stop = agent_process.Stop(agent.process)
     key = f"{plugin_name(farm)}-{name}"
     while agent.process.poll() is None:
+        stop.look(time.monotonic())
         task = worker.state.tasks.get(key)
         if task is None or task.state == "cancelled":
             agent.end()

@@ -79,7 +79,7 @@ impl World<'_> {
             token: 0,
             jobs: VecDeque::new(),
             doing: None,
-            taken: self.answered.iter().map(|(times, _)| *times > 0).collect(),
+            taken: self.answered.iter().zip(&self.withdrawn).map(|((times, _), gone)| *times > 0 || *gone).collect(),
             user_is_done: false,
         };
         if self.schedule.nodes[node].parent.is_some() {
@@ -205,6 +205,7 @@ impl World<'_> {
                 }
             }
             Action::Close { child, bye } => {
+                self.has_closed = true;
                 if let Some((connection, down)) = self.way(node, Peer::Child(child)) {
                     if bye {
                         let mut out = Vec::new();
@@ -242,6 +243,10 @@ impl World<'_> {
         let task = job.task;
         process.doing = Some(Doing { job, number, began_ns: local });
         self.note(|| format!("n{node} computes task {task}"));
+        // A node that was lost without knowing it may still have a task that was withdrawn elsewhere.
+        if self.withdrawn[task as usize] && self.losses == 0 && !self.has_closed {
+            self.violations.push(format!("n{node} computes task {task}, which is withdrawn"));
+        }
         let Some(plan) = self.schedule.tasks.iter().find(|plan| plan.task == task) else { return };
         let tries = if let Deed::Fails(times) = plan.deed { u64::from(times.min(retries)) + 1 } else { 1 };
         if plan.deed != Deed::Hangs {
@@ -360,6 +365,11 @@ impl World<'_> {
             return;
         }
         let Some(agent) = self.agent(node) else { return };
+        for task in agent.take_news().withdrawn {
+            self.note(|| format!("task {task} is withdrawn"));
+            self.withdrawn[task as usize] = true;
+        }
+        let Some(agent) = self.agent(node) else { return };
         for Finished { task, ok, payload, .. } in agent.take_results() {
             self.note(|| format!("task {task} is answered, ok: {ok}"));
             let (times, answered_ok) = &mut self.answered[task as usize];
@@ -384,12 +394,31 @@ impl World<'_> {
         }
     }
 
+    /// Withdraws a task that the root has taken from the user. One that it has not is withdrawn without it.
+    pub(super) fn recall(&mut self, task: u64) {
+        let local = self.local(0);
+        self.note(|| format!("the user withdraws task {task}"));
+        let answered = self.answered[task as usize].0 > 0;
+        let Some(Process { agent: Some(agent), taken, .. }) = &mut self.places[0].process else { return };
+        if taken[task as usize] {
+            let known = agent.recall(task, local);
+            if !known && !answered && !self.withdrawn[task as usize] {
+                self.violations.push(format!("the root does not know task {task}"));
+            }
+        } else {
+            taken[task as usize] = true;
+            self.withdrawn[task as usize] = true;
+        }
+        self.turn(0);
+    }
+
     /// Handles the end of an agent's run.
     fn is_over(&mut self, node: usize, end: End) {
         self.note(|| format!("n{node} is over: {end:?}"));
         let is_root = self.schedule.nodes[node].parent.is_none();
         if let Some(agent) = self.agent(node) {
-            let (holds, reported) = (agent.holds(), agent.phase() == Phase::Reported);
+            let ((_, bytes, results), tasks) = (agent.holds(), agent.wanted());
+            let (holds, reported) = ((tasks, bytes, results), agent.phase() == Phase::Reported);
             if reported && holds != (0, 0, 0) && end == End::Bye {
                 self.violations.push(format!("n{node} ends and holds {holds:?} (tasks, bytes, results)"));
             }

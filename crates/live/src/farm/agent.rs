@@ -52,8 +52,8 @@ pub struct AgentConfig {
     pub spool_directory: PathBuf,
     /// How long to wait for the parent, at the start and after its loss, s.
     pub patience_s: f64,
-    /// Whether the end of standard input ends the agent.
-    pub watch_input: bool,
+    /// Descriptor whose end of input ends the agent.
+    pub watch_input: Option<RawFd>,
     /// Descriptor on which a byte asks the agent to leave: it returns waiting tasks, finishes the rest, and ends. A
     /// second byte ends it immediately.
     pub leave: Option<RawFd>,
@@ -75,7 +75,7 @@ pub struct AgentAsked {
     about: String,
     spool_directory: PathBuf,
     patience_s: f64,
-    watch_input: bool,
+    watch_input: Option<RawFd>,
     leave: Option<RawFd>,
     mark: Option<String>,
     standing: Option<PathBuf>,
@@ -163,7 +163,7 @@ pub fn run_agent(
     let patience = Duration::from_secs_f64(config.patience_s.clamp(0.1, 1e6));
     let (watch_input, leave) = (config.watch_input, config.leave);
     let still = || {
-        let unwatched = !watch_input || !linux::input_has_ended();
+        let unwatched = watch_input.is_none_or(|fd| !linux::input_has_ended(fd));
         unwatched && leave.is_none_or(|fd| linux::take_waiting(fd) == 0)
     };
     let begun = Instant::now();

@@ -11,6 +11,7 @@ use crosswind_access::Transport;
 use crosswind_agent::action::{End, Peer};
 use crosswind_agent::frame::Frame;
 use crosswind_agent::phases::AGENT_FAILED;
+use crosswind_agent::recall::News;
 use crosswind_agent::stock::Finished;
 
 use crate::error::LiveError;
@@ -35,7 +36,8 @@ pub(crate) struct EventLoop<'a> {
     listener: Option<&'a mut Listener>,
     bell: Arc<Bell>,
     code: Arc<Vec<u8>>,
-    pub watch_input: bool,
+    /// Descriptor whose end of input ends this agent.
+    pub watch_input: Option<RawFd>,
     /// Descriptor on which a byte asks this agent to leave.
     pub leave: Option<RawFd>,
     /// Writer of the status files for another process.
@@ -58,7 +60,7 @@ pub(crate) struct User<'a> {
 impl<'a> EventLoop<'a> {
     pub fn new(node: NodeRuntime<'a>, listener: Option<&'a mut Listener>, bell: Arc<Bell>, code: Arc<Vec<u8>>) -> Self {
         let (standing, user) = (None, None);
-        Self { node, listener, bell, code, watch_input: false, leave: None, standing, user, heard: Vec::new() }
+        Self { node, listener, bell, code, watch_input: None, leave: None, standing, user, heard: Vec::new() }
     }
 
     pub fn run(&mut self) -> Result<End, LiveError> {
@@ -84,6 +86,7 @@ impl<'a> EventLoop<'a> {
         if let Some(failure) = self.user.as_mut().and_then(|user| user.task_source.failure()) {
             return Err(failure);
         }
+        self.recall(now);
         self.supply();
         self.node.agent.progress(now);
         if let Some(standing) = &mut self.standing {
@@ -150,6 +153,18 @@ impl<'a> EventLoop<'a> {
             if linux::wait(&mut watched, Some(LOOK_NS)).is_err() {
                 return;
             }
+        }
+    }
+
+    /// Withdraws the tasks that the user no longer wants.
+    fn recall(&mut self, now: u64) {
+        let Some(User { task_source, .. }) = &mut self.user else { return };
+        let agent = &mut self.node.agent;
+        let mut tasks = task_source.recalls();
+        tasks.retain(|task| !agent.recall(*task, now));
+        let news = agent.take_news();
+        if !tasks.is_empty() || news != News::default() {
+            task_source.learn(news, &tasks);
         }
     }
 
@@ -233,6 +248,7 @@ impl<'a> EventLoop<'a> {
                     more = true;
                 }
             }
+            self.node.start_work();
             if !more {
                 return Ok(due);
             }
@@ -254,9 +270,9 @@ impl<'a> EventLoop<'a> {
             watched.len() - 1
         });
         // An agent that is leaving need not stop when the process that started it ends.
-        let input = (self.watch_input && !self.node.agent.is_leaving()).then(|| {
-            watched.push(linux::watch(0, true, false));
-            watched.len() - 1
+        let input = self.watch_input.filter(|_| !self.node.agent.is_leaving()).map(|fd| {
+            watched.push(linux::watch(fd, true, false));
+            (watched.len() - 1, fd)
         });
         if let Some(fd) = self.leave {
             watched.push(linux::watch(fd, true, false));
@@ -277,7 +293,7 @@ impl<'a> EventLoop<'a> {
         if linux::readable(&watched[0]) {
             self.bell.silence();
         }
-        if input.is_some_and(|at| linux::readable(&watched[at])) && linux::input_ended() {
+        if input.is_some_and(|(at, fd)| linux::readable(&watched[at]) && linux::input_ended(fd)) {
             self.node.log.note("the process that started this one is gone");
             self.node.agent.stop();
             return Ok(());

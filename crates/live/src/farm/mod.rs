@@ -8,7 +8,7 @@
 //! | what carries out an agent's decisions? | `runtime` |
 //! | what waits for sockets, timers and the computing thread? | `event_loop` |
 //! | what computes? | [`executor`], [`command`] |
-//! | how do other threads submit tasks? | [`task_source`] |
+//! | how do other threads submit and withdraw tasks? | [`task_source`], `recalls` |
 //! | what survives the root? | [`keeper`], [`journal`] |
 //! | which processes end with a task? | [`task_processes`] |
 //! | what can another process read about a running node? | `status_file` |
@@ -22,6 +22,7 @@ pub mod journal;
 pub mod keeper;
 pub(crate) mod link;
 pub mod payload;
+mod recalls;
 pub mod replay;
 pub mod root;
 mod runtime;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crosswind_access::Access;
 use crosswind_agent::Agent;
 use crosswind_agent::account::Piece;
+use crosswind_agent::recall::News;
 use crosswind_agent::record::{AgentEvent, LOG, ObservedLink, ROWS, Row, TOTALS, Totals};
 use crosswind_agent::settings::{RunSettings, Work};
 use crosswind_schema::run::ObservedNode;
@@ -30,6 +31,13 @@ pub struct NewTask {
     pub payload: Payload,
     /// Work units; 0 if unknown.
     pub work: f64,
+}
+
+impl NewTask {
+    /// Returns the bytes of its input in memory.
+    pub(crate) fn in_memory(&self) -> u64 {
+        if matches!(self.payload, Payload::Bytes(_)) { self.payload.len() } else { 0 }
+    }
 }
 
 #[derive(Debug)]
@@ -65,6 +73,15 @@ pub trait TaskSource {
 
     /// Receives the new events: agents that joined, were lost or came back.
     fn happened(&mut self, _events: &[AgentEvent]) {}
+
+    /// Returns tasks that the user withdraws.
+    fn recalls(&mut self) -> Vec<u64> {
+        Vec::new()
+    }
+
+    /// Receives what is known of tasks: which have begun, and which are withdrawn. `unknown` are tasks of
+    /// [`Self::recalls`] that have been delivered.
+    fn learn(&mut self, _news: News, _unknown: &[u64]) {}
 
     /// Returns why the run must end immediately: a request of the user, a full disk, a broken journal.
     fn failure(&mut self) -> Option<LiveError> {

@@ -51,6 +51,8 @@ pub(crate) struct NodeRuntime<'a> {
     pub spool: Spool,
     pub log: &'a mut Log,
     actions: Vec<Action<Payload>>,
+    /// Tasks for the computing thread, which gets them once the parent has been sent what is queued.
+    jobs: Vec<Job>,
 }
 
 impl<'a> NodeRuntime<'a> {
@@ -61,7 +63,7 @@ impl<'a> NodeRuntime<'a> {
         spool: Spool,
         log: &'a mut Log,
     ) -> Self {
-        Self { agent, children: Vec::new(), parent, processor, spool, log, actions: Vec::new() }
+        Self { agent, children: Vec::new(), parent, processor, spool, log, actions: Vec::new(), jobs: Vec::new() }
     }
 
     /// Returns a child's link, if it is connected.
@@ -126,13 +128,7 @@ impl<'a> NodeRuntime<'a> {
                     link.say_bye(now_ns());
                 }
             }
-            Action::Compute { task, work, input, told } => {
-                if let (true, Some(link)) = (told, &mut self.parent) {
-                    // What cannot be written now, and any error, is handled by the event loop.
-                    let _ = link.flush(now_ns());
-                }
-                self.compute(Job { task, work, input });
-            }
+            Action::Compute { task, work, input } => self.compute(Job { task, work, input }),
             Action::Free(payload) => self.spool.recycle(payload),
             Action::Note(line) => self.log.note(&line),
             Action::NoteOnce(line) => self.log.note_once(&line),
@@ -150,11 +146,18 @@ impl<'a> NodeRuntime<'a> {
     fn compute(&mut self, job: Job) {
         match &mut self.processor {
             Processor::Emulated => {}
-            Processor::Thread(thread) => thread.give(job),
+            Processor::Thread(_) => self.jobs.push(job),
             Processor::Immediate(executor) => {
                 let worked = work(executor.as_mut(), &job, self.agent.run().task_limits.retries, &|_| {});
                 self.agent.worked(worked);
             }
+        }
+    }
+
+    /// Starts the tasks that are to be computed. Call it when the parent has been sent what is queued.
+    pub fn start_work(&mut self) {
+        if let Processor::Thread(thread) = &self.processor {
+            self.jobs.drain(..).for_each(|job| thread.give(job));
         }
     }
 

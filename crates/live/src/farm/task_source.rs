@@ -5,10 +5,11 @@
 //! not taken. If results are written to files or recorded in a journal, the result writer's thread does so
 //! ([`crate::farm::keeper`]) before they are reported.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crosswind_agent::recall::News;
 use crosswind_agent::record::AgentEvent;
 use crosswind_schema::experiment::Tasks;
 
@@ -16,6 +17,7 @@ use crate::error::LiveError;
 use crate::farm::journal::Identity;
 use crate::farm::keeper::{Keeper, Keeping};
 use crate::farm::payload::Payload;
+use crate::farm::recalls::Recalls;
 use crate::farm::root::{Delivery, NewTask, RunSummary, Supply, TaskSource};
 use crosswind_linux::Bell;
 
@@ -55,6 +57,7 @@ struct Shared {
     /// Whether tasks have been requested, which means that time 0 has passed.
     begun: bool,
     events: Vec<AgentEvent>,
+    recalls: Recalls,
 }
 
 impl Shared {
@@ -136,6 +139,9 @@ impl Both {
         shared.delivered += results.len() as u64;
         shared.unkept = shared.unkept.saturating_sub(results.len());
         shared.unkept_bytes = shared.unkept_bytes.saturating_sub(held_bytes);
+        for result in results.iter() {
+            shared.recalls.delivered(result.task);
+        }
         if discard {
             results.clear();
         }
@@ -174,9 +180,7 @@ impl Counter {
             shared = self.0.wait(shared, left);
         }
         if let Some((task, label)) = task.take() {
-            if matches!(task.payload, Payload::Bytes(_)) {
-                shared.waiting_bytes += task.payload.len();
-            }
+            shared.waiting_bytes += task.in_memory();
             // If tasks are waiting, the event loop has already been woken.
             let ring = shared.waiting.is_empty();
             shared.waiting.push_back((task, label));
@@ -204,6 +208,16 @@ impl Counter {
     /// results are taken.
     #[must_use]
     pub fn results(&self, patience: Duration) -> Option<Vec<Delivery>> {
+        self.results_unless(patience, |_| false)
+    }
+
+    /// As [`Self::results`], but also returns when there is news ([`Self::news`]).
+    #[must_use]
+    pub fn results_or_news(&self, patience: Duration) -> Option<Vec<Delivery>> {
+        self.results_unless(patience, |shared| shared.recalls.has_news())
+    }
+
+    fn results_unless(&self, patience: Duration, enough: impl Fn(&Shared) -> bool) -> Option<Vec<Delivery>> {
         let until = Instant::now() + patience;
         let mut shared = self.0.lock();
         while shared.results.is_empty() {
@@ -211,7 +225,7 @@ impl Counter {
                 return None;
             }
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if left.is_zero() || enough(&shared) {
                 return Some(Vec::new());
             }
             shared = self.0.wait(shared, left);
@@ -224,6 +238,52 @@ impl Counter {
             self.0.bell.ring();
         }
         Some(results)
+    }
+
+    /// Takes what is known of tasks since the last call.
+    #[must_use]
+    pub fn news(&self) -> News {
+        self.0.lock().recalls.take_news()
+    }
+
+    /// Withdraws tasks that no node has begun. Returns those that wait here; [`Self::recalled`] has the others' answers.
+    /// Requests must not overlap.
+    #[must_use]
+    pub fn recall(&self, tasks: &[u64]) -> Vec<u64> {
+        let asked: HashSet<u64> = tasks.iter().copied().collect();
+        let mut shared = self.0.lock();
+        let (recalled, kept): (VecDeque<_>, VecDeque<_>) =
+            std::mem::take(&mut shared.waiting).into_iter().partition(|(task, _)| asked.contains(&task.task));
+        shared.waiting = kept;
+        shared.waiting_bytes -= recalled.iter().map(|(task, _)| task.in_memory()).sum::<u64>();
+        let withdrawn: Vec<u64> = recalled.iter().map(|(task, _)| task.task).collect();
+        let here: HashSet<u64> = withdrawn.iter().copied().collect();
+        asked.difference(&here).for_each(|task| shared.recalls.ask(*task));
+        drop(shared);
+        self.0.bell.ring();
+        self.0.changed.notify_all();
+        withdrawn
+    }
+
+    /// Waits up to `patience` for the answers to [`Self::recall`]. Returns whether all are there, or the run has ended.
+    #[must_use]
+    pub fn recalled(&self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        let mut shared = self.0.lock();
+        while shared.recalls.is_open() && !shared.has_ended {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            shared = self.0.wait(shared, left);
+        }
+        true
+    }
+
+    /// Ends a request. Returns the tasks that are withdrawn; the others have begun, are done, or had no answer in time.
+    #[must_use]
+    pub fn take_withdrawn(&self) -> Vec<u64> {
+        self.0.lock().recalls.take_withdrawn()
     }
 
     /// Waits up to `patience` until the agents are connected and time 0 has passed. Returns whether that is so.
@@ -334,9 +394,7 @@ impl TaskSource for SharedDesk {
         let Some((task, label)) = shared.waiting.pop_front() else {
             return if shared.over { Supply::Over } else { Supply::Later };
         };
-        if matches!(task.payload, Payload::Bytes(_)) {
-            shared.waiting_bytes -= task.payload.len();
-        }
+        shared.waiting_bytes -= task.in_memory();
         let wake = shared.waiting.len() == WAITING / 2 || shared.waiting.is_empty();
         drop(shared);
         if wake {
@@ -346,6 +404,15 @@ impl TaskSource for SharedDesk {
             self.labels.insert(task.task, label);
         }
         Supply::Task(task)
+    }
+
+    fn recalls(&mut self) -> Vec<u64> {
+        self.both.lock().recalls.take_asked()
+    }
+
+    fn learn(&mut self, news: News, unknown: &[u64]) {
+        self.both.lock().recalls.learn(news, unknown);
+        self.both.changed.notify_all();
     }
 
     fn room(&self) -> bool {

@@ -81,7 +81,7 @@ impl Joined {
         let listener = Listener::open(&config.listen, config.access.clone())?;
         let own = listener.address().map_err(LiveError::system("listening"))?;
         let patience = Duration::from_secs_f64(config.patience_s.clamp(0.1, 1e6));
-        let wanted = || !config.watch_input || !linux::input_has_ended();
+        let wanted = || !config.watch_input || !linux::input_has_ended(0);
         let name = name(config.rank);
         let Entered { stream, settings, rest } =
             handshake(&config.conductor, &name, &own, &config.access, patience, &wanted)?;
@@ -117,7 +117,7 @@ impl Joined {
         let wanted = || {
             let mut watched = [watch(fd, true, false)];
             let over = linux::wait(&mut watched, Some(0)).is_err() || linux::readable(&watched[0]);
-            !(over || watches && linux::input_has_ended())
+            !(over || watches && linux::input_has_ended(0))
         };
         let mut links: Vec<Option<Channel>> = self.peers.iter().map(|_| None).collect();
         for below in 0..own {

@@ -362,7 +362,7 @@ impl<R: Rank> Station<R> {
     pub(super) fn look_at_input(&mut self) -> Result<(), LiveError> {
         if self.watch_input && now_ns().saturating_sub(self.looked_ns) >= LOOK_NS {
             self.looked_ns = now_ns();
-            if linux::input_has_ended() {
+            if linux::input_has_ended(0) {
                 return Err(LiveError::Interrupted);
             }
         }

@@ -22,7 +22,7 @@ from typing import Any
 from crosswind import _core
 from crosswind.errors import CrosswindError, MeasurementError
 from crosswind.measure.peer_process import peer_process
-from crosswind.run.processes import environment
+from crosswind.run.agent_process import environment
 
 _peers: dict[str, ExitStack] = {}
 _held = threading.Lock()

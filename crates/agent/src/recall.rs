@@ -1,0 +1,151 @@
+//! Tasks that the user withdraws, and which tasks are being computed.
+//!
+//! A withdrawn task stays where it waits. When the policy would have it computed or sent, it is answered at once instead.
+//! So the policy sees a task that takes no time, and its ledgers stay what they are. A task that a node computes already
+//! is not withdrawn.
+
+use crate::action::{Action, Peer, TaskBytes};
+use crate::agent::Agent;
+use crate::frame::Frame;
+use crate::settings::Work;
+use crate::stock::Finished;
+
+/// Time after which the parent is told what this node computes, ns. Most short tasks are done before.
+const TELL_AFTER_NS: u64 = 50_000_000;
+/// The result of a withdrawn task, as an error text.
+pub const WITHDRAWN: &str = "withdrawn before it began";
+
+/// What the root learned of its user's tasks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct News {
+    /// Tasks that a node has begun.
+    pub begun: Vec<u64>,
+    /// Tasks that are withdrawn: they have no result.
+    pub withdrawn: Vec<u64>,
+}
+
+/// The task that this node computes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Computing {
+    pub task: u64,
+    pub began_ns: u64,
+    pub told: bool,
+}
+
+impl<P: TaskBytes> Agent<P> {
+    /// Withdraws a task unless a node computes it or has done so. At the root the answer is in [`Self::take_news`], or is
+    /// the task's result. Returns false if there will be none, because this node does not have the task.
+    pub fn recall(&mut self, task: u64, now_ns: u64) -> bool {
+        self.now_ns = now_ns;
+        if self.stock.get(task).is_none() {
+            return false;
+        }
+        if self.stock.is_withdrawn(task) {
+            self.tell_withdrawn(task);
+        } else if self.computing.is_some_and(|computing| computing.task == task) {
+            self.tell_begun(task);
+        } else if !self.stock.has_finished(task) {
+            self.recall_waiting(task);
+        }
+        true
+    }
+
+    fn recall_waiting(&mut self, task: u64) {
+        let holder = self.children.iter().position(|child| !child.left && child.out.sent.contains(&task));
+        let Some(child) = holder else {
+            self.withdraw(task);
+            return;
+        };
+        self.stock.recall(task);
+        // A child knows only tasks that have arrived whole.
+        if self.children[child].out.sending.is_none_or(|sending| sending.task != task) {
+            self.say(Peer::Child(child as u32), Frame::Recall { task });
+        }
+    }
+
+    /// At the root: returns what happened to the user's tasks since the last call.
+    pub fn take_news(&mut self) -> News {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Number of tasks here that are not withdrawn and whose result has not been passed on.
+    #[must_use]
+    pub fn wanted(&self) -> usize {
+        self.stock.wanted()
+    }
+
+    /// Marks a task of this node as withdrawn.
+    pub(crate) fn withdraw(&mut self, task: u64) {
+        if let Some(input) = self.stock.withdraw(task) {
+            self.act(Action::Free(input));
+        }
+        self.tell_withdrawn(task);
+    }
+
+    /// Answers a task as one that is withdrawn, if it is.
+    pub(crate) fn answer_withdrawn(&mut self, task: u64) -> bool {
+        if !self.stock.is_withdrawn(task) {
+            return false;
+        }
+        let payload = P::of_text(WITHDRAWN.into());
+        self.stock.finish(Finished { task, node: self.number, ok: false, payload });
+        true
+    }
+
+    /// Withdraws the tasks that a child, which is gone, was asked to give back.
+    pub(crate) fn withdraw_recalled(&mut self, child: usize) {
+        let held: Vec<u64> = self.children[child].out.sent.iter().copied().collect();
+        for task in held {
+            if self.stock.is_recalling(task) {
+                self.withdraw(task);
+            }
+        }
+    }
+
+    /// Handles a child's answer that a task was withdrawn in its subtree. Others than those it holds are ignored.
+    pub(crate) fn hear_recalled(&mut self, child: usize, task: u64) {
+        if self.children[child].out.sent.contains(&task) && !self.stock.is_withdrawn(task) {
+            self.withdraw(task);
+        }
+    }
+
+    /// Handles a child's word that a node of its subtree computes a task.
+    pub(crate) fn hear_begun(&mut self, child: usize, task: u64) {
+        if self.children[child].out.sent.contains(&task) {
+            self.stock.goes_on(task);
+            self.tell_begun(task);
+        }
+    }
+
+    /// Tells the parent which task this node computes, once that has taken a while. Returns when that is due.
+    pub(crate) fn tell_what_is_computed(&mut self, now_ns: u64) -> Option<u64> {
+        if !matches!(self.run.work, Work::Callable) {
+            return None;
+        }
+        let computing = self.computing.as_mut().filter(|computing| !computing.told)?;
+        let due = computing.began_ns + TELL_AFTER_NS;
+        if due > now_ns {
+            return Some(due);
+        }
+        computing.told = true;
+        let task = computing.task;
+        self.tell_begun(task);
+        None
+    }
+
+    fn tell_begun(&mut self, task: u64) {
+        if self.root {
+            self.news.begun.push(task);
+        } else {
+            self.say(Peer::Parent, Frame::Begun { task });
+        }
+    }
+
+    fn tell_withdrawn(&mut self, task: u64) {
+        if self.root {
+            self.news.withdrawn.push(task);
+        } else {
+            self.say(Peer::Parent, Frame::Recalled { task });
+        }
+    }
+}

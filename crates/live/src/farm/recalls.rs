@@ -1,0 +1,72 @@
+//! Tasks that the user withdraws: the requests to the event loop and its answers.
+
+use std::collections::HashMap;
+
+use crosswind_agent::recall::News;
+
+/// The state of requests, shared by the user's threads and the event loop.
+#[derive(Debug, Default)]
+pub(super) struct Recalls {
+    /// Tasks that the event loop has not been asked for.
+    asked: Vec<u64>,
+    /// Whether a task is withdrawn. `None` until that is known.
+    answers: HashMap<u64, Option<bool>>,
+    /// What the user's threads have not taken.
+    news: News,
+}
+
+impl Recalls {
+    /// Requests that a task be withdrawn.
+    pub fn ask(&mut self, task: u64) {
+        self.asked.push(task);
+        self.answers.insert(task, None);
+    }
+
+    /// Returns the tasks that were requested since the last call.
+    pub fn take_asked(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.asked)
+    }
+
+    /// Records what the event loop learned. `unknown` tasks have no answer: their results are there.
+    pub fn learn(&mut self, news: News, unknown: &[u64]) {
+        for task in &news.withdrawn {
+            self.answer(*task, true);
+        }
+        for task in news.begun.iter().chain(unknown) {
+            self.answer(*task, false);
+        }
+        self.news.begun.extend(news.begun);
+        self.news.withdrawn.extend(news.withdrawn);
+    }
+
+    /// Records that a task has a result.
+    pub fn delivered(&mut self, task: u64) {
+        if !self.answers.is_empty() {
+            self.answer(task, false);
+        }
+    }
+
+    fn answer(&mut self, task: u64, withdrawn: bool) {
+        if let Some(answer) = self.answers.get_mut(&task) {
+            answer.get_or_insert(withdrawn);
+        }
+    }
+
+    /// Whether a request has no answer yet.
+    pub fn is_open(&self) -> bool {
+        self.answers.values().any(Option::is_none)
+    }
+
+    /// Ends the requests. Returns those tasks that are withdrawn.
+    pub fn take_withdrawn(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.answers).into_iter().filter_map(|(task, answer)| answer?.then_some(task)).collect()
+    }
+
+    pub fn has_news(&self) -> bool {
+        self.news != News::default()
+    }
+
+    pub fn take_news(&mut self) -> News {
+        std::mem::take(&mut self.news)
+    }
+}
