@@ -24,15 +24,16 @@ class InProcess:
     def __enter__(self):
         return self
 
-    def submit(self, task):
+    def submit(self, task, number=None):
         if InProcess.lost_after is not None and self.count > InProcess.lost_after:
             raise AgentLost("no agent is left")
         self.places.acquire()
         with self.ready:
-            self.waiting.append((self.count, task.data))
-            self.count += 1
+            number = self.count if number is None else number
+            self.waiting.append((number, task.data))
+            self.count = number + 1
             self.ready.notify()
-            return self.count - 1
+            return number
 
     def _work(self):
         while True:
@@ -49,7 +50,18 @@ class InProcess:
     def end_of_tasks(self):
         pass
 
-    def results(self, timeout_s=None):
+    def recall(self, tasks, timeout_s):
+        with self.ready:
+            recalled = [number for number, _ in self.waiting if number in tasks]
+            self.waiting = [waiting for waiting in self.waiting if waiting[0] not in tasks]
+        for _ in recalled:
+            self.places.release()
+        return recalled
+
+    def news(self):
+        return [], []
+
+    def results(self, timeout_s=None, *, or_news=False):
         if InProcess.lost_after is not None and self.count > InProcess.lost_after:
             raise AgentLost("no agent is left")
         try:

@@ -122,7 +122,7 @@ def map(
         if store is not None:
             stack.enter_context(store)
         farm = Farm(
-            on,
+            on=on,
             platform=platform,
             max_workers=max_workers,
             order=order,
