@@ -78,7 +78,8 @@ from crosswind.run.agents import Launch, Limits
 from crosswind.run.farm import Farm
 made = []
 def farm(**options):
-    made.append(Farm(**options | {"on": None, "launch": Launch(again=False), "limits": Limits(start_s=1.0, silence_s=1.0)}))
+    limits = Limits(start_s=1.0, silence_s=1.0)
+    made.append(Farm(**options | {"on": None, "launch": Launch(again=False), "limits": limits}))
     return made[-1]
 mapping.Farm = farm
 results = crosswind.map(abs, iter(int, 1))

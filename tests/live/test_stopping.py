@@ -60,7 +60,7 @@ def fails(begun):
 
 
 def few(taken):
-    """As many as were taken, and what nodes began meanwhile: a few, even if this process had to wait for a processor."""
+    """As many as were taken, and what nodes began meanwhile: a few, even if this process waited for a processor."""
     return taken + CALLS // 4
 
 
@@ -184,7 +184,7 @@ TASKS = {
 }
 WAYS = {
     "map": "for _ in crosswind.map(task, range(400), max_workers=2): pass",
-    "farm": "with crosswind.Farm(max_workers=2) as farm: [call.result() for call in [farm.submit(task, n) for n in range(40)]]",
+    "farm": "with crosswind.Farm(max_workers=2) as farm: list(farm.map(task, range(40)))",
 }
 
 
@@ -325,3 +325,12 @@ def test_a_submit_in_a_copy_of_the_process_is_refused():
             os._exit(0)
         os.wait()
         assert b"belongs to the process that made it" in os.read(reading, 200)
+
+
+def test_functions_of_modules_beside_the_program_are_found(tmp_path):
+    """As multiprocessing finds them: the directory of the script is no directory of the agents."""
+    (tmp_path / "helper.py").write_text("def twice(number): return 2 * number")
+    (tmp_path / "program.py").write_text("import crosswind, helper\nprint(list(crosswind.map(helper.twice, range(3))))")
+    command = [sys.executable, tmp_path / "program.py"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "[0, 2, 4]\n", done.stderr

@@ -61,10 +61,12 @@ def start(
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of this process, in which this package is found first."""
+    """Return the environment of this process, in which this package and what this process imports are found first."""
     package = str(Path(__file__).resolve().parents[2])
-    paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    ours = (sys.prefix, sys.base_prefix, sys.exec_prefix)  # a task may run another Python
+    imported = [str(Path(path).absolute()) for path in sys.path if not path.startswith(ours)]
+    paths = [package, *imported, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
 
 
 class Stop:
