@@ -1,7 +1,8 @@
-"""Claim: functions of PyTorch, numbers of copying blocks and loading threads are measured as the built-in pairs.
+"""Claim: functions of PyTorch and CuPy, copying blocks and loading threads are measured as the built-in pairs.
 
-Each part is a file in `gpu/`, made on a machine with a GPU and PyTorch; each runs in a process of its own,
-so that a fault in one leaves the others. `--measure DIR` makes them, in about 5 minutes:
+Each part is a file in `gpu/`, made on a machine with a GPU, PyTorch and CuPy; each runs in a process of its own,
+so that a fault in one leaves the others. `loading` is no measurement of pairs: it is `crosswind cost` of a process that
+loads data (`gpu/load.py`) for a training job (`gpu/train.py`). `--measure DIR` makes them, in about 8 minutes:
 
     python benchmarks/gpu_workloads.py [--measure DIR [PART...]]
 
@@ -39,10 +40,18 @@ PARTS: dict[str, dict[str, Any]] = {
         "max_seconds": 20.0,
         "seed": 15,
     },
+    "cupy_matmul": {"task": "cupy_work:matmul", "traffics": ("h2d", "d2d"), "max_seconds": 20.0, "seed": 16},
+    "cupy_scale": {"task": "cupy_work:scale", "traffics": ("h2d", "d2d"), "max_seconds": 20.0, "seed": 17},
 }
 """What each file is measured of."""
-REFUSED = ("torch_work:reads_its_loss", "torch_work:elsewhere", "torch_work:none")
+OTHERS = ("refused", "refused_cupy", "loading")
+REFUSED = {
+    "refused": ("torch_work:reads_its_loss", "torch_work:elsewhere", "torch_work:none"),
+    "refused_cupy": ("cupy_work:reads", "cupy_work:elsewhere"),
+}
 """Functions that cannot be measured: what is said of them."""
+LOADING_S = 80.0
+SETTLED_STEPS = 500
 PATIENCE_S = 60.0
 """Beyond a part's own time, for imports and the first calls."""
 
@@ -52,7 +61,7 @@ def measured(directory: Path, names: list[str]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for name in names:
         began = time.monotonic()
-        limit = PARTS.get(name, {}).get("max_seconds", 0.0) + PATIENCE_S
+        limit = PARTS.get(name, {}).get("max_seconds", LOADING_S) + PATIENCE_S
         command = [sys.executable, __file__, "--part", name, str(directory)]
         try:
             code: Any = subprocess.run(command, timeout=limit, check=False).returncode
@@ -64,10 +73,13 @@ def measured(directory: Path, names: list[str]) -> None:
 def part(name: str, directory: Path) -> None:
     """Make one part: save it first, then print what follows from it."""
     sys.path.insert(0, str(WORK))
-    if name == "refused":
-        said = {one: refusal(one) for one in REFUSED}
-        (directory / "refused.json").write_text(json.dumps(said, indent=1))
+    if name in REFUSED:
+        said = {one: refusal(one) for one in REFUSED[name]}
+        (directory / f"{name}.json").write_text(json.dumps(said, indent=1))
         print(json.dumps(said, indent=1))
+        return
+    if name == "loading":
+        cost_of_loading(directory)
         return
     found = measure_gpu(**PARTS[name])
     found.save(directory / f"{name}.parquet")
@@ -77,6 +89,30 @@ def part(name: str, directory: Path) -> None:
     fit = fit_gpu(found)
     print(*fit.warnings, sep="\n")
     print("steps that took what was predicted:", agreeing(fit))
+
+
+def cost_of_loading(directory: Path) -> None:
+    """Measure what the loading process costs the training job, each of which runs already."""
+    count = Path("/dev/shm/crosswind-steps")
+    count.write_bytes(bytes(8))
+    started = [
+        subprocess.Popen([sys.executable, str(WORK / script), *words], cwd=WORK)
+        for script, words in (("train.py", [str(count)]), ("load.py", []))
+    ]
+    job, loader = (one.pid for one in started)
+    try:
+        until = time.monotonic() + PATIENCE_S
+        while int.from_bytes(count.read_bytes(), sys.byteorder) < SETTLED_STEPS and time.monotonic() < until:
+            time.sleep(0.1)
+        where = ["--of", f"pid:{loader}", "--job", f"pid:{job}", "--progress", f"u64:{count}"]
+        command = [sys.executable, "-m", "crosswind.cli", "cost", *where, "--seconds", f"{LOADING_S:g}"]
+        done = subprocess.run([*command, "-o", str(directory / "loading.json"), "--force"], check=False)
+        print("cost:", done.returncode)
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
+        count.unlink()
 
 
 def refusal(task: str) -> str:
@@ -115,11 +151,15 @@ def main() -> None:
         case ["--part", name, directory]:
             return part(name, Path(directory))
         case ["--measure", directory, *names]:
-            return measured(Path(directory), names or ["matmul", "refused", "train", "loaders", "blocks", "again"])
+            return measured(Path(directory), names or [*PARTS, *OTHERS])
     fits = {name: fit_gpu(WORK / f"{name}.parquet") for name in PARTS if (WORK / f"{name}.parquet").exists()}
     content: dict[str, Any] = {"fits": {name: fit.to_dict() for name, fit in fits.items()}}
     content["tasks"] = {name: fit.measurement.header.get("task") for name, fit in fits.items()}
     content["steps_agree"] = {name: agreeing(fit) for name, fit in fits.items()}
+    loading = WORK / "loading.json"
+    if loading.exists():
+        found = json.loads(loading.read_text())
+        content["loading"] = {name: found[name] for name in ("asked", "of", "job", "result")}
     if "blocks" in fits:
         content["advice"] = advice(fits["blocks"])
     if "again" in fits and "train" in fits:

@@ -1,4 +1,4 @@
-"""Functions of PyTorch as `crosswind measure --gpu 0 --task` takes them; a device of 40 GB or less is enough."""
+"""Functions of PyTorch as `crosswind measure --gpu --task` takes them; a device of 40 GB or less is enough."""
 
 from __future__ import annotations
 

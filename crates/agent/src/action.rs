@@ -2,6 +2,7 @@
 //! of work; outputs are [`Action`]s.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use crate::frame::Frame;
 
@@ -177,6 +178,8 @@ pub enum Action<P> {
         /// Work units; 0 if unknown.
         work: f64,
         input: P,
+        /// The names of its input and of its result, separated by a 0 byte, if it has any.
+        name: Option<Arc<[u8]>>,
     },
     /// Release bytes that are no longer needed.
     Free(P),

@@ -340,6 +340,9 @@ impl<P: TaskBytes> Agent<P> {
         } else {
             state.out.sent.push_back(task);
             state.allowance.had_one();
+            if let Some(name) = self.stock.name_of(task) {
+                self.say(Peer::Child(child), Frame::Name { task, name: name.to_vec() });
+            }
             self.act(Action::Send { to: Peer::Child(child), task, kind: Kind::Task { work }, payload, rate, at_ns });
         }
         self.estimate(at_ns, |estimator, now_s, _| estimator.sends(child, limit, now_s));
@@ -366,7 +369,8 @@ impl<P: TaskBytes> Agent<P> {
         if !self.children.is_empty() && matches!(self.processor, Processor::Real { may_end: true }) {
             self.say(Peer::Parent, Frame::Computing { task });
         }
-        self.act(Action::Compute { task, work, input });
+        let name = self.stock.name_of(task);
+        self.act(Action::Compute { task, work, input, name });
     }
 
     /// Handles the outcome of computing a task.

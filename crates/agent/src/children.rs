@@ -133,6 +133,13 @@ impl Child {
 }
 
 impl<P: TaskBytes> Agent<P> {
+    /// Marks a child that is about to be lost for a reason of this node's own: none of its tasks is to blame.
+    pub fn is_innocent(&mut self, child: u32) {
+        if let Some(child) = self.children.get_mut(child as usize) {
+            child.failed = true;
+        }
+    }
+
     pub(crate) fn lose(&mut self, child: u32, why: &str, now_ns: u64) {
         let Some(state) = self.children.get(child as usize).filter(|child| !child.left) else { return };
         let (name, suspect) = (state.name.clone(), state.suspect());

@@ -65,6 +65,9 @@ pub enum Frame {
         /// The parent's estimate of the root's clock, ns.
         root_ns: u64,
     },
+    /// Parent to child: what the task that follows is called, for its command: the names of its input and of its result,
+    /// separated by a 0 byte.
+    Name { task: u64, name: Vec<u8> },
     /// The start of a task. Body: its first bytes.
     Task {
         task: u64,
@@ -188,8 +191,9 @@ const OVER_TIME: u8 = 27;
 const RECALL: u8 = 28;
 const RECALLED: u8 = 29;
 const BEGUN: u8 = 30;
+const NAME: u8 = 31;
 /// The highest kind.
-const LAST: u8 = BEGUN;
+const LAST: u8 = NAME;
 
 /// Decodes the next frame. `None` while it is incomplete.
 ///
@@ -294,6 +298,7 @@ impl Reader<'_> {
             RECALL => Frame::Recall { task: self.u64()? },
             RECALLED => Frame::Recalled { task: self.u64()? },
             BEGUN => Frame::Begun { task: self.u64()? },
+            NAME => Frame::Name { task: self.u64()?, name: self.rest() },
             OVER_TIME => Frame::OverTime { task: self.u64()?, tried: self.u32()? },
             SUBTREE => Frame::Subtree(Subtree {
                 compute_per_s: self.amount()?,
@@ -413,6 +418,10 @@ impl Frame {
             Self::Recall { task } => long(out, RECALL, *task),
             Self::Recalled { task } => long(out, RECALLED, *task),
             Self::Begun { task } => long(out, BEGUN, *task),
+            Self::Name { task, name } => {
+                long(out, NAME, *task);
+                out.extend(name);
+            }
             Self::OverTime { task, tried } => {
                 long(out, OVER_TIME, *task);
                 out.extend(tried.to_be_bytes());
@@ -472,6 +481,7 @@ mod tests {
             any::<u64>().prop_map(|task| Frame::Recall { task }),
             any::<u64>().prop_map(|task| Frame::Recalled { task }),
             any::<u64>().prop_map(|task| Frame::Begun { task }),
+            (any::<u64>(), bytes()).prop_map(|(task, name)| Frame::Name { task, name }),
             (any::<u64>(), any::<u32>()).prop_map(|(task, tried)| Frame::OverTime { task, tried }),
         ]
     }

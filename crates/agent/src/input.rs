@@ -221,6 +221,7 @@ impl<P: TaskBytes> Agent<P> {
                 self.stock.hold(task, payload, work);
                 self.later(self.own_latency_ns, Event::Arrived { task }, None, now_ns);
             }
+            Heard::Said(Frame::Name { task, name }) => self.stock.name(task, name.into()),
             Heard::Said(Frame::Recall { task }) => _ = self.recall(task, now_ns),
             Heard::Said(Frame::Places { tasks }) => {
                 self.later(self.own_latency_ns, Event::Places { tasks }, None, now_ns);

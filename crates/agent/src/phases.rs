@@ -218,6 +218,13 @@ impl<P: TaskBytes> Agent<P> {
             && supplying::takes_another(self.waiting(), self.stock.held_bytes(), self.course.wanted)
     }
 
+    /// At the root: names a task that the user is about to submit.
+    pub fn name_task(&mut self, task: u64, name: Vec<u8>) {
+        if !name.is_empty() {
+            self.stock.name(task, name.into());
+        }
+    }
+
     /// At the root: adds a task of the user.
     pub fn submit(&mut self, task: u64, payload: P, work: f64, now_ns: u64) {
         self.now_ns = now_ns;

@@ -2,6 +2,7 @@
 //! attempts.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crosswind_policy::farm::giving_up;
 
@@ -39,6 +40,8 @@ pub(crate) struct Stock<P> {
     recalling: HashSet<u64>,
     /// Tasks that are withdrawn: no node begins them any more.
     recalled: HashSet<u64>,
+    /// The names of tasks that have one.
+    names: HashMap<u64, Arc<[u8]>>,
 }
 
 impl<P: TaskBytes> Stock<P> {
@@ -51,6 +54,7 @@ impl<P: TaskBytes> Stock<P> {
             over_time: HashMap::new(),
             recalling: HashSet::new(),
             recalled: HashSet::new(),
+            names: HashMap::new(),
         }
     }
 
@@ -112,9 +116,19 @@ impl<P: TaskBytes> Stock<P> {
     pub fn drop_task(&mut self, task: u64) -> Option<P> {
         self.recalling.remove(&task);
         self.recalled.remove(&task);
+        self.names.remove(&task);
         let stored = self.tasks.remove(&task)?;
         self.held_bytes -= stored.payload.in_memory();
         Some(stored.payload)
+    }
+
+    /// Stores the name of a task, before or after the task itself.
+    pub fn name(&mut self, task: u64, name: Arc<[u8]>) {
+        self.names.insert(task, name);
+    }
+
+    pub fn name_of(&self, task: u64) -> Option<Arc<[u8]>> {
+        self.names.get(&task).map(Arc::clone)
     }
 
     /// Whether a task's result is here and has not been passed on.

@@ -1,7 +1,8 @@
 //! `crosswind-live` for Python: the root of a farm on a thread of its own, and an agent on the calling thread.
 
 use std::collections::HashMap;
-use std::ffi::c_int;
+use std::ffi::{OsStr, OsString, c_int};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -31,6 +32,13 @@ use crate::journal::PyJournal;
 use crate::schema::{PyPlatform, json};
 use crate::sim::table;
 use crate::watched::{LOOK, locked, waited};
+
+/// Returns the names of a task's input and result, as commands get them.
+fn named(input: &OsStr, result: &OsStr, task: u64) -> Vec<u8> {
+    let number = format!("{task:08}");
+    let result = if result.is_empty() { number.as_bytes() } else { result.as_bytes() };
+    [input.as_bytes(), b"\0", result].concat()
+}
 
 /// A result: task, whether it succeeded, bytes or path, node.
 type Taken<'py> = (u64, bool, Bound<'py, PyAny>, String);
@@ -200,14 +208,14 @@ impl PyFarmRoot {
 
     /// Submits a task; waits while the queue is full. `identity` identifies the task in the journal: `(label, input,
     /// recipe)`.
-    #[pyo3(signature = (task, data, work = 0.0, name = String::new(), identity = None))]
+    #[pyo3(signature = (task, data, work = 0.0, name = OsString::new(), identity = None))]
     fn submit(
         &self,
         py: Python<'_>,
         task: u64,
         data: &Bound<'_, PyAny>,
         work: f64,
-        name: String,
+        name: OsString,
         identity: Option<(Vec<u8>, u64, u64)>,
     ) -> PyResult<()> {
         let payload = if let Ok(bytes) = data.cast::<PyBytes>() {
@@ -218,7 +226,11 @@ impl PyFarmRoot {
             Payload::file(&path).map_err(reading).map_err(|error| exception(py, &error))?
         };
         let identity = identity.map(|(label, input, recipe)| Identity { label, input, recipe }).unwrap_or_default();
-        let mut waiting = Some((NewTask { task, payload, work }, Label { name, identity }));
+        let called = match &payload {
+            Payload::File(file) => file.path.file_name().map_or_else(Vec::new, |own| named(own, &name, task)),
+            _ => Vec::new(),
+        };
+        let mut waiting = Some((NewTask { task, payload, work, name: called }, Label { name, identity }));
         loop {
             let handed = py.detach(|| self.counter.submit(&mut waiting, LOOK));
             match handed {

@@ -35,9 +35,9 @@ Examples:
 
     crosswind measure --runtime ./my-probe
 
-    crosswind measure --gpu 0 -o gpu.parquet
+    crosswind measure --gpu -o gpu.parquet
 
-    crosswind measure --gpu 0 --task train:step --gpu-traffic h2d --gpu-traffic loader:4
+    crosswind measure --gpu --task train:step --gpu-traffic h2d --gpu-traffic loader:4
 
 Without --peer a peer process is started on this machine: good for a first look, but its traffic never meets a network
 card. Start `crosswind serve` on another host for --peer.
@@ -67,7 +67,7 @@ def measure(
         to, limit = out or USUAL_FILE, how.max_seconds
         raise typer.Exit(measure_on_gpu(on, limit, how.seed, to, task=how.task, force=force, json=json))
     if on.gpu_kernel or on.gpu_traffic:
-        raise DescriptionError("--gpu-kernel and --gpu-traffic belong to --gpu", "usage", "add --gpu 0")
+        raise DescriptionError("--gpu-kernel and --gpu-traffic belong to --gpu", "usage", "add --gpu")
     arguments = how.arguments() | peers.arguments() | {"max_seconds": how.max_seconds or USUAL_S}
     if name:
         arguments["name"] = name

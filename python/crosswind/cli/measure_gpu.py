@@ -30,9 +30,10 @@ class GpuOptions:
     gpu: Annotated[
         int | None,
         typer.Option(
-            metavar="INDEX",
+            metavar="[INDEX]",
             min=0,
-            help="Measure this GPU instead; the first one is 0, as nvidia-smi counts. --task is then MODULE:FUNCTION.",
+            help="Measure this GPU instead, as nvidia-smi counts them; the first one where INDEX is left out. "
+            "--task is then MODULE:FUNCTION.",
             rich_help_panel=_GPU,
         ),
     ] = None

@@ -22,7 +22,7 @@ Examples:
 
     crosswind plan overlap gpu.parquet --kernel tensor --kernel-ms 5 --traffic d2d --mb 2000 --json
 
-`crosswind measure --gpu 0` makes the file. Name the measured kernel that is most like yours: tensor or fma where
+`crosswind measure --gpu` makes the file. Name the measured kernel that is most like yours: tensor or fma where
 arithmetic limits it, triad where memory does, chase where it waits for single loads.
 
 Exit codes: 0 decided, 2 bad input, 3 the ways are not distinguishable.

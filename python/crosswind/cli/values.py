@@ -15,6 +15,8 @@ from typer._coercion import RuntimeParam, TypeDescriptor, build_runtime_param
 from typer._param_types import coerce_cli_path
 
 _NUMBER = {int: re.compile(r"-?[0-9]{1,15}"), float: re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?(e-?[0-9]{1,2})?")}
+_WITHOUT_VALUE = {"--gpu": "0"}
+"""What an option stands for that is followed by another option or by nothing."""
 
 
 class PlainValues:
@@ -27,6 +29,28 @@ class PlainValues:
             known: TypeDescriptor = parameter.type_descriptor
             parameter._runtime_param = _PlainFirst(known.parameter_info, known.annotation, known)
         return parameters
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words, with the values that some options may leave out."""
+        return super().parse_args(ctx, completed(args))  # type: ignore[misc, no-any-return] # of the command beside it
+
+
+def completed(args: list[str]) -> list[str]:
+    """Return the words with the values that some options may leave out.
+
+    Examples
+    --------
+    >>> completed(["--gpu", "-o", "gpu.parquet"]), completed(["--gpu", "1"])
+    (['--gpu', '0', '-o', 'gpu.parquet'], ['--gpu', '1'])
+    """
+    found = []
+    for word, following in zip(args, [*args[1:], "--"], strict=True):
+        if word == "--":
+            break
+        found.append(word)
+        if word in _WITHOUT_VALUE and following.startswith("-"):
+            found.append(_WITHOUT_VALUE[word])
+    return found + args[args.index("--") :] if "--" in args else found
 
 
 @dataclass(frozen=True)

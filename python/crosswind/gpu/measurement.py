@@ -20,7 +20,7 @@ from crosswind.files.reading import read_parquet
 
 _KEY: Final = b"crosswind.gpu"
 _CODE: Final = "no-measurement"
-_HINT: Final = "`crosswind measure --gpu 0 -o FILE` makes one"
+_HINT: Final = "`crosswind measure --gpu -o FILE` makes one"
 _MOST: Final = 1e18
 _MOST_BLOCKS: Final = 10_000_000
 _COLUMNS: Final[dict[str, pa.DataType]] = {

@@ -33,7 +33,7 @@ Call = Callable[["memoryview | str"], "tuple[bool, bytes]"]
 def load(code: bytes) -> Call:
     """Return what computes a task: from the pickled input, or its file, to the pickled value, or an error's text.
 
-    A value that has `is_failure` set is a failure too, which may be tried again.
+    A value that has `is_failure` set is a failure too, which may be tried again. Bytes with `is_raw` are not pickled.
 
     `code` is a pickled function. It comes from a parent that has shown the token, and with certificates one whose
     certificate says that it is a parent's. Nothing is unpickled before that.
@@ -48,7 +48,8 @@ def load(code: bytes) -> Call:
                 with open(data, "rb") as file:  # noqa: PTH123 (no import that a task does not need)
                     data = memoryview(file.read())
             value = function(pickle.loads(data))
-            return not getattr(value, "is_failure", False), pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+            ok = not getattr(value, "is_failure", False)
+            return ok, value if getattr(value, "is_raw", False) else pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         except BaseException as error:  # whatever a user's function raises is its answer
             import traceback  # an agent starts sooner without
 

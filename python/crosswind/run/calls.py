@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
 import pickle
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import cloudpickle
+
+_RAISED: Final = b"\xff"
+"""How the outcome of a call that raised begins: neither a pickle nor a text in UTF-8 does."""
 
 
 class RemoteTraceback(Exception):  # noqa: N818 (it is where an error came from, not an error)
@@ -24,7 +29,14 @@ class CallError(Exception):
     """Stands for a value or an exception that could not be sent back; the cause says where it came from."""
 
 
-class Raised(bytes):
+class Outcome(bytes):
+    """What a call came to: bytes that are sent as they are (`crosswind.run.agent.load`)."""
+
+    is_raw = True
+    is_failure = False
+
+
+class Raised(Outcome):
     """The outcome of a call that raised: the node tries the call again where it may."""
 
     is_failure = True
@@ -35,22 +47,63 @@ def packed(function: bytes, arguments: bytes) -> bytes:
     return pickle.dumps((function, arguments))
 
 
-def perform(call: tuple[bytes, bytes]) -> bytes:
-    """Do a call and return its outcome as bytes: a value, or an exception with its traceback. Runs on the node."""
+def perform(call: tuple[bytes, bytes]) -> Outcome:
+    """Do a call and return its outcome: a value, or an exception with its traceback. Runs on the node."""
     try:
         args, kwargs = pickle.loads(call[1])
         value = _function(call[0])(*args, **kwargs)
-        return pickle.dumps((True, cloudpickle.dumps(value), ""))
+        return Outcome(_pickled(value))
     except BaseException as error:  # whatever a user's function raises is its outcome
-        import traceback  # an agent starts sooner without
+        return Raised(_RAISED + pickle.dumps((_sendable(error), _text_of(error))))
 
-        text = "".join(traceback.format_exception(error))
+
+def perform_plain(call: tuple[bytes, bytes]) -> Outcome:
+    """Do a call and return its outcome as plain data (`plain_data`), which cannot run code where it is read."""
+    from crosswind.run import plain_data
+
+    try:
+        args, kwargs = pickle.loads(call[1])
+        return Outcome(plain_data.dumps(_function(call[0])(*args, **kwargs)))
+    except BaseException as error:  # whatever a user's function raises is its outcome
+        described = (type(error).__name__, str(error), _text_of(error))
+        return Raised(_RAISED + plain_data.dumps(described))
+
+
+def _text_of(error: BaseException) -> str:
+    import traceback  # an agent starts sooner without
+
+    return "".join(traceback.format_exception(error))
+
+
+def _pickled(value: Any) -> bytes:
+    try:
+        return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    except Exception:  # of a class or function that the other side cannot import
+        pickled: bytes = cloudpickle.dumps(value)
+        return pickled
+
+
+def _sendable(error: BaseException) -> bytes:
+    """Return an exception as a pickle of what `_rebuilt` takes: some can be written as they are and not read back."""
+    kind, args = type(error), error.args
+    for parts in ((error,), (kind, args, vars(error)), (kind, args, {}), (kind, (str(error),), {})):
         try:
-            sent = cloudpickle.dumps(error)
-            pickle.loads(sent)  # some exceptions are written and cannot be read back
+            sent: bytes = cloudpickle.dumps(parts)
+            _rebuilt(*pickle.loads(sent))
         except Exception:
-            sent = cloudpickle.dumps(CallError(f"{type(error).__name__}: {error}"))
-        return Raised(pickle.dumps((False, sent, text)))
+            continue
+        return sent
+    return cloudpickle.dumps((CallError(f"{kind.__name__}: {error}"),))  # type: ignore[no-any-return] # untyped
+
+
+def _rebuilt(kind: Any, args: tuple[Any, ...] = (), attributes: dict[str, Any] | None = None) -> BaseException:
+    """Return an exception from its class, arguments and attributes, without its `__init__`; or itself."""
+    if isinstance(kind, BaseException):
+        return kind
+    error: BaseException = kind.__new__(kind, *args)
+    error.args = args
+    vars(error).update(attributes or {})
+    return error
 
 
 @lru_cache(maxsize=64)
@@ -58,10 +111,51 @@ def _function(function: bytes) -> Any:
     return pickle.loads(function)
 
 
-def outcome(data: bytes, node: str) -> tuple[bool, Any]:
-    """Return whether a call succeeded, and its value or its exception with the remote traceback as cause."""
-    succeeded, sent, text = pickle.loads(data)
-    value = pickle.loads(sent)
-    if not succeeded:
-        value.__cause__ = RemoteTraceback(node, text)
-    return succeeded, value
+def outcome(data: bytes, ok: bool, node: str, *, plain: bool) -> Any:
+    """Return the value of a call, or raise its exception, with the remote traceback as its cause.
+
+    Parameters
+    ----------
+    data : bytes
+        What the node sent.
+    ok : bool
+        Whether the call was done; else `data` may be a text on why not.
+    node : str
+        Which node it was.
+    plain : bool
+        Whether the node must not run code here: then only plain data are taken.
+
+    Raises
+    ------
+    BaseException
+        What the call raised.
+    CallError
+        When the call could not be done.
+    """
+    loads: Callable[[bytes], Any] = pickle.loads
+    if plain:
+        from crosswind.run import plain_data
+
+        loads = plain_data.loads
+    if ok:
+        return loads(data)
+    if not data.startswith(_RAISED):
+        raise CallError(data.decode(errors="replace"))
+    if plain:
+        name, message, text = loads(data[1:])
+        error = _builtin(str(name), str(message))
+    else:
+        sent, text = loads(data[1:])
+        error = _rebuilt(*loads(sent))
+    raise error from RemoteTraceback(node, str(text))
+
+
+def _builtin(name: str, message: str) -> BaseException:
+    """Return an exception of Python's own by its name; another one in words."""
+    kind = getattr(builtins, name, None)
+    if isinstance(kind, type) and issubclass(kind, Exception):
+        try:
+            return kind(message)
+        except TypeError:  # UnicodeDecodeError and others take more
+            pass
+    return CallError(f"{name}: {message}")

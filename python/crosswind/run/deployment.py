@@ -55,6 +55,10 @@ class Deployment(Protocol):
         """What stands in results: local, dask or hosts."""
 
     @property
+    def trusted(self) -> bool:
+        """Whether nodes may run code in this process: then their results are pickles, else plain data."""
+
+    @property
     def token(self) -> str | None:
         """What all agents share, where that was agreed on before."""
 
@@ -96,6 +100,9 @@ class Placing:
     `crosswind cert` makes them."""
     links: Path | None = None
     """What was measured between hosts (`links.toml`): says where a host that joins belongs."""
+    trusted: bool = False
+    """On hosts of a file: take results that are any objects, whose pickles may run code here, as those of Dask and of
+    this machine may. Default: only plain data (`crosswind.run.plain_data`)."""
     allow_loose_token: bool = False
     """Take a token's file that others than its owner may read or write, here and on every host."""
 

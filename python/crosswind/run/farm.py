@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import pickle
 import sys
 import threading
 import time
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.platform import Platform
 from crosswind.run.agents import Launch, Limits, LiveFarm, Result, Task, Work
-from crosswind.run.calls import CallError, outcome, packed, perform
+from crosswind.run.calls import outcome, packed, perform, perform_plain
 from crosswind.run.deployment import Deployment, Placing
 from crosswind.run.deployments import HINT, deployed, is_deployed
 from crosswind.run.functions import Functions
@@ -42,7 +41,6 @@ Order = Literal["arrival", "interference", "interference-rate", "bandwidth", "co
 _LOOK_AGAIN_S = 0.2
 _ANSWER_S = 2.0  # beyond the silence after which a node counts as lost: how long an answer to a recall is waited for
 _AHEAD_PER_NODE = 4  # calls of Dask under way per node: one computes, the others are sent meanwhile
-_PICKLED = b"\x80"  # how a pickle begins and no text in UTF-8 does: of a failure that a node could describe
 
 
 class Farm(Executor):
@@ -131,6 +129,7 @@ class Farm(Executor):
         self._answer_s = limits.silence_s + _ANSWER_S
         with ExitStack() as stack:
             launch, self.platform = _placed(on, platform, placing, launch, max_workers, stack)
+            self._plain = not launch.trusted
             self._open = OpenCalls(Window(sum(node["compute_per_s"] > 0 for node in self.platform.nodes)))
             if watch is True:
                 from crosswind.watch import Watch
@@ -141,7 +140,7 @@ class Farm(Executor):
             self._live = LiveFarm(
                 self.platform,
                 point_of("farm", 1, 0.001, order, buffer_tasks),
-                Work("callable", function=perform),
+                Work("callable", function=perform_plain if self._plain else perform),
                 launch=launch,
                 limits=replace(limits, retries=retries or limits.retries, task_timeout_s=timeout_s),
                 trace=trace,
@@ -283,18 +282,12 @@ class Farm(Executor):
     def _answer(self, result: Result) -> None:
         [call] = self._open.take([result.task])
         data = result.data if isinstance(result.data, bytes) else Path(result.data).read_bytes()
-        if not result.ok and not data.startswith(_PICKLED):
-            call.set_exception(CallError(data.decode(errors="replace")))
-            return
         try:
-            succeeded, value = outcome(pickle.loads(data), result.node)
-        except BaseException as error:  # a class that only the node knows, or one whose making raises anything
+            value = outcome(data, result.ok, result.node, plain=self._plain)
+        except BaseException as error:  # also of a class that only the node knows, or whose making raises anything
             call.set_exception(error)
-            return
-        if succeeded:
-            call.set_result(value)
         else:
-            call.set_exception(value)
+            call.set_result(value)
 
     def _close(self) -> None:
         try:

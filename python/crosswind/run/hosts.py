@@ -99,11 +99,16 @@ class OnHosts:
             hint = f"{make}; the same file on every host"
             message = "--token-file or --tls is missing; hosts of a file share a token, or have certificates"
             raise DescriptionError(message, "argument", hint)
-        if replace(placing, token_file=None, tls=None, allow_loose_token=False):
+        if replace(placing, token_file=None, tls=None, trusted=False, allow_loose_token=False):
             raise DescriptionError(
                 "a file of hosts cannot be combined with --node, --per, --listen or --links", "argument"
             )
         return cls(Hosts.load(path), placing)
+
+    @property
+    def trusted(self) -> bool:
+        """Whether nodes may run code in this process."""
+        return self.placing.trusted
 
     @property
     def token(self) -> str | None:

@@ -61,6 +61,11 @@ class Launch:
     on = "local"
     token = None
 
+    @property
+    def trusted(self) -> bool:
+        """Whether nodes may run code in this process: agents that it starts itself may."""
+        return not self.by_hand
+
     def tree(self) -> Platform:
         """Return this machine: a root and one node per CPU."""
         from crosswind.run.this_machine import here

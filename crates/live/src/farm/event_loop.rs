@@ -175,7 +175,10 @@ impl<'a> EventLoop<'a> {
         let now = now_ns();
         while agent.wants_task() && task_source.room() {
             match task_source.next() {
-                Supply::Task(NewTask { task, payload, work }) => agent.submit(task, payload, work, now),
+                Supply::Task(NewTask { task, payload, work, name }) => {
+                    agent.name_task(task, name);
+                    agent.submit(task, payload, work, now);
+                }
                 Supply::Later => break,
                 Supply::Over => agent.end_of_tasks(now),
             }
@@ -223,9 +226,14 @@ impl<'a> EventLoop<'a> {
                 match link.flush(now) {
                     Ok(next) => due = earliest(due, next),
                     Err(error) => {
+                        // An input that changed while it was sent is not the child's fault.
+                        let own = link.current().and_then(|transfer| transfer.payload.missing());
                         // Frames that it sent before the failure still count.
                         self.read_child(child as u32, now)?;
-                        self.node.agent.lost(peer, &error.to_string(), now);
+                        if own.is_some() {
+                            self.node.agent.is_innocent(child as u32);
+                        }
+                        self.node.agent.lost(peer, &own.unwrap_or(error).to_string(), now);
                         more = true;
                         continue;
                     }

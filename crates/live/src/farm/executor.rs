@@ -19,6 +19,8 @@ pub struct Job {
     /// Work units; 0 if unknown.
     pub work: f64,
     pub input: Payload,
+    /// The names of its input and of its result, separated by a 0 byte, if it has any.
+    pub name: Option<Arc<[u8]>>,
 }
 
 /// The outcome of a task.

@@ -151,7 +151,7 @@ impl Keep {
     /// Writes a result to its file.
     fn file(&mut self, label: &Label, delivery: &mut Delivery) -> Result<(), LiveError> {
         let Some(directory) = self.keeping.directory.as_ref().filter(|_| delivery.ok) else { return Ok(()) };
-        let name = if label.name.is_empty() { format!("{:08}", delivery.task) } else { label.name.clone() };
+        let name = if label.name.is_empty() { format!("{:08}", delivery.task).into() } else { label.name.clone() };
         let path = directory.join(name);
         let writing = || LiveError::system(format!("writing {}", path.display()));
         // The file appears under its name only when it is whole, so it is never partial if this process dies.

@@ -4,8 +4,8 @@
 //! again. Payloads are shared, not copied. Large inputs are received into a file of the agent's own (the spool), not into
 //! memory.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ impl Payload {
     /// # Errors
     /// When it can't be read.
     pub fn file(path: &Path) -> io::Result<Self> {
-        let bytes = File::open(path)?.metadata()?.len();
+        let (_, bytes) = open_regular(path)?;
         Ok(Self::File(Arc::new(StoredFile { path: path.to_owned(), bytes, ours: None })))
     }
 
@@ -102,18 +102,16 @@ impl Payload {
         if matches!(self, Self::Blank(_)) { Form::Blank } else { Form::Bytes }
     }
 
-    /// Returns why the bytes can no longer be read: the file is gone or shorter than before. `None` if they can.
+    /// Returns why the bytes can no longer be read: the file is gone, is no regular file any more, or is shorter than
+    /// before. `None` if they can.
     #[must_use]
     pub fn missing(&self) -> Option<io::Error> {
         let Self::File(stored) = self else { return None };
-        match File::open(&stored.path).and_then(|file| file.metadata()) {
-            Ok(found) if found.len() >= stored.bytes => None,
-            Ok(found) => Some(io::Error::other(format!(
-                "{} has {} bytes; it had {}",
-                stored.path.display(),
-                found.len(),
-                stored.bytes
-            ))),
+        match open_regular(&stored.path) {
+            Ok((_, bytes)) if bytes >= stored.bytes => None,
+            Ok((_, bytes)) => {
+                Some(io::Error::other(format!("{} has {bytes} bytes; it had {}", stored.path.display(), stored.bytes)))
+            }
             Err(error) => Some(io::Error::new(error.kind(), format!("{}: {error}", stored.path.display()))),
         }
     }
@@ -125,7 +123,11 @@ impl Payload {
     pub fn read(&self) -> io::Result<Arc<Vec<u8>>> {
         Ok(match self {
             Self::Bytes(bytes) => Arc::clone(bytes),
-            Self::File(file) => Arc::new(std::fs::read(&file.path)?),
+            Self::File(file) => {
+                let mut bytes = Vec::new();
+                open_regular(&file.path)?.0.read_to_end(&mut bytes)?;
+                Arc::new(bytes)
+            }
             Self::Blank(bytes) => Arc::new(vec![0; *bytes as usize]),
         })
     }
@@ -151,6 +153,37 @@ impl TaskBytes for Payload {
     fn missing(&self) -> Option<String> {
         self.missing().map(|error| error.to_string())
     }
+}
+
+/// Opens a regular file and returns its length, bytes. Never waits, as a FIFO would make it.
+///
+/// # Errors
+/// When it cannot be opened, or is something else.
+pub(crate) fn open_regular(path: &Path) -> io::Result<(File, u64)> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let check = |found: &Metadata| match kind_of(found) {
+        None => Ok(()),
+        Some(kind) => Err(io::Error::other(format!("it is {kind}, not a regular file"))),
+    };
+    // Before it is opened, since opening a device may do something.
+    check(&std::fs::metadata(path)?)?;
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let found = file.metadata()?;
+    check(&found)?;
+    Ok((file, found.len()))
+}
+
+/// Returns what a file is in words; `None` for a regular one.
+pub(crate) fn kind_of(found: &Metadata) -> Option<&'static str> {
+    use std::os::unix::fs::FileTypeExt as _;
+    let kind = found.file_type();
+    (!kind.is_file()).then(|| match kind {
+        kind if kind.is_dir() => "a directory",
+        kind if kind.is_fifo() => "a FIFO",
+        kind if kind.is_symlink() => "a link",
+        kind if kind.is_socket() => "a socket",
+        _ => "a device",
+    })
 }
 
 /// Returns "no space left on DIR" if that is so, because an error there need not mention it.
@@ -199,6 +232,24 @@ impl Place {
     }
 }
 
+/// A directory for the files of one task, which is removed when the task ends.
+#[derive(Debug)]
+pub struct TaskDirectory(PathBuf);
+
+impl TaskDirectory {
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TaskDirectory {
+    fn drop(&mut self) {
+        // What cannot be removed is removed later with the spool.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 /// A directory for large inputs and results. It is removed with the last of them.
 #[derive(Debug)]
 pub struct Spool {
@@ -242,6 +293,16 @@ impl Spool {
         self.next += 1;
         let path = self.directory.0.join(self.next.to_string());
         Ok(StoredFile { path, bytes: 0, ours: Some(Arc::clone(&self.directory)) })
+    }
+
+    /// Creates a directory of its own for a task, with a file that is not created: what a command calls its output.
+    ///
+    /// # Errors
+    /// When the directories cannot be created.
+    pub fn task_directory(&mut self) -> io::Result<TaskDirectory> {
+        let path = self.file()?.path.clone();
+        std::fs::create_dir(&path)?;
+        Ok(TaskDirectory(path))
     }
 
     /// Returns a destination for a payload of `bytes` bytes.

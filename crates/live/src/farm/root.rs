@@ -31,6 +31,8 @@ pub struct NewTask {
     pub payload: Payload,
     /// Work units; 0 if unknown.
     pub work: f64,
+    /// The names of its input and of its result, separated by a 0 byte. Empty: it has none.
+    pub name: Vec<u8>,
 }
 
 impl NewTask {

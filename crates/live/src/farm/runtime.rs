@@ -128,7 +128,7 @@ impl<'a> NodeRuntime<'a> {
                     link.say_bye(now_ns());
                 }
             }
-            Action::Compute { task, work, input } => self.compute(Job { task, work, input }),
+            Action::Compute { task, work, input, name } => self.compute(Job { task, work, input, name }),
             Action::Free(payload) => self.spool.recycle(payload),
             Action::Note(line) => self.log.note(&line),
             Action::NoteOnce(line) => self.log.note_once(&line),

@@ -6,6 +6,7 @@
 //! ([`crate::farm::keeper`]) before they are reported.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::ffi::OsString;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,7 +35,7 @@ const UNTAKEN: usize = 100_000;
 #[derive(Clone, Debug, Default)]
 pub struct Label {
     /// File name of the result. If empty, the task number is used.
-    pub name: String,
+    pub name: OsString,
     /// Identity of the task in the journal.
     pub identity: Identity,
 }
@@ -356,7 +357,7 @@ impl SharedDesk {
         } else if matches!(input, Payload::Blank(_)) || input.len() != bytes {
             *input = Payload::bytes(vec![0x5a; bytes as usize]);
         }
-        Some(Supply::Task(NewTask { task, payload: input.clone(), work: tasks.work.get(task) }))
+        Some(Supply::Task(NewTask { task, payload: input.clone(), work: tasks.work.get(task), name: Vec::new() }))
     }
 
     /// Waits until the delivered results are written. Returns how the run ended.

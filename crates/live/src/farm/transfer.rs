@@ -10,7 +10,7 @@ use std::io;
 use crosswind_agent::action::Kind;
 use crosswind_agent::frame::{Form, Frame};
 
-use crate::farm::payload::Payload;
+use crate::farm::payload::{Payload, open_regular};
 
 /// Length of a frame of a paced transfer whose chunks may be split, ns, but at least [`LEAST_QUANTUM`] bytes. The
 /// receiver sees each frame as a burst.
@@ -215,7 +215,7 @@ impl Transfer {
     pub fn open_file(&mut self) -> io::Result<&File> {
         if self.file.is_none() {
             if let Payload::File(stored) = &self.payload {
-                self.file = Some(File::open(&stored.path)?);
+                self.file = Some(open_regular(&stored.path)?.0);
             }
         }
         self.file.as_ref().ok_or_else(|| io::Error::other("not a file"))

@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// A command to run.
 pub struct Wanted<'a> {
     /// Shell command line.
-    pub line: &'a str,
+    pub line: &'a [u8],
     /// Receives standard output. `None` discards it.
     pub stdout: Option<File>,
     pub stderr: File,

@@ -1,25 +1,32 @@
 //! Runs a user's command as the work of a task: `CMD {input} {output}`.
 //!
-//! The input is a file: the user's own if it is on this host, otherwise a spooled one. The result is what the command
-//! writes to `{output}`, or its standard output if the line has no `{output}`. The command fails if its exit status is
-//! not 0, or if it exceeds its time or memory limit. The processes that it started end with it:
+//! The input is a file with the input's own name, in a directory that belongs to the task; `{output}` is one with the name
+//! of the result, in another. Other placeholders: [`line`]. The result is what the command writes to `{output}`, or its
+//! standard output if the line has no `{output}`. The command fails if its exit status is not 0, if it leaves no regular
+//! file at `{output}`, or if it exceeds its time or memory limit. The processes that it started end with it:
 //! [`crate::farm::task_processes`].
 
+mod line;
+
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crosswind_agent::settings::TaskLimits;
 
 use crate::farm::executor::{Answer, Executor, Job};
-use crate::farm::payload::{Payload, Spool, StoredFile, no_space};
+use crate::farm::payload::{Payload, Spool, kind_of, no_space};
 use crate::farm::task_processes::memory::Groups;
 use crate::farm::task_processes::{Canceller, End, Wanted};
 
 /// How much of a failing command's stderr is reported: bytes, then lines of those.
 const COMPLAINT: usize = 4_000;
 const COMPLAINT_LINES: usize = 20;
+/// Names of the input and of the result of a task without names.
+const UNNAMED: (&[u8], &[u8]) = (b"input", b"output");
 /// Results up to this size travel in memory.
 const IN_MEMORY: u64 = 256 << 10;
 
@@ -33,12 +40,12 @@ pub struct UsersCommand {
 }
 
 impl UsersCommand {
-    /// Creates an executor for a line with `{input}`, and with `{output}` if the result is a file.
+    /// Creates an executor for a line with `{input}` or `{}`, and with `{output}` if the result is a file.
     ///
     /// # Errors
-    /// When the line has no `{input}`.
+    /// When the line has no input.
     pub fn new(line: &str, limits: &TaskLimits, directory: &Path) -> Result<Self, String> {
-        if !line.contains("{input}") {
+        if !line::has_input(line) {
             return Err(format!("the command {line:?} has no {{input}}: each task's file would not be used"));
         }
         let spool = Spool::below(directory, 0).map_err(|error| error.to_string())?;
@@ -48,18 +55,28 @@ impl UsersCommand {
     }
 
     fn attempt(&mut self, job: &Job) -> io::Result<Answer> {
-        let (input, _kept) = self.input(&job.input)?;
-        let output = self.spool.file()?;
-        let line = self.line.replace("{input}", &quoted(&input)).replace("{output}", &quoted(&output.path));
+        let directory = self.spool.task_directory()?;
+        let (name, called) = job.name.as_deref().and_then(names).unwrap_or(UNNAMED);
+        let input = input(&job.input, directory.path(), name)?;
+        let output = directory.path().join("out");
+        std::fs::create_dir(&output)?;
+        let output = output.join(OsStr::from_bytes(called));
+        let values = line::Values {
+            input: input.as_os_str().as_bytes(),
+            output: output.as_os_str().as_bytes(),
+            name,
+            task: job.task,
+        };
         let to_file = self.line.contains("{output}");
-        let stdout = if to_file { None } else { Some(File::create(&output.path)?) };
+        let stdout = if to_file { None } else { Some(File::create(&output)?) };
         let complaints = self.spool.file()?;
         let stderr = File::create(&complaints.path)?;
         let group = self.groups.as_ref().map(|(groups, bytes)| groups.make(*bytes)).transpose()?;
-        let end = self.canceller.run(Wanted { line: &line, stdout, stderr, limits: &self.limits, group })?;
+        let line = &line::filled(&self.line, &values);
+        let end = self.canceller.run(Wanted { line, stdout, stderr, limits: &self.limits, group })?;
         match self.failure(end) {
             Some(why) => Ok(self.failed(&why, &complaints.path)),
-            None => self.result(output),
+            None => self.result(&output),
         }
     }
 
@@ -84,26 +101,49 @@ impl UsersCommand {
         Answer::failed(format!("{}: {why}{full}{said}", self.line))
     }
 
-    fn result(&self, mut output: StoredFile) -> io::Result<Answer> {
-        match std::fs::metadata(&output.path) {
-            Ok(found) => output.bytes = found.len(),
+    fn result(&mut self, output: &Path) -> io::Result<Answer> {
+        let found = match std::fs::symlink_metadata(output) {
+            Ok(found) => found,
             Err(error) => return Ok(Answer::failed(format!("{}: it left no {{output}}: {error}", self.line))),
+        };
+        if let Some(kind) = kind_of(&found) {
+            return Ok(Answer::failed(format!("{}: it left {kind} as {{output}}, not a regular file", self.line)));
         }
-        if output.bytes <= IN_MEMORY {
-            return Ok(Answer::of(Payload::bytes(std::fs::read(&output.path)?)));
+        let mut kept = self.spool.file()?;
+        std::fs::rename(output, &kept.path)?;
+        kept.bytes = found.len();
+        if kept.bytes <= IN_MEMORY {
+            return Ok(Answer::of(Payload::bytes(std::fs::read(&kept.path)?)));
         }
-        Ok(Answer::of(Payload::File(Arc::new(output))))
+        Ok(Answer::of(Payload::File(Arc::new(kept))))
     }
+}
 
-    /// Returns the path of the input. A file made for it is removed when the second value is dropped.
-    fn input(&mut self, payload: &Payload) -> io::Result<(PathBuf, Option<StoredFile>)> {
-        if let Payload::File(file) = payload {
-            return Ok((file.path.clone(), None));
-        }
-        let stored = self.spool.file()?;
-        std::fs::write(&stored.path, payload.read()?.as_slice())?;
-        Ok((stored.path.clone(), Some(stored)))
+/// Returns the names of a task's input and of its result, if they are names of files.
+fn names(both: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (input, result) = both.split_at(both.iter().position(|byte| *byte == 0)?);
+    let is_name = |name: &[u8]| !name.is_empty() && name != b"." && name != b".." && !name.contains(&b'/');
+    let result = result[1..].rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    (is_name(input) && is_name(result) && !result.contains(&0)).then_some((input, result))
+}
+
+/// Returns the path of the input, which has its name. It is the user's own file if that is on this host and this is the
+/// root; otherwise it is in `directory`.
+fn input(payload: &Payload, directory: &Path, name: &[u8]) -> io::Result<PathBuf> {
+    if let Payload::File(file) = payload
+        && !file.is_ours()
+    {
+        return Ok(file.path.clone());
     }
+    let directory = directory.join("in");
+    std::fs::create_dir(&directory)?;
+    let path = directory.join(OsStr::from_bytes(name));
+    match payload {
+        Payload::File(file) if std::fs::hard_link(&file.path, &path).is_ok() => {}
+        Payload::File(file) => std::os::unix::fs::symlink(&file.path, &path)?, // a file system without hard links
+        other => std::fs::write(&path, other.read()?.as_slice())?,
+    }
+    Ok(path)
 }
 
 impl Executor for UsersCommand {
@@ -134,11 +174,6 @@ fn last_lines(path: &Path) -> io::Result<String> {
     Ok(lines[lines.len().saturating_sub(COMPLAINT_LINES)..].join("\n"))
 }
 
-/// Quotes a path as one word of a shell.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,7 +184,7 @@ mod tests {
 
     fn limited(line: &str, input: &[u8], limits: &TaskLimits) -> Answer {
         let mut command = UsersCommand::new(line, limits, &std::env::temp_dir()).expect("a command");
-        command.run(&Job { task: 0, work: 0.0, input: Payload::bytes(input.to_vec()) })
+        command.run(&Job { task: 0, work: 0.0, input: Payload::bytes(input.to_vec()), name: None })
     }
 
     fn text(answer: &Answer) -> String {
@@ -200,6 +235,60 @@ mod tests {
         let failed = limited("head -c 200M /dev/zero | tail | wc -c; : {input}", b"", &limits);
         assert!(!failed.ok && text(&failed).contains("over its memory of 32 MB (--task-memory)"), "{}", text(&failed));
         assert!(limited("cat {input}", b"fits", &limits).ok);
+    }
+
+    #[test]
+    fn input_and_output_have_the_names_that_they_are_given() {
+        let mut command = UsersCommand::new(
+            "echo {name} {stem} {ext} {number}; basename {}; basename {.}; cat \"{}\"; : {output}",
+            &TaskLimits::default(),
+            &std::env::temp_dir(),
+        )
+        .expect("a command");
+        let job = |name: &[u8]| Job {
+            task: 12,
+            work: 0.0,
+            input: Payload::bytes(b"words".to_vec()),
+            name: Some(name.to_vec().into()),
+        };
+        let left = text(&command.run(&job(b"a.txt\0b.out")));
+        assert!(left.contains("left no {output}"), "{left}");
+        command.line = command.line.replace("{output}", "");
+        assert_eq!(text(&command.run(&job(b"a b.txt\0b.out"))), "a b.txt a b txt 000012\na b.txt\na b\nwords");
+        command.line = "basename {output} > {output}; : {}".into();
+        assert_eq!(text(&command.run(&job(b"a\0sub/b.png"))), "b.png\n");
+        // Names that are none are not used.
+        for name in [&b"../x\0y"[..], b"\0y", b"x", b".\0y", b"x\0..", b"x\0y\0z"] {
+            assert_eq!(text(&command.run(&job(name))), "output\n");
+        }
+    }
+
+    #[test]
+    fn an_output_that_is_no_regular_file_is_told_at_once() {
+        for (line, what) in [
+            ("mkfifo {output}; : {input}", "a FIFO"),
+            ("mkdir {output}; : {input}", "a directory"),
+            ("ln -s /etc/hostname {output}; : {input}", "a link"),
+        ] {
+            let failed = answer(line, b"");
+            assert!(!failed.ok && text(&failed).contains(what), "{}", text(&failed));
+        }
+    }
+
+    #[test]
+    fn nothing_of_a_task_stays() {
+        let directory = std::env::temp_dir().join(format!("crosswind-command-{}", std::process::id()));
+        std::fs::create_dir(&directory).expect("a directory");
+        let mut command =
+            UsersCommand::new("cp {input} {output}", &TaskLimits::default(), &directory).expect("a command");
+        for _ in 0..3 {
+            assert!(command.run(&Job { task: 0, work: 0.0, input: Payload::bytes(vec![1]), name: None }).ok);
+        }
+        let spool = std::fs::read_dir(&directory).expect("there").next().expect("a spool").expect("readable").path();
+        assert_eq!(std::fs::read_dir(&spool).expect("there").count(), 0);
+        drop(command);
+        assert_eq!(std::fs::read_dir(&directory).expect("there").count(), 0);
+        std::fs::remove_dir(&directory).expect("empty");
     }
 
     #[test]

@@ -1,0 +1,152 @@
+"""Plain data as bytes: all that a process takes from another that must not run code in it.
+
+Numbers, text, bytes, dates, lists, tuples, dicts, sets, arrays of NumPy, and tables of pandas, Polars and Arrow, as a
+pickle that names no class but those of a short list. Arrays and tables are in it as npy and Arrow files.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any, Final
+
+from crosswind.errors import CrosswindError
+
+_CLASSES: Final = {
+    "builtins": ("complex", "set", "frozenset", "bytearray", "slice", "range"),
+    "collections": ("OrderedDict", "deque"),
+    "datetime": ("date", "datetime", "time", "timedelta", "timezone"),
+    "decimal": ("Decimal",),
+    "fractions": ("Fraction",),
+    "uuid": ("UUID", "SafeUUID"),
+}
+KINDS: Final = "numbers, text, bytes, dates, lists, tuples, dicts, sets, arrays and tables"
+
+
+class NotPlainError(CrosswindError):
+    """A value that is no plain data, or bytes that hold another."""
+
+
+def dumps(value: Any) -> bytes:
+    """Return plain data as bytes.
+
+    Raises
+    ------
+    NotPlainError
+        When there is anything else in it.
+
+    Examples
+    --------
+    >>> loads(dumps({"figures": [1, 2.5, None], "of": ("a", b"b")}))
+    {'figures': [1, 2.5, None], 'of': ('a', b'b')}
+    """
+    with io.BytesIO() as file:
+        try:
+            _Pickler(file, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
+            data = file.getvalue()
+            loads(data)
+        except NotPlainError:
+            raise
+        except Exception as error:  # whatever a class of the user's raises as it is pickled
+            raise _refused(f"{type(value).__name__} ({error})") from None
+        return data
+
+
+def loads(data: bytes) -> Any:
+    """Return plain data from bytes that anybody may have written.
+
+    Raises
+    ------
+    NotPlainError
+        When they hold anything else, or are damaged.
+    """
+    try:
+        return _Unpickler(io.BytesIO(data)).load()
+    except NotPlainError:
+        raise
+    except Exception as error:  # an opcode that makes no sense raises almost anything
+        raise NotPlainError(f"the bytes of a result are damaged: {error}", "not-plain") from None
+
+
+def _refused(what: str) -> NotPlainError:
+    return NotPlainError(f"there is a {what} in it; plain data are {KINDS}", "not-plain")
+
+
+class _Pickler(pickle.Pickler):
+    def persistent_id(self, value: Any) -> tuple[str, bytes] | None:
+        module = type(value).__module__.partition(".")[0]
+        if module == "numpy":
+            return _array(value)
+        if module in {"pandas", "polars", "pyarrow"}:
+            return _table(value, module)
+        return None
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if name not in _CLASSES.get(module, ()):
+            raise _refused(f"{module}.{name}")
+        return super().find_class(module, name)
+
+    def persistent_load(self, pid: Any) -> Any:
+        kind, content = pid
+        if kind in {"array", "number"}:
+            import numpy as np
+
+            array = np.load(io.BytesIO(content), allow_pickle=False)
+            return array[()] if kind == "number" else array
+        return _from_arrow(kind, content)
+
+
+def _array(value: Any) -> tuple[str, bytes] | None:
+    import numpy as np
+
+    if type(value) is not np.ndarray and not isinstance(value, np.generic):
+        raise _refused(type(value).__name__)
+    with io.BytesIO() as file:
+        try:
+            np.save(file, value, allow_pickle=False)
+        except ValueError:
+            raise _refused("array of objects") from None
+        return "array" if isinstance(value, np.ndarray) else "number", file.getvalue()
+
+
+def _table(value: Any, module: str) -> tuple[str, bytes]:
+    import pyarrow as pa
+
+    kind = f"{module}.{type(value).__name__}"
+    if kind == "pandas.DataFrame":
+        table = pa.Table.from_pandas(value)
+    elif kind == "pandas.Series":
+        table = pa.Table.from_pandas(value.to_frame("value" if value.name is None else value.name))
+        kind = "pandas.Series" if value.name is not None else "pandas.Series without name"
+    elif kind == "polars.DataFrame":
+        table = value.to_arrow()
+    elif kind == "pyarrow.Table":
+        table = value
+    else:
+        raise _refused(type(value).__name__)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return kind, sink.getvalue().to_pybytes()
+
+
+def _from_arrow(kind: str, content: bytes) -> Any:
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(content) as stream:
+        table = stream.read_all()
+    table.validate(full=True)
+    if kind == "polars.DataFrame":
+        import polars
+
+        return polars.from_arrow(table)
+    if kind == "pandas.DataFrame":
+        return table.to_pandas()
+    if kind.startswith("pandas.Series"):
+        series = table.to_pandas().iloc[:, 0]
+        return series if kind == "pandas.Series" else series.rename(None)
+    if kind == "pyarrow.Table":
+        return table
+    raise _refused(str(kind))
