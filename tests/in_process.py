@@ -5,6 +5,7 @@ import queue
 import threading
 
 from crosswind import AgentLost
+from crosswind.run.agent import load
 from crosswind.run.agents import Result
 
 SUMMARY = {"seed": 1, "tasks": 0, "makespan_s": 1.0, "throughput_tasks_per_s": 1.0, "nodes": []}
@@ -44,8 +45,8 @@ class InProcess:
             self.places.release()
             if InProcess.lost_after is not None:
                 continue
-            value = self.work.function(pickle.loads(data))
-            self.done.put(Result(number, True, pickle.dumps(value), "cpu0"))
+            ok, output = load(pickle.dumps(self.work.function))(data)
+            self.done.put(Result(number, ok, output, "cpu0"))
 
     def end_of_tasks(self):
         pass

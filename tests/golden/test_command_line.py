@@ -142,7 +142,7 @@ COMMANDS = {
     "run orders": ["run", STUDY, *ONE],
     "run one": ["run", STUDY, *ONE, "--set", "policy.order=planned"],
     "run json": ["run", STUDY, *ONE, "--set", "policy.order=planned", "--json"],
-    "map no input": ["map", "true", "--inputs", "no/such/*"],
+    "map no input": ["map", "cat {}", "--inputs", "no/such/*"],
     "run timeout on sim": ["run", STUDY, "--task-timeout", "10"],
     "map no timeout": ["map", "cat {input}", "--inputs", "Makefile", "--task-timeout", "0"],
     "map wrong memory": ["map", "cat {input}", "--inputs", "Makefile", "--task-memory", "much"],

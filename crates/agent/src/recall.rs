@@ -10,7 +10,7 @@ use crate::frame::Frame;
 use crate::settings::Work;
 use crate::stock::Finished;
 
-/// Time after which the parent is told what this node computes, ns. Most short tasks are done before.
+/// Time after which a node reports to its parent which task it computes, ns. Short tasks have ended by then.
 const TELL_AFTER_NS: u64 = 50_000_000;
 /// The result of a withdrawn task, as an error text.
 pub const WITHDRAWN: &str = "withdrawn before it began";
@@ -117,7 +117,7 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
-    /// Tells the parent which task this node computes, once that has taken a while. Returns when that is due.
+    /// Reports to the parent which task this node computes, [`TELL_AFTER_NS`] after its start. Returns when that is due.
     pub(crate) fn tell_what_is_computed(&mut self, now_ns: u64) -> Option<u64> {
         if !matches!(self.run.work, Work::Callable) {
             return None;

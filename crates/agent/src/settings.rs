@@ -31,7 +31,7 @@ pub enum Work {
     Noop,
     /// A kernel of the probe, repeated in proportion to the task's work.
     Kernel { name: String },
-    /// A user's command with `{input}` and `{output}`.
+    /// A user's command with `{input}` or `{}`, and with `{output}`.
     Command { line: String },
     /// A callable sent with the run.
     Callable,

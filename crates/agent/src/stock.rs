@@ -151,7 +151,7 @@ impl<P: TaskBytes> Stock<P> {
         self.recalling.contains(&task)
     }
 
-    /// Marks a task as withdrawn. Returns its input, which nobody needs any more.
+    /// Marks a task as withdrawn. Returns its input, which is no longer needed.
     pub fn withdraw(&mut self, task: u64) -> Option<P> {
         self.recalling.remove(&task);
         let stored = self.tasks.get_mut(&task)?;

@@ -1,6 +1,7 @@
 //! The work of a live farm's tasks.
 
 use crosswind_agent::settings::Work;
+use crosswind_live::farm::command::uses_input;
 use crosswind_live::farm::executor::{Answer, Executor, Job, Maker};
 use crosswind_live::farm::payload::Payload;
 use crosswind_measure::kernel::{self, Kernel as Computing};
@@ -17,7 +18,7 @@ use crate::ExperimentError;
 pub struct WorkOf {
     /// `emulated`, `noop`, `command`, `callable`, or the name of a kernel.
     pub kind: String,
-    /// For kind `command`: the command line, with `{input}`, and with `{output}` if it writes its result to a file.
+    /// For kind `command`: the command line, with `{input}` or another placeholder of it, and with `{output}` if it writes its result to a file.
     pub command: Option<String>,
 }
 
@@ -25,7 +26,7 @@ impl WorkOf {
     /// Returns the work as sent to agents.
     ///
     /// # Errors
-    /// When the kind does not exist, or the command does not use `{input}`.
+    /// When the kind does not exist, or the command does not use its input.
     pub fn told(&self, execution: &Execution, result_size_mb: f64) -> Result<Work, ExperimentError> {
         Ok(match self.kind.as_str() {
             "emulated" => Work::Emulated {
@@ -35,7 +36,7 @@ impl WorkOf {
             "noop" => Work::Noop,
             "callable" => Work::Callable,
             "command" => match self.command.as_deref().unwrap_or_default() {
-                line if line.contains("{input}") => Work::Command { line: line.into() },
+                line if uses_input(line) => Work::Command { line: line.into() },
                 line => return Err(ExperimentError::Command(line.into())),
             },
             name => match Kernel::named(name) {

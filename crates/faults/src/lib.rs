@@ -10,7 +10,7 @@
 //! | [`shrink`] | reduction of a failing schedule |
 //!
 //! Invariants checked for each schedule: every task is answered once, by its own result or with a reason, or is withdrawn
-//! on its user's request, and then nobody begins it; the root and all agents end; an agent that ended regularly holds no task and no byte. At sampled moments when nothing is in
+//! on its user's request, and then no node begins it; the root and all agents end; an agent that ended regularly holds no task and no byte. At sampled moments when nothing is in
 //! transit between a parent and a child, both must agree on the number of outstanding tasks.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

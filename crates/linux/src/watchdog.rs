@@ -2,9 +2,9 @@
 //! way.
 //!
 //! It is forked before anything is changed, outlives what ends the command ([`crate::hardened`]), and waits for the
-//! end of the command's process, of which the kernel tells it even after SIGKILL. The end of a pipe would not do: forks
-//! of the command keep it open. If an undo can be overdue, it also checks for that twice a second, since a command that
-//! is itself stopped undoes nothing.
+//! end of the command's process, which the kernel reports even after SIGKILL. The end of a pipe would not be enough,
+//! because processes that the command forks keep the pipe open. If an undo can be overdue, it also checks for that twice
+//! a second, since a command that is itself stopped undoes nothing.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};

@@ -1,8 +1,7 @@
 //! `crosswind-live` for Python: the root of a farm on a thread of its own, and an agent on the calling thread.
 
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString, c_int};
-use std::os::unix::ffi::OsStrExt as _;
+use std::ffi::{OsString, c_int};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -16,6 +15,7 @@ use crosswind_experiment::work::kernel_maker;
 use crosswind_linux::processes::end_process_after;
 use crosswind_live::LiveError;
 use crosswind_live::farm::agent::{AgentAsked, Workshop, run_agent as run};
+use crosswind_live::farm::command::{self, Values, filled};
 use crosswind_live::farm::executor::{Answer, Executor, Job, Maker};
 use crosswind_live::farm::journal::Identity;
 use crosswind_live::farm::payload::Payload;
@@ -32,13 +32,6 @@ use crate::journal::PyJournal;
 use crate::schema::{PyPlatform, json};
 use crate::sim::table;
 use crate::watched::{LOOK, locked, waited};
-
-/// Returns the names of a task's input and result, as commands get them.
-fn named(input: &OsStr, result: &OsStr, task: u64) -> Vec<u8> {
-    let number = format!("{task:08}");
-    let result = if result.is_empty() { number.as_bytes() } else { result.as_bytes() };
-    [input.as_bytes(), b"\0", result].concat()
-}
 
 /// A result: task, whether it succeeded, bytes or path, node.
 type Taken<'py> = (u64, bool, Bound<'py, PyAny>, String);
@@ -222,14 +215,10 @@ impl PyFarmRoot {
             Payload::bytes(bytes.as_bytes().to_vec())
         } else {
             let path: PathBuf = data.extract()?;
-            let reading = LiveError::system(format!("reading {}", path.display()));
-            Payload::file(&path).map_err(reading).map_err(|error| exception(py, &error))?
+            Payload::any_file(&path)
         };
         let identity = identity.map(|(label, input, recipe)| Identity { label, input, recipe }).unwrap_or_default();
-        let called = match &payload {
-            Payload::File(file) => file.path.file_name().map_or_else(Vec::new, |own| named(own, &name, task)),
-            _ => Vec::new(),
-        };
+        let called = command::names_of(&payload, &name, task);
         let mut waiting = Some((NewTask { task, payload, work, name: called }, Label { name, identity }));
         loop {
             let handed = py.detach(|| self.counter.submit(&mut waiting, LOOK));
@@ -374,6 +363,13 @@ fn run_agent(
     result.map_err(|error| exception(py, &error))
 }
 
+/// Returns the command line of a task, as the shell gets it. An empty `name` says that the input is a value.
+#[pyfunction]
+fn command_line(line: &str, input: &[u8], output: &[u8], name: &[u8], task: u64) -> Vec<u8> {
+    let name = if name.is_empty() { input } else { name };
+    filled(line, &Values { input, output, name, task })
+}
+
 /// Returns the settings for every agent of a live farm, as JSON: from a point, the work of its tasks (`{kind,
 /// command}`) and the limits. `tasks_csv` is the content of the point's tasks file.
 #[pyfunction]
@@ -407,6 +403,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("AGENT_PROTOCOL", PROTOCOL.version)?;
     module.add_class::<PyFarmRoot>()?;
     module.add_function(wrap_pyfunction!(run_agent, module)?)?;
+    module.add_function(wrap_pyfunction!(command_line, module)?)?;
     module.add_function(wrap_pyfunction!(farm_settings, module)?)?;
     module.add_function(wrap_pyfunction!(replay_log, module)?)
 }

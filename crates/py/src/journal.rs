@@ -39,6 +39,12 @@ impl PyJournal {
         self.past.lock().unwrap_or_else(PoisonError::into_inner).set_aside().map(PathBuf::from)
     }
 
+    /// Number of records of results and of failures.
+    #[getter]
+    fn counts(&self) -> (u64, u64) {
+        self.past.lock().unwrap_or_else(PoisonError::into_inner).counts()
+    }
+
     /// Returns the last recorded `(input, recipe, ok, bytes)` of a task and marks it as requested; None: not
     /// recorded.
     fn known(&self, py: Python<'_>, label: &[u8]) -> PyResult<Option<(u64, u64, bool, u64)>> {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, tell, tell_warnings
+from crosswind.cli.console import print_json, print_text, tell, tell_warnings
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json
 from crosswind.cli.placement import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of
@@ -17,6 +17,7 @@ from crosswind.cli.verbs import help_of
 from crosswind.cli.watch import Watched
 from crosswind.errors import DescriptionError
 from crosswind.run import On
+from crosswind.run.inputs import listed_names, listed_values, uses_input
 
 if TYPE_CHECKING:
     from crosswind.run.deployment import Placing
@@ -29,10 +30,18 @@ Examples:
 
     crosswind map 'gzip -c {input} > {output}' --inputs 'data/*' --out results/ --resume
 
+    crosswind map 'gcc -c {input} -o {output}' src/*.c --name '{stem}.o' -j 4
+
+    crosswind map 'flac {input} -o {output}' --inputs - --name '{stem}.flac' < names.txt
+
+    crosswind map './simulate --seed {}' --values - < seeds.txt
+
     crosswind map 'wc -c < {input}' --inputs 'data/*' --on dask:tcp://scheduler:8786
 
-A shell runs the command. {input} is a file of the node that runs it, {output} the file to write there; without
-{output}, what the command prints is the result. In Python: `crosswind.map` for functions, `crosswind.map_command`.
+A shell runs the command. {input} or {} is the input's file on the node that runs it, under its own name; {output} is
+the file to write there; without {output}, what the command prints is the result. {name}, {stem}, {ext} and {number}
+are the input's name, that without its last suffix, the suffix, and its place. Each is one word, however it is quoted.
+In Python: `crosswind.map` for functions, `crosswind.map_command`.
 
 Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but some tasks failed, 130 interrupted.
 """
@@ -42,15 +51,36 @@ Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but some tasks failed,
 def map_(
     *,
     command: Annotated[str, typer.Argument(help="Your program, run once per input.", metavar="COMMAND")],
+    files: Annotated[
+        list[str] | None, typer.Argument(help="Files, as --inputs; a pattern may be unquoted.", metavar="FILE...")
+    ] = None,
     inputs: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="Files, as a quoted pattern such as 'data/*'; again for more."),
+        typer.Option(metavar="PATTERN", help="Files, such as 'data/*'; again for more. -: names from standard input."),
     ] = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option(metavar="VALUE", help="An input that is no file; again for more. -: lines of standard input."),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", metavar="N", help="Commands at a time. [default: one per CPU]", min=1)
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Print the commands as a shell would get them, and run none.", rich_help_panel=OUTPUT
+        ),
+    ] = False,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Directory of the results.")] = Path(
         "results"
     ),
-    name: Annotated[str, typer.Option(help="Name of a result; {name}, {stem}, {number} are its input's.")] = "{name}",
-    resume: Annotated[bool, typer.Option("--resume", help="Do again only what --out does not hold.")] = False,
+    name: Annotated[
+        str | None,
+        typer.Option(help="Name of a result. [default: {name}; with --values {number}]"),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Run only the inputs whose results are missing from --out.")
+    ] = False,
     on: Annotated[
         On,
         typer.Option(
@@ -102,14 +132,24 @@ def map_(
     force: Force = False,
 ) -> None:
     """Run a command over many files."""
+    command, given = _command_among([command, *(files or [])])
+    listed = [*listed_names(inputs or []), *given]
+    if dry_run:
+        from crosswind.run.command import commands_of
+
+        for line in commands_of(command, listed, listed_values(values or []), out, name):
+            print_text(line)
+        return
     recorded.check(out, [platform, placed.links], force=force)
     placing = placed.placing()
     if on == "sim":
         raise DescriptionError("--on sim does not go with a command", "argument", "commands run for real: --on local")
     done = _performed(
         command,
-        inputs or [],
+        listed,
         out,
+        values=listed_values(values or []),
+        max_workers=jobs,
         on=on,
         placing=placing,
         watched=watched,
@@ -132,8 +172,16 @@ def map_(
         print_json(done.summary())
     else:
         print_runs(done, rows)
-    if failed(done):
+    if failed(done) or any(one["code"] == "inputs-unreadable" for one in done.warnings):
         raise typer.Exit(3)
+
+
+def _command_among(words: list[str]) -> tuple[str, list[str]]:
+    """Return the command and the files: after `--inputs data/*` unquoted, the command may be the last word."""
+    with_input = [word for word in words if uses_input(word)]
+    if len(with_input) == 1 and not uses_input(words[0]):
+        return with_input[0], [word for word in words if word is not with_input[0]]
+    return words[0], words[1:]
 
 
 def _performed(

@@ -44,7 +44,7 @@ def completed(args: list[str]) -> list[str]:
     (['--gpu', '0', '-o', 'gpu.parquet'], ['--gpu', '1'])
     """
     found = []
-    for word, following in zip(args, [*args[1:], "--"], strict=True):
+    for word, following in zip(args, [*args[1:], "--"], strict=False):
         if word == "--":
             break
         found.append(word)

@@ -1,4 +1,4 @@
-"""The process of an agent: how it is started, and what is done when somebody stops it.
+"""The process of an agent: how it is started, and how one that is stopped is ended.
 
 It gets the token on its stdin, which stays open: the agent ends when it closes, so it never outlives the process that
 started it.

@@ -258,7 +258,7 @@ class LiveFarm:
     def news(self) -> tuple[list[int], list[int]]:
         """Return the tasks that nodes have begun, and those that are withdrawn, since the last call.
 
-        A node tells of a call that takes 50 ms and more.
+        Nodes report calls that take 50 ms or more.
         """
         begun, withdrawn = self._root.news()
         return list(begun), list(withdrawn)
@@ -416,6 +416,7 @@ def run_farm(
     out: Path | None = None,
     journal: Path | None = None,
     resume: bool = False,
+    force: bool = False,
     sync: bool = True,
     on_before: Callable[[Before], None] = lambda before: None,
     trace: bool = False,
@@ -443,6 +444,7 @@ def run_farm(
         Directory for results, one file each.
     journal : Path, optional
         File in which delivered results are noted; `resume` does only what it does not know, or knows of other inputs.
+        `force` begins it anew.
     sync : bool
         Report a result only once it is on the disk (at most every 0.2 s for all that came meanwhile).
     on_before : callable
@@ -474,7 +476,7 @@ def run_farm(
         if journal is not None:
             if source is None:
                 raise DescriptionError("journal is given, and the tasks are the workload's own", "argument")
-            before = stack.enter_context(kept(journal, work.kind, resume, out))
+            before = stack.enter_context(kept(journal, work.kind, resume, out, force=force))
         farm = stack.enter_context(
             LiveFarm(
                 platform,

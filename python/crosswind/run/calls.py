@@ -30,7 +30,7 @@ class CallError(Exception):
 
 
 class Outcome(bytes):
-    """What a call came to: bytes that are sent as they are (`crosswind.run.agent.load`)."""
+    """The outcome of a call as bytes, which `crosswind.run.agent.load` sends unchanged."""
 
     is_raw = True
     is_failure = False

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crosswind import _core
 from crosswind.errors import DescriptionError, Told, warning
 from crosswind.platform import Platform
 from crosswind.run.agents import Launch, Limits, Result, Task, Work, run_farm
 from crosswind.run.columns import as_trace
 from crosswind.run.deployment import Deployment
 from crosswind.run.drift import stale_warnings
+from crosswind.run.inputs import Inputs, check_placeholders, inputs_of
 from crosswind.run.lock import LOCK
 from crosswind.run.results import Run, Runs
 from crosswind.run.resume import Before, Identity, digest_of, digest_of_file
-from crosswind.run.this_machine import point_of
+from crosswind.run.this_machine import here, point_of
 from crosswind.terminal.progress import Advance
 
 if TYPE_CHECKING:
@@ -35,11 +37,13 @@ TOLD = 1_000
 
 def map_command(
     command: str,
-    inputs: Sequence[str | Path],
-    out: str | Path,
+    inputs: Sequence[str | Path] = (),
+    out: str | Path = "results",
     *,
+    values: Sequence[str] = (),
     platform: Platform | str | Path | None = None,
-    name: str = "{name}",
+    max_workers: int | None = None,
+    name: str | None = None,
     order: str = "interference",
     retries: int = 0,
     task_timeout_s: float | None = None,
@@ -59,16 +63,24 @@ def map_command(
     Parameters
     ----------
     command : str
-        As a shell takes it. `{input}` stands for the input's file on the node, `{output}` for the file to write there;
-        without `{output}`, what it prints is the result.
+        As a shell takes it. `{input}` or `{}` stands for the input's file on the node, which has the input's name,
+        `{output}` for the file to write there; without `{output}`, what it prints is the result. `{name}` is the
+        input's name, `{stem}` that without its last suffix, `{ext}` the suffix, `{number}` its place. A value is one
+        word of the shell, in double and in single quotes too.
     inputs : sequence of path or pattern
-        Files; patterns such as `data/*` take the files that match, sorted.
+        Files; patterns such as `data/*` take the files that match, sorted. Those of a pattern that cannot be read are
+        counted in a warning, `inputs-unreadable`, and left out.
+    values : sequence of str
+        Inputs that are no files: each is the content of `{input}`, and `{name}` where it may be the name of a file.
     out : path
         Directory for the results, made where it is missing.
     platform : Platform or path, optional
         The tree. Default: that of the deployment; on this machine a root and one node per CPU.
+    max_workers : int, optional
+        Nodes of this machine, and so commands at a time; default: one per CPU that this process may use.
     name : str
-        Name of a result's file; `{name}` is its input's, `{stem}` that without the last suffix, `{number}` its place.
+        Name of a result's file; `{name}` is its input's, `{stem}` that without the last suffix, `{ext}` the suffix,
+        `{number}` its place. Default: `{name}`, of values `{number}`.
     order : str
         Which child is served next; all but arrival reckon with the platform's rates.
     retries : int
@@ -89,7 +101,8 @@ def map_command(
     sync : bool
         Report a result only once it is on the disk (at most every 0.2 s), so that a power cut loses only later ones.
     force : bool
-        Replace files in `out` that no earlier run has made. Inputs are never replaced.
+        Make everything anew, and replace files in `out`, also those that no earlier run has made. Inputs are never
+        replaced.
     trace : bool
         Record what each node did when.
     launch : optional
@@ -111,7 +124,9 @@ def map_command(
         When there is no input, two results would have one name, a result would replace an input or a file that no
         earlier run has made, another run writes into `out`, or an argument is wrong.
     """
-    files = _files(inputs)
+    check_placeholders(command)
+    found = inputs_of(inputs, values)
+    files, name = found.names, _template(name, found)
     _check_names(files, name)
     out, launch = Path(out), launch or Launch()
     try:
@@ -121,28 +136,18 @@ def map_command(
         raise DescriptionError(message, "out", "name a directory that can be made") from None
     _check_results(files, name, out, may_replace=resume or force)
     described = platform is not None  # the capacity of this machine's links is not known
-    if not isinstance(platform, Platform):
-        platform = Platform.load(platform) if platform is not None else launch.tree()
-    size_mb = sum(os.stat(file).st_size for file in files) / len(files) / 1e6  # noqa: PTH116
+    platform = _tree(platform, max_workers, launch)
+    size_mb = found.bytes / len(files) / 1e6
     point = point_of(command, len(files), size_mb, order, None)
-    failed: list[dict[str, object]] = []
+    failures = _Failures(command, files)
     befores: list[Before] = []
-    untold = 0
-    begun = time.monotonic()
+    begun = failures.begun
 
     def source() -> Iterator[Task]:
         for number, file in enumerate(files):
             called = _name(name, file, number)
-            yield Task(Path(file), 0.0, called, _identity(file, command, called, by_content))
-
-    def sink(result: Result) -> None:
-        nonlocal untold
-        if not result.ok and len(failed) >= TOLD:
-            untold += 1
-        elif not result.ok:
-            said = result.data.decode(errors="replace") if isinstance(result.data, bytes) else ""
-            said = said.removeprefix(f"{command}: ")  # the same for all
-            failed.append(_failure(time.monotonic() - begun, files[result.task], result.node, said))
+            data = os.fsencode(file) if found.are_values else Path(file)
+            yield Task(data, 0.0, called, _identity(file, command, called, by_content, found.are_values))
 
     def tell(done: int, total: int | None) -> None:
         if progress is not None:
@@ -156,12 +161,13 @@ def map_command(
         point,
         Work("command", command=command),
         source=source(),
-        sink=sink,
+        sink=failures.take,
         launch=launch,
         limits=Limits(retries=retries, task_timeout_s=task_timeout_s, task_memory_mb=task_memory_mb, grace_s=grace_s),
         out=out,
         journal=out / JOURNAL,
         resume=resume,
+        force=force,
         sync=sync,
         on_before=befores.append,
         trace=trace,
@@ -169,26 +175,61 @@ def map_command(
         watch=watch,
     )
     whole = {"bound_tasks_per_s": None, "root_only_tasks_per_s": None, **summary, "params": {}}
-    if untold:
-        message = f"{untold} more failed; --resume tries them again"
-        failed.append(
-            {"t_s": time.monotonic() - begun, "code": FAILED, "node": None, "tasks": untold, "message": message}
-        )
-    if resume:
+    if resume or befores[0].resumed:
         whole["resumed"] = befores[0].summary()
         whole["warnings"] = [*whole.get("warnings", []), *_damaged(befores[0]), *_gone(befores[0])]
-    whole["warnings"] = [*whole.get("warnings", []), *_unlimited(whole.get("events", []))]
+    whole["warnings"] = [*whole.get("warnings", []), *_unlimited(whole.get("events", [])), *found.warnings]
     if described:
         whole["warnings"] = [*whole.get("warnings", []), *stale_warnings(whole["nodes"])]
     known = {(event["code"], event["t_s"]) for event in whole.get("events", [])}
-    whole["events"] = [*whole.get("events", []), *(e for e in failed if (e["code"], e["t_s"]) not in known)]
+    whole["events"] = [*whole.get("events", []), *(e for e in failures.events() if (e["code"], e["t_s"]) not in known)]
     recorded = as_trace(columns, whole, platform, command, launch.on) if columns is not None else None
     return Runs(command, launch.on, [Run(whole, recorded)])
 
 
-def _identity(file: str, command: str, called: str, by_content: bool) -> Identity:
+def commands_of(
+    command: str, inputs: Sequence[str | Path], values: Sequence[str], out: Path, name: str | None
+) -> Iterator[str]:
+    """Yield each input's command, as a shell would get it, with the user's own paths.
+
+    Raises
+    ------
+    DescriptionError
+        As `map_command`.
+    """
+    check_placeholders(command)
+    found = inputs_of(inputs, values)
+    name = _template(name, found)
+    _check_names(found.names, name)
+    for number, file in enumerate(found.names):
+        own = b"" if found.are_values else os.fsencode(PurePath(file).name)
+        result = os.fsencode(out / _name(name, file, number))
+        yield os.fsdecode(_core.command_line(command, os.fsencode(file), result, own, number))
+
+
+def _tree(platform: Platform | str | Path | None, max_workers: int | None, launch: Deployment) -> Platform:
+    if max_workers is not None:
+        if platform is not None or launch.on != "local":
+            message = "--jobs is the number of nodes on this machine: it goes with no --platform, and with --on local"
+            raise DescriptionError(message, "argument", "on a cluster: --per")
+        if max_workers < 1:
+            raise DescriptionError(f"--jobs is {max_workers}; it must be at least 1", "argument")
+        return here(max_workers)
+    if isinstance(platform, Platform):
+        return platform
+    return Platform.load(platform) if platform is not None else launch.tree()
+
+
+def _identity(file: str, command: str, called: str, by_content: bool, is_value: bool) -> Identity:
+    recipe = digest_of(command, called)
+    if is_value:
+        return Identity(b"value:" + os.fsencode(file), digest_of(file), recipe)
     path = os.path.abspath(file)  # noqa: PTH100 (there may be a million; links stay distinct)
-    return Identity(os.fsencode(path), digest_of_file(file, by_content=by_content), digest_of(command, called))
+    try:
+        holds = digest_of_file(file, by_content=by_content)
+    except OSError:  # gone, or something else by now: its task says so
+        holds = 0
+    return Identity(os.fsencode(path), holds, recipe)
 
 
 def _damaged(before: Before) -> list[Told]:
@@ -209,9 +250,37 @@ def _gone(before: Before) -> list[Told]:
     return [warning("inputs-gone", message, "their results stand in --out; remove them where they are stale")]
 
 
-def _failure(t_s: float, file: str, node: str, said: str) -> dict[str, object]:
-    message = f"{file}: failed on {node}: {said.strip() or 'it printed nothing'}"
-    return {"t_s": t_s, "code": FAILED, "node": node, "tasks": 1, "message": message}
+class _Failures:
+    """The tasks that failed, as events; of very many, the first ones and how many more."""
+
+    def __init__(self, command: str, files: Sequence[str]) -> None:
+        self._command, self._files = command, files
+        self._told: list[dict[str, object]] = []
+        self._untold = 0
+        self.begun = time.monotonic()
+
+    def take(self, result: Result) -> None:
+        """Take note of a result."""
+        if result.ok:
+            return
+        if len(self._told) >= TOLD:
+            self._untold += 1
+            return
+        said = result.data.decode(errors="replace") if isinstance(result.data, bytes) else ""
+        said = said.removeprefix(f"{self._command}: ").strip()  # the same for all
+        message = f"{self._files[result.task]}: failed on {result.node}: {said or 'it printed nothing'}"
+        self._told.append(self._event(result.node, 1, message))
+
+    def events(self) -> list[dict[str, object]]:
+        """Return them all."""
+        if not self._untold:
+            return self._told
+        message = f"{self._untold} more failed; --resume tries them again"
+        return [*self._told, self._event(None, self._untold, message)]
+
+    def _event(self, node: str | None, tasks: int, message: str) -> dict[str, object]:
+        t_s = time.monotonic() - self.begun
+        return {"t_s": t_s, "code": FAILED, "node": node, "tasks": tasks, "message": message}
 
 
 def _unlimited(events: Sequence[dict[str, Any]]) -> list[Told]:
@@ -223,35 +292,16 @@ def _unlimited(events: Sequence[dict[str, Any]]) -> list[Told]:
     return [warning(event["code"], event["message"], hint) for event in events if event["code"] == UNLIMITED]
 
 
-def _files(inputs: Sequence[str | Path]) -> list[str]:
-    """Return the inputs, each once; as text, since there may be a million and a path takes five times as much."""
-    files: list[str] = []
-    for given in inputs:
-        path = Path(given)
-        found = [str(path)] if path.is_file() else sorted(str(file) for file in _matching(path) if file.is_file())
-        if not found:
-            raise DescriptionError(f"--inputs is {str(given)!r}: no such file", "no-file", "quote patterns: 'data/*'")
-        files += found
-    if len(inputs) > 1:
-        files = list(dict.fromkeys(files))
-    if not files:
-        raise DescriptionError("there are no inputs", "no-input", "--inputs 'data/*'")
-    for file in files:
-        if not os.access(file, os.R_OK):
-            raise DescriptionError(f"{file}: cannot be read", "no-file")
-    return files
-
-
-def _matching(pattern: Path) -> Iterator[Path]:
-    top = Path(pattern.anchor) if pattern.is_absolute() else Path()
-    parts = pattern.relative_to(top) if pattern.is_absolute() else pattern
-    return top.glob(str(parts)) if str(parts) != "." else iter(())
+def _template(name: str | None, inputs: Inputs) -> str:
+    if name is not None:
+        return name
+    return "{number}" if inputs.are_values else "{name}"
 
 
 def _name(name: str, file: str, number: int) -> str:
     """Return the name of an input's result."""
     path = PurePath(file)
-    return name.format(name=path.name, stem=path.stem, number=f"{number:06d}")
+    return name.format(name=path.name, stem=path.stem, ext=path.suffix[1:], number=f"{number:06d}")
 
 
 def _check_names(files: Sequence[str], name: str) -> None:
@@ -309,8 +359,13 @@ def _checked(name: str, file: str, number: int) -> str:
     try:
         result = _name(name, file, number)
     except (KeyError, IndexError, ValueError) as error:
-        hint = "it may hold {name}, {stem} and {number}"
-        raise DescriptionError(f"--name is {name!r}: {error!r} is nothing known", "argument", hint) from None
+        hint = "it may hold {name}, {stem}, {ext} and {number}; {{ stands for a brace"
+        raise DescriptionError(f"--name is {name!r}: there is no {_unknown(error)}", "argument", hint) from None
     if not result or "/" in result or "\0" in result or result in (".", "..", JOURNAL, LOCK):
         raise DescriptionError(f"--name makes {result!r} of {file}: no name of a file", "argument")
     return result
+
+
+def _unknown(error: Exception) -> str:
+    """Return what a template holds that is not known, as it stands there."""
+    return f"{{{error.args[0]}}}" if isinstance(error, KeyError) else str(error)

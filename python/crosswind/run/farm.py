@@ -264,7 +264,7 @@ class Farm(Executor):
                 results = self._live.results(_LOOK_AGAIN_S, or_news=True)  # raises what ended the run
                 begun, withdrawn = self._live.news()
                 self._open.begin(begun)
-                self._end_withdrawn(withdrawn)  # late: nobody waited for it any more
+                self._end_withdrawn(withdrawn)  # answers that came too late for `_withdraw`
                 out = self._open.out
                 for result in results:
                     self._answer(result)

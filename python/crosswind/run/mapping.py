@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-_UNTAKEN_PER_NODE = 64  # results that nobody has taken, and calls under way: bounds the memory
+_UNTAKEN_PER_NODE = 64  # untaken results and calls under way: bounds the memory
 
 
 def map(
@@ -71,7 +71,7 @@ def map(
     ordered : bool
         Yield in the order of the items, or as results come in.
     timeout : float, optional
-        Time from the call of `map` after which a result that is not there raises `TimeoutError`, s.
+        Seconds from the call of `map` within which a result must come; `TimeoutError` is raised otherwise.
     return_exceptions : bool
         Yield an exception that the function raised as its result, instead of raising it, which ends the map.
     out : path, optional
@@ -225,7 +225,7 @@ class _Feed:
         self._function, self._iterables, self._store, self._ordered = function, iterables, store, ordered
         self._changed = threading.Condition()
         self._open: deque[Future[Any]] = deque()
-        """Calls in their order that nobody has taken; only done ones, in the order in which they are, if unordered."""
+        """Untaken calls in the order of the items; if unordered, those that are done, in the order of completion."""
         self._untaken = self._running = 0
         self._is_over = self._is_ended = False
         self._error: BaseException | None = None

@@ -53,7 +53,7 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """Return plain data from bytes that anybody may have written.
+    """Return plain data from bytes that an untrusted process may have written.
 
     Raises
     ------

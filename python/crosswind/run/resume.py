@@ -52,6 +52,8 @@ class Before:
     """The first of them."""
     set_aside: Path | None = None
     """Where a journal with a damaged head was moved to: all results are made again."""
+    resumed: bool = False
+    """Whether an earlier run is continued."""
 
     def summary(self) -> dict[str, Any]:
         """Return it as it stands in runs.json."""
@@ -71,7 +73,7 @@ class Kept:
 
     def __init__(self, journal: _core.Journal, out: Path | None) -> None:
         self.journal, self._out = journal, out
-        self.before = Before(set_aside=journal.set_aside)
+        self.before = Before(set_aside=journal.set_aside, resumed=journal.counts != (0, 0))
 
     def has(self, identity: Identity, name: str) -> bool:
         """Whether a task's result stands; counts it, with why where it does not."""
@@ -109,8 +111,11 @@ class Kept:
 
 
 @contextmanager
-def kept(journal: Path, digest: str, resume: bool, out: Path | None) -> Iterator[Kept]:
+def kept(journal: Path, digest: str, resume: bool, out: Path | None, *, force: bool = False) -> Iterator[Kept]:
     """Open a journal, and hold the lock on its directory.
+
+    A run that produced no result, or of which tasks failed, is continued in any case, so that it does not block the
+    next attempt.
 
     Parameters
     ----------
@@ -119,9 +124,11 @@ def kept(journal: Path, digest: str, resume: bool, out: Path | None) -> Iterator
     digest : str
         Which run it is of; one of another run is refused.
     resume : bool
-        Continue it, where there is one; otherwise an existing one is refused.
+        Continue it, where there is one; otherwise one whose tasks were all done is refused.
     out : Path, optional
         Directory of the results.
+    force : bool
+        Begin anew, whatever is there.
 
     Raises
     ------
@@ -129,10 +136,21 @@ def kept(journal: Path, digest: str, resume: bool, out: Path | None) -> Iterator
         When another process writes there; when the journal is of another run, or exists and is not to be resumed.
     """
     with locked(journal.parent):
-        opened = Kept(_core.Journal(str(journal), digest, resume), out)
+        if force and not resume:
+            journal.unlink(missing_ok=True)
+        opened = Kept(_opened(journal, digest, resume), out)
         if out is not None:
             take_away_parts(out)  # nothing else writes here, since we hold the lock
         yield opened
+
+
+def _opened(journal: Path, digest: str, resume: bool) -> _core.Journal:
+    if not resume and journal.exists():
+        earlier = _core.Journal(os.fspath(journal), digest, True)
+        made, failed = earlier.counts
+        if made == 0 or failed > 0:
+            return earlier
+    return _core.Journal(os.fspath(journal), digest, resume)
 
 
 def digest_of(*parts: bytes | str | int) -> int:

@@ -95,7 +95,7 @@ class Runs:
         ValueError("x"),
         Runs(),
     ],
-    ids=repr,
+    ids=["object", "list", "builtin", "class", "lambda", "objects", "masked", "error", "runs"],
 )
 def test_anything_else_is_refused_where_it_is_written(value):
     with pytest.raises(NotPlainError, match="plain data are numbers, text"):
@@ -105,7 +105,7 @@ def test_anything_else_is_refused_where_it_is_written(value):
 @pytest.mark.parametrize(
     "value",
     [Runs(), [1, Runs()], {"a": (Runs(),)}, Ours(), os.system, np.array([1]), pd.DataFrame({"x": [1]})],
-    ids=repr,
+    ids=["runs", "in a list", "in a dict", "object", "function", "array", "table"],
 )
 def test_a_pickle_of_anything_else_is_refused_where_it_is_read_and_does_nothing(value):
     with pytest.raises(NotPlainError):

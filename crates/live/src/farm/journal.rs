@@ -71,19 +71,27 @@ pub struct Past {
     journal: Option<File>,
     /// New path of a journal that had a damaged head.
     set_aside: Option<PathBuf>,
+    /// Number of records of results and of failures.
+    counts: (u64, u64),
 }
 
 impl Past {
-    fn new(mut places: Vec<(u64, u64)>, journal: File) -> Self {
+    fn new(mut places: Vec<(u64, u64)>, counts: (u64, u64), journal: File) -> Self {
         places.shrink_to_fit();
         places.sort_unstable();
-        Self { asked_for: vec![false; places.len()], places, journal: Some(journal), set_aside: None }
+        Self { asked_for: vec![false; places.len()], places, journal: Some(journal), set_aside: None, counts }
     }
 
     /// Returns the new path of the journal if it was renamed because its head is damaged.
     #[must_use]
     pub fn set_aside(&self) -> Option<&Path> {
         self.set_aside.as_deref()
+    }
+
+    /// Number of records of results and of failures.
+    #[must_use]
+    pub fn counts(&self) -> (u64, u64) {
+        self.counts
     }
 
     /// Returns the last record of a task. The task counts as looked up from now on.
@@ -166,7 +174,7 @@ impl Journal {
             io::ErrorKind::AlreadyExists => LiveError::Journal {
                 file: path.display().to_string(),
                 why: "exists: an earlier run wrote its results here".into(),
-                hint: "--resume goes on with that run; another directory begins a new one",
+                hint: "--resume goes on with that run, --force makes all anew, another directory begins a new one",
             },
             _ => LiveError::System { what: format!("{}", path.display()), source: error },
         })?;
@@ -211,15 +219,20 @@ impl Journal {
         if found != &digest.as_bytes()[..digest.len().min(LONGEST_DIGEST)] {
             return Err(wrong("is the journal of another run: its tasks or its work differ"));
         }
-        let mut places = Vec::new();
+        let (mut places, mut counts) = (Vec::new(), (0, 0));
         (&file).seek(io::SeekFrom::Start(start as u64)).map_err(doing())?;
         let whole = each_record(&mut BufReader::with_capacity(1 << 20, &file), |at, delivered| {
             places.push((hashed(&delivered.identity.label), start as u64 + at));
+            if delivered.ok {
+                counts.0 += 1;
+            } else {
+                counts.1 += 1;
+            }
         });
         let end = start as u64 + whole.map_err(doing())?;
         file.set_len(end).map_err(doing())?;
         (&file).seek(io::SeekFrom::Start(end)).map_err(doing())?;
-        let past = Past::new(places, file.try_clone().map_err(doing())?);
+        let past = Past::new(places, counts, file.try_clone().map_err(doing())?);
         Ok((Self { file, path: path.into(), end, buffer: Vec::new() }, past))
     }
 

@@ -27,6 +27,8 @@ pub struct StoredFile {
     pub bytes: u64,
     /// The directory of a temporary file, which is removed with its last reference. `None` for a user's file.
     ours: Option<Arc<Directory>>,
+    /// Why it could not be read from the start.
+    unreadable: Option<String>,
 }
 
 /// A file system with less free space than this counts as full, bytes: one block is sometimes left.
@@ -77,7 +79,16 @@ impl Payload {
     /// When it can't be read.
     pub fn file(path: &Path) -> io::Result<Self> {
         let (_, bytes) = open_regular(path)?;
-        Ok(Self::File(Arc::new(StoredFile { path: path.to_owned(), bytes, ours: None })))
+        Ok(Self::File(Arc::new(StoredFile { path: path.to_owned(), bytes, ours: None, unreadable: None })))
+    }
+
+    /// Creates a payload from a user's file; one that cannot be read is missing when it is needed.
+    #[must_use]
+    pub fn any_file(path: &Path) -> Self {
+        Self::file(path).unwrap_or_else(|error| {
+            let unreadable = Some(format!("{}: {error}", path.display()));
+            Self::File(Arc::new(StoredFile { path: path.to_owned(), bytes: 0, ours: None, unreadable }))
+        })
     }
 
     /// Returns the length in bytes.
@@ -107,6 +118,9 @@ impl Payload {
     #[must_use]
     pub fn missing(&self) -> Option<io::Error> {
         let Self::File(stored) = self else { return None };
+        if let Some(why) = &stored.unreadable {
+            return Some(io::Error::other(why.clone()));
+        }
         match open_regular(&stored.path) {
             Ok((_, bytes)) if bytes >= stored.bytes => None,
             Ok((_, bytes)) => {
@@ -292,7 +306,7 @@ impl Spool {
         }
         self.next += 1;
         let path = self.directory.0.join(self.next.to_string());
-        Ok(StoredFile { path, bytes: 0, ours: Some(Arc::clone(&self.directory)) })
+        Ok(StoredFile { path, bytes: 0, ours: Some(Arc::clone(&self.directory)), unreadable: None })
     }
 
     /// Creates a directory of its own for a task, with a file that is not created: what a command calls its output.

@@ -15,8 +15,10 @@
 
 /// What the placeholders of a line stand for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Values<'a> {
+pub struct Values<'a> {
+    /// Path of the input, or the value.
     pub input: &'a [u8],
+    /// Path of the result.
     pub output: &'a [u8],
     /// Name of the input.
     pub name: &'a [u8],
@@ -49,13 +51,15 @@ fn split(name: &[u8]) -> (&[u8], &[u8]) {
 const WORDS: [&str; 6] = ["{input}", "{output}", "{name}", "{stem}", "{ext}", "{number}"];
 const SHORT: [&str; 3] = ["{}", "{.}", "{/}"];
 
-/// Whether a line uses its input.
-pub(super) fn has_input(line: &str) -> bool {
-    line.contains("{input}") || line.contains("{}") || line.contains("{.}")
+/// Whether a line uses its input or the input's name.
+#[must_use]
+pub fn uses_input(line: &str) -> bool {
+    ["{input}", "{name}", "{stem}"].iter().chain(&SHORT).any(|placeholder| line.contains(placeholder))
 }
 
 /// Fills the placeholders of a line.
-pub(super) fn filled(line: &str, values: &Values<'_>) -> Vec<u8> {
+#[must_use]
+pub fn filled(line: &str, values: &Values<'_>) -> Vec<u8> {
     let short: &[&str] = if line.contains("{input}") { &[] } else { &SHORT };
     let mut quotes = Quotes::default();
     let (mut out, mut rest) = (Vec::with_capacity(2 * line.len()), line);
@@ -131,6 +135,7 @@ impl Quotes {
                 }
             }
             Some(Open::Single) => out.extend(within_single(value)),
+            _ if is_plain(value) => out.extend(value),
             _ => {
                 out.push(b'\'');
                 out.extend(within_single(value));
@@ -138,6 +143,11 @@ impl Quotes {
             }
         }
     }
+}
+
+/// Whether a value means the same to a shell without quotes, so that numbers can be calculated with.
+fn is_plain(value: &[u8]) -> bool {
+    !value.is_empty() && value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_./,:@%+-".contains(byte))
 }
 
 fn within_single(value: &[u8]) -> Vec<u8> {
@@ -170,8 +180,8 @@ mod tests {
 
     #[test]
     fn each_placeholder_stands_for_its_part() {
-        assert_eq!(line("x {input} {output}"), "x '/in/a b.tar.gz' '/out/r'");
-        assert_eq!(line("{name} {stem} {ext} {number}"), "'a b.tar.gz' 'a b.tar' 'gz' '000007'");
+        assert_eq!(line("x {input} {output}"), "x '/in/a b.tar.gz' /out/r");
+        assert_eq!(line("{name} {stem} {ext} {number}"), "'a b.tar.gz' 'a b.tar' gz 000007");
         assert_eq!(line("{} {.} {/}"), "'/in/a b.tar.gz' '/in/a b.tar' 'a b.tar.gz'");
         assert_eq!(line("find {input} -exec ls {} ;"), "find '/in/a b.tar.gz' -exec ls {} ;");
         assert_eq!(line("awk '{print $1}' {}"), "awk '{print $1}' '/in/a b.tar.gz'");

@@ -8,6 +8,8 @@
 
 mod line;
 
+pub use line::{Values, filled, uses_input};
+
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -40,12 +42,12 @@ pub struct UsersCommand {
 }
 
 impl UsersCommand {
-    /// Creates an executor for a line with `{input}` or `{}`, and with `{output}` if the result is a file.
+    /// Creates an executor for a line that uses its input, with `{output}` if the result is a file.
     ///
     /// # Errors
     /// When the line has no input.
     pub fn new(line: &str, limits: &TaskLimits, directory: &Path) -> Result<Self, String> {
-        if !line::has_input(line) {
+        if !uses_input(line) {
             return Err(format!("the command {line:?} has no {{input}}: each task's file would not be used"));
         }
         let spool = Spool::below(directory, 0).map_err(|error| error.to_string())?;
@@ -57,22 +59,23 @@ impl UsersCommand {
     fn attempt(&mut self, job: &Job) -> io::Result<Answer> {
         let directory = self.spool.task_directory()?;
         let (name, called) = job.name.as_deref().and_then(names).unwrap_or(UNNAMED);
-        let input = input(&job.input, directory.path(), name)?;
+        let value = if name.is_empty() { job.input.read()? } else { Arc::default() };
+        let (input, name) = if name.is_empty() {
+            (PathBuf::from(OsStr::from_bytes(&value)), value.as_slice())
+        } else {
+            (input(&job.input, directory.path(), name)?, name)
+        };
         let output = directory.path().join("out");
         std::fs::create_dir(&output)?;
         let output = output.join(OsStr::from_bytes(called));
-        let values = line::Values {
-            input: input.as_os_str().as_bytes(),
-            output: output.as_os_str().as_bytes(),
-            name,
-            task: job.task,
-        };
+        let values =
+            Values { input: input.as_os_str().as_bytes(), output: output.as_os_str().as_bytes(), name, task: job.task };
         let to_file = self.line.contains("{output}");
         let stdout = if to_file { None } else { Some(File::create(&output)?) };
         let complaints = self.spool.file()?;
         let stderr = File::create(&complaints.path)?;
         let group = self.groups.as_ref().map(|(groups, bytes)| groups.make(*bytes)).transpose()?;
-        let line = &line::filled(&self.line, &values);
+        let line = &filled(&self.line, &values);
         let end = self.canceller.run(Wanted { line, stdout, stderr, limits: &self.limits, group })?;
         match self.failure(end) {
             Some(why) => Ok(self.failed(&why, &complaints.path)),
@@ -119,12 +122,27 @@ impl UsersCommand {
     }
 }
 
-/// Returns the names of a task's input and of its result, if they are names of files.
+/// Returns the names of a task's input and of its result (its number if it has none), separated by a 0 byte, as commands
+/// get them. That of the input is empty if the input is no file. Empty if the task has neither.
+#[must_use]
+pub fn names_of(input: &Payload, result: &OsStr, task: u64) -> Vec<u8> {
+    let own = match input {
+        Payload::File(file) => file.path.file_name().unwrap_or_default(),
+        _ if result.is_empty() => return Vec::new(),
+        _ => OsStr::new(""),
+    };
+    let number = format!("{task:08}");
+    let result = if result.is_empty() { number.as_bytes() } else { result.as_bytes() };
+    [own.as_bytes(), b"\0", result].concat()
+}
+
+/// Returns the names of a task's input and of its result, if they are names of files. That of the input is empty if the
+/// input is a value, which stands for itself.
 fn names(both: &[u8]) -> Option<(&[u8], &[u8])> {
     let (input, result) = both.split_at(both.iter().position(|byte| *byte == 0)?);
     let is_name = |name: &[u8]| !name.is_empty() && name != b"." && name != b".." && !name.contains(&b'/');
     let result = result[1..].rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-    (is_name(input) && is_name(result) && !result.contains(&0)).then_some((input, result))
+    ((input.is_empty() || is_name(input)) && is_name(result) && !result.contains(&0)).then_some((input, result))
 }
 
 /// Returns the path of the input, which has its name. It is the user's own file if that is on this host and this is the
@@ -258,9 +276,20 @@ mod tests {
         command.line = "basename {output} > {output}; : {}".into();
         assert_eq!(text(&command.run(&job(b"a\0sub/b.png"))), "b.png\n");
         // Names that are none are not used.
-        for name in [&b"../x\0y"[..], b"\0y", b"x", b".\0y", b"x\0..", b"x\0y\0z"] {
+        for name in [&b"../x\0y"[..], b"x", b".\0y", b"x\0..", b"x\0y\0z"] {
             assert_eq!(text(&command.run(&job(name))), "output\n");
         }
+    }
+
+    #[test]
+    fn a_value_stands_for_itself() {
+        let mut command =
+            UsersCommand::new("echo {} {name} \"{input}\"", &TaskLimits::default(), &std::env::temp_dir())
+                .expect("one");
+        command.line = "echo {} {/}; basename {output}; : > {output}; echo {} > {output}".into();
+        let input = Payload::bytes(b"a 'b' $c".to_vec());
+        let job = Job { task: 3, work: 0.0, input, name: Some(b"\0000003".to_vec().into()) };
+        assert_eq!(text(&command.run(&job)), "a 'b' $c\n");
     }
 
     #[test]

@@ -1,0 +1,151 @@
+"""What a command is run over: files, or values that are no files; and the placeholders that stand for them."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from crosswind.errors import DescriptionError, Told, warning
+
+PLACEHOLDERS: Final = ("{input}", "{output}", "{name}", "{stem}", "{ext}", "{number}", "{}", "{.}", "{/}")
+_USES_INPUT: Final = ("{input}", "{name}", "{stem}", "{}", "{.}", "{/}")
+_SHOWN: Final = 5
+_QUOTED: Final = re.compile(r"'[^']*'")
+_BRACED: Final = re.compile(r"(?<![$\\{])\{([A-Za-z_]\w*)\}")
+
+
+@dataclass
+class Inputs:
+    """The inputs of a run."""
+
+    names: list[str]
+    """Paths of files, or values; as text, since there may be a million and a path takes five times as much."""
+    are_values: bool = False
+    bytes: int = 0
+    """Of all inputs together."""
+    warnings: list[Told] = field(default_factory=list)
+
+
+def check_placeholders(command: str) -> None:
+    """Refuse a command that does not use its input, or that has an unknown placeholder outside of single quotes.
+
+    Raises
+    ------
+    DescriptionError
+        With what it might have meant.
+
+    Examples
+    --------
+    >>> check_placeholders("gzip -c {input} > {output}")
+    >>> check_placeholders("awk '{print}' {}")
+    """
+    outside = _QUOTED.sub("", command)
+    unknown = [f"{{{word}}}" for word in _BRACED.findall(outside) if f"{{{word}}}" not in PLACEHOLDERS]
+    if unknown:
+        known = ", ".join(PLACEHOLDERS[:6])
+        hint = f"there are {known}; quote it as '{unknown[0]}' to hand it to the shell as it is"
+        raise DescriptionError(f"the command {command!r} has the unknown {unknown[0]}", "command", hint)
+    if not uses_input(command):
+        message = f"the command {command!r} does not use its input: there is no {{input}}"
+        raise DescriptionError(message, "command", f"{command} {{input}}" if command.strip() else "wc -l < {input}")
+
+
+def uses_input(command: str) -> bool:
+    """Whether a command has a placeholder of its input.
+
+    Examples
+    --------
+    >>> uses_input("wc -c < {input}"), uses_input("data.txt")
+    (True, False)
+    """
+    return any(placeholder in command for placeholder in _USES_INPUT)
+
+
+def listed_names(inputs: Sequence[str]) -> list[str]:
+    """Return names as they are given; `-` stands for those on standard input, one per line or ended by 0 bytes."""
+    return [name for given in inputs for name in (_from_stdin() if given == "-" else [given])]
+
+
+def listed_values(values: Sequence[str]) -> list[str]:
+    """Return values as they are given; `-` stands for the lines of standard input."""
+    return listed_names(values)
+
+
+def _from_stdin() -> list[str]:
+    data = sys.stdin.buffer.read()
+    parts = data.split(b"\0") if b"\0" in data else data.splitlines()
+    found = [os.fsdecode(part) for part in parts if part]
+    if not found:
+        raise DescriptionError("standard input has no names", "no-input", "- reads them from there, one per line")
+    return found
+
+
+def inputs_of(inputs: Sequence[str | Path], values: Sequence[str]) -> Inputs:
+    """Return files and the files of patterns, each once, or values.
+
+    Raises
+    ------
+    DescriptionError
+        When there are none, or both; when a file that is named does not exist or cannot be read.
+    """
+    if values:
+        if inputs:
+            message = "--inputs and --values are both given; a run has files or values"
+            raise DescriptionError(message, "argument", "write the values into files, or name no files")
+        return Inputs(list(values), are_values=True, bytes=sum(len(os.fsencode(value)) for value in values))
+    files: list[str] = []
+    unreadable: list[str] = []
+    for given in inputs:
+        path = Path(given)
+        if path.is_file():
+            if not os.access(path, os.R_OK):
+                raise DescriptionError(f"{path}: cannot be read", "no-file", "leave it out, or ask its owner")
+            files.append(str(path))
+            continue
+        found = sorted(str(file) for file in _matching(path) if file.is_file())
+        if not found:
+            raise _nothing(str(given), path)
+        unreadable += (file for file in found if not os.access(file, os.R_OK))
+        files += (file for file in found if os.access(file, os.R_OK))
+    if len(inputs) > 1:
+        files = list(dict.fromkeys(files))
+    if not files:
+        if unreadable:
+            raise DescriptionError(
+                f"none of {len(unreadable)} inputs can be read", "no-file", f"such as {unreadable[0]}"
+            )
+        raise DescriptionError("there are no inputs", "no-input", "--inputs 'data/*', or --values 1 --values 2")
+    size = sum(os.stat(file).st_size for file in files)  # noqa: PTH116
+    return Inputs(files, bytes=size, warnings=_unreadable(unreadable))
+
+
+def _nothing(given: str, path: Path) -> DescriptionError:
+    if path.is_dir():
+        hint = f"name the files in it: --inputs '{given.rstrip('/')}/*'"
+        return DescriptionError(f"--inputs is {given!r}: a directory", "no-file", hint)
+    if path.exists():
+        return DescriptionError(f"--inputs is {given!r}: not a regular file", "no-file", "copy what it holds to a file")
+    if any(letter in given for letter in "*?["):
+        return DescriptionError(f"--inputs is {given!r}: no file matches", "no-file", "check the pattern")
+    return DescriptionError(f"--inputs is {given!r}: no such file", "no-file", "a pattern may hold *, ? and []")
+
+
+def _unreadable(files: list[str]) -> list[Told]:
+    """Return a warning that counts the files of patterns that cannot be read."""
+    if not files:
+        return []
+    more = len(files) - _SHOWN
+    named = ", ".join(files[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    message = f"{len(files)} inputs cannot be read and were left out: {named}"
+    return [warning("inputs-unreadable", message, "ask their owner, or leave them out of the pattern")]
+
+
+def _matching(pattern: Path) -> Iterator[Path]:
+    top = Path(pattern.anchor) if pattern.is_absolute() else Path()
+    parts = pattern.relative_to(top) if pattern.is_absolute() else pattern
+    return top.glob(str(parts)) if str(parts) != "." else iter(())
