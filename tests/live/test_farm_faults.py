@@ -17,7 +17,7 @@ import pytest
 from farms import Flow, point, slowly, take, tree, value, wait_until
 
 from crosswind._core import AGENT_PROTOCOL
-from crosswind.errors import AgentLost, DescriptionError, MeasurementError
+from crosswind.errors import AgentLost, DescriptionError
 from crosswind.platform import Platform
 from crosswind.run.agent import be_agent
 from crosswind.run.agents import Launch, Limits, LiveFarm, Task, Work, run_farm
@@ -480,9 +480,20 @@ def test_the_token_stands_in_no_command_line_and_no_log(tmp_path):
     assert all(token not in path.read_text() for path in tmp_path.glob("*.log"))
 
 
-def test_a_file_that_cannot_be_read_is_an_error_where_it_is_handed_over(tmp_path):
-    with farm_of(tree("r", "a<r")) as farm, pytest.raises(MeasurementError, match="no-such-file"):
-        farm.submit(Task(tmp_path / "no-such-file"))
+def test_files_that_cannot_be_read_cost_their_tasks_only(tmp_path):
+    (tmp_path / "file").write_text("whole")
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "directory").mkdir()
+    names = ["no-such-file", "file", "fifo", "directory", "file"]
+    with farm_of(tree("r", "a<r"), Work("command", command="cat {input}")) as farm:
+        for name in names:
+            farm.submit(Task(tmp_path / name))
+        results = take(farm, len(names))
+        assert [results[number].ok for number in range(len(names))] == [False, True, False, False, True]
+        said = [results[number].data.decode() for number in (0, 2, 3)]
+    assert "no-such-file" in said[0]
+    assert "it is a FIFO, not a regular file" in said[1]
+    assert "it is a directory, not a regular file" in said[2]
 
 
 def test_what_tasks_print_on_a_node_with_children_holds_nothing_up():

@@ -200,8 +200,9 @@ impl PyFarmRoot {
     }
 
     /// Submits a task; waits while the queue is full. `identity` identifies the task in the journal: `(label, input,
-    /// recipe)`.
-    #[pyo3(signature = (task, data, work = 0.0, name = OsString::new(), identity = None))]
+    /// recipe)`. A command gets the data themselves with `is_value`, otherwise a file.
+    #[pyo3(signature = (task, data, work = 0.0, name = OsString::new(), identity = None, is_value = false))]
+    #[expect(clippy::too_many_arguments, reason = "what a task is, each an object of Python's")]
     fn submit(
         &self,
         py: Python<'_>,
@@ -210,6 +211,7 @@ impl PyFarmRoot {
         work: f64,
         name: OsString,
         identity: Option<(Vec<u8>, u64, u64)>,
+        is_value: bool,
     ) -> PyResult<()> {
         let payload = if let Ok(bytes) = data.cast::<PyBytes>() {
             Payload::bytes(bytes.as_bytes().to_vec())
@@ -218,7 +220,7 @@ impl PyFarmRoot {
             Payload::any_file(&path)
         };
         let identity = identity.map(|(label, input, recipe)| Identity { label, input, recipe }).unwrap_or_default();
-        let called = command::names_of(&payload, &name, task);
+        let called = command::names_of(&payload, &name, task, is_value);
         let mut waiting = Some((NewTask { task, payload, work, name: called }, Label { name, identity }));
         loop {
             let handed = py.detach(|| self.counter.submit(&mut waiting, LOOK));

@@ -39,10 +39,10 @@ impl PyJournal {
         self.past.lock().unwrap_or_else(PoisonError::into_inner).set_aside().map(PathBuf::from)
     }
 
-    /// Number of records of results and of failures.
-    #[getter]
-    fn counts(&self) -> (u64, u64) {
-        self.past.lock().unwrap_or_else(PoisonError::into_inner).counts()
+    /// Returns the number of records of results and of failures in a journal; None: it is damaged or of another run.
+    #[staticmethod]
+    fn counts(py: Python<'_>, path: PathBuf, digest: &str) -> PyResult<Option<(u64, u64)>> {
+        Ok(py.detach(|| Journal::counts(&path, digest))?)
     }
 
     /// Returns the last recorded `(input, recipe, ok, bytes)` of a task and marks it as requested; None: not

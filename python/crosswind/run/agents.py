@@ -46,6 +46,8 @@ class Task(NamedTuple):
     """Names the result's file in `out`; default: the task's number."""
     identity: Identity | None = None
     """What it is known by in a journal; default: its number and what it holds."""
+    is_value: bool = False
+    """Of a command: whether `{input}` stands for the data themselves, not for a file that holds them."""
 
 
 class Result(NamedTuple):
@@ -225,7 +227,7 @@ class LiveFarm:
         self._submitted = number + 1
         data = task.data if isinstance(task.data, bytes) else str(task.data)
         try:
-            self._root.submit(number, data, float(task.work), task.name, task.identity)
+            self._root.submit(number, data, float(task.work), task.name, task.identity, task.is_value)
         except AgentLost as error:
             raise self._explained(error) from None
         except KeyboardInterrupt:

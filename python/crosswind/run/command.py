@@ -147,7 +147,8 @@ def map_command(
         for number, file in enumerate(files):
             called = _name(name, file, number)
             data = os.fsencode(file) if found.are_values else Path(file)
-            yield Task(data, 0.0, called, _identity(file, command, called, by_content, found.are_values))
+            identity = _identity(file, command, called, by_content, found.are_values)
+            yield Task(data, 0.0, called, identity, found.are_values)
 
     def tell(done: int, total: int | None) -> None:
         if progress is not None:

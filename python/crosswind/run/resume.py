@@ -73,7 +73,7 @@ class Kept:
 
     def __init__(self, journal: _core.Journal, out: Path | None) -> None:
         self.journal, self._out = journal, out
-        self.before = Before(set_aside=journal.set_aside, resumed=journal.counts != (0, 0))
+        self.before = Before(set_aside=journal.set_aside)
 
     def has(self, identity: Identity, name: str) -> bool:
         """Whether a task's result stands; counts it, with why where it does not."""
@@ -138,19 +138,19 @@ def kept(journal: Path, digest: str, resume: bool, out: Path | None, *, force: b
     with locked(journal.parent):
         if force and not resume:
             journal.unlink(missing_ok=True)
-        opened = Kept(_opened(journal, digest, resume), out)
+        resume = resume or _is_unfinished(journal, digest)
+        opened = Kept(_core.Journal(os.fspath(journal), digest, resume), out)
+        opened.before.resumed = resume
         if out is not None:
             take_away_parts(out)  # nothing else writes here, since we hold the lock
         yield opened
 
 
-def _opened(journal: Path, digest: str, resume: bool) -> _core.Journal:
-    if not resume and journal.exists():
-        earlier = _core.Journal(os.fspath(journal), digest, True)
-        made, failed = earlier.counts
-        if made == 0 or failed > 0:
-            return earlier
-    return _core.Journal(os.fspath(journal), digest, resume)
+def _is_unfinished(journal: Path, digest: str) -> bool:
+    if not journal.exists():
+        return False
+    counts = _core.Journal.counts(os.fspath(journal), digest)
+    return counts is not None and (counts[0] == 0 or counts[1] > 0)
 
 
 def digest_of(*parts: bytes | str | int) -> int:

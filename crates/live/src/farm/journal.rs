@@ -71,27 +71,19 @@ pub struct Past {
     journal: Option<File>,
     /// New path of a journal that had a damaged head.
     set_aside: Option<PathBuf>,
-    /// Number of records of results and of failures.
-    counts: (u64, u64),
 }
 
 impl Past {
-    fn new(mut places: Vec<(u64, u64)>, counts: (u64, u64), journal: File) -> Self {
+    fn new(mut places: Vec<(u64, u64)>, journal: File) -> Self {
         places.shrink_to_fit();
         places.sort_unstable();
-        Self { asked_for: vec![false; places.len()], places, journal: Some(journal), set_aside: None, counts }
+        Self { asked_for: vec![false; places.len()], places, journal: Some(journal), set_aside: None }
     }
 
     /// Returns the new path of the journal if it was renamed because its head is damaged.
     #[must_use]
     pub fn set_aside(&self) -> Option<&Path> {
         self.set_aside.as_deref()
-    }
-
-    /// Number of records of results and of failures.
-    #[must_use]
-    pub fn counts(&self) -> (u64, u64) {
-        self.counts
     }
 
     /// Returns the last record of a task. The task counts as looked up from now on.
@@ -219,21 +211,38 @@ impl Journal {
         if found != &digest.as_bytes()[..digest.len().min(LONGEST_DIGEST)] {
             return Err(wrong("is the journal of another run: its tasks or its work differ"));
         }
-        let (mut places, mut counts) = (Vec::new(), (0, 0));
+        let mut places = Vec::new();
         (&file).seek(io::SeekFrom::Start(start as u64)).map_err(doing())?;
         let whole = each_record(&mut BufReader::with_capacity(1 << 20, &file), |at, delivered| {
             places.push((hashed(&delivered.identity.label), start as u64 + at));
-            if delivered.ok {
-                counts.0 += 1;
-            } else {
-                counts.1 += 1;
-            }
         });
         let end = start as u64 + whole.map_err(doing())?;
         file.set_len(end).map_err(doing())?;
         (&file).seek(io::SeekFrom::Start(end)).map_err(doing())?;
-        let past = Past::new(places, counts, file.try_clone().map_err(doing())?);
+        let past = Past::new(places, file.try_clone().map_err(doing())?);
         Ok((Self { file, path: path.into(), end, buffer: Vec::new() }, past))
+    }
+
+    /// Returns the number of records of results and of failures in a journal, which stays as it is. `None` if its head is
+    /// damaged, or it is the journal of another run.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn counts(path: &Path, digest: &str) -> io::Result<Option<(u64, u64)>> {
+        let file = File::open(path)?;
+        let mut head = [0; MAGIC.len() + 4 + LONGEST_DIGEST + 4];
+        let length = read_at_most(&file, &mut head, 0)?;
+        let Some((start, found)) = read_head(&head[..length]) else { return Ok(None) };
+        if found != &digest.as_bytes()[..digest.len().min(LONGEST_DIGEST)] {
+            return Ok(None);
+        }
+        (&file).seek(io::SeekFrom::Start(start as u64))?;
+        let mut counts = (0, 0);
+        each_record(&mut BufReader::new(&file), |_, delivered| match delivered.ok {
+            true => counts.0 += 1,
+            false => counts.1 += 1,
+        })?;
+        Ok(Some(counts))
     }
 
     /// Appends results. They are in the file when this returns, and on the disk after [`Self::sync`].

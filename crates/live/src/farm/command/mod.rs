@@ -123,13 +123,14 @@ impl UsersCommand {
 }
 
 /// Returns the names of a task's input and of its result (its number if it has none), separated by a 0 byte, as commands
-/// get them. That of the input is empty if the input is no file. Empty if the task has neither.
+/// get them. That of the input is empty if the input is a value. Empty if the task has neither.
 #[must_use]
-pub fn names_of(input: &Payload, result: &OsStr, task: u64) -> Vec<u8> {
+pub fn names_of(input: &Payload, result: &OsStr, task: u64, is_value: bool) -> Vec<u8> {
     let own = match input {
+        _ if is_value => OsStr::new(""),
         Payload::File(file) => file.path.file_name().unwrap_or_default(),
         _ if result.is_empty() => return Vec::new(),
-        _ => OsStr::new(""),
+        _ => OsStr::from_bytes(UNNAMED.0),
     };
     let number = format!("{task:08}");
     let result = if result.is_empty() { number.as_bytes() } else { result.as_bytes() };
