@@ -334,3 +334,21 @@ def test_functions_of_modules_beside_the_program_are_found(tmp_path):
     command = [sys.executable, tmp_path / "program.py"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout == "[0, 2, 4]\n", done.stderr
+
+
+def prints(number):
+    print("printed", number)
+    print("warned", number, file=sys.stderr)
+    return number
+
+
+def test_what_calls_print_is_shown_with_its_node_unless_it_is_to_be_quiet(capsys):
+    assert list(crosswind.map(prints, range(2), max_workers=1)) == [0, 1]
+    assert capsys.readouterr().err.splitlines() == [
+        "[cpu0] printed 0",
+        "[cpu0] warned 0",
+        "[cpu0] printed 1",
+        "[cpu0] warned 1",
+    ]
+    assert list(crosswind.map(prints, range(2), max_workers=1, quiet=True)) == [0, 1]
+    assert capsys.readouterr().err == ""

@@ -129,6 +129,9 @@ def map_(
     recorded: Recorded,
     watched: Watched,
     rows: Annotated[int, typer.Option(help="Most nodes in the printed table.", min=1, rich_help_panel=OUTPUT)] = 40,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Do not show what commands print on stderr.", rich_help_panel=OUTPUT)
+    ] = False,
     force: Force = False,
 ) -> None:
     """Run a command over many files."""
@@ -154,6 +157,7 @@ def map_(
         placing=placing,
         watched=watched,
         token=placed.token,
+        quiet=quiet,
         platform=platform,
         name=name,
         retries=retries,
@@ -193,13 +197,14 @@ def _performed(
     placing: Placing | None,
     watched: Watched,
     token: str | None,
+    quiet: bool,
     **options: Any,
 ) -> Runs[Any]:
     from crosswind.run.command import map_command
     from crosswind.run.deployments import deployed
 
     given = {name: value for name, value in options.items() if value is not None}
-    with deployed(on, placing) as launch, watched.watching(token) as (watch, advance):
+    with deployed(on, placing, echo=not quiet) as launch, watched.watching(token) as (watch, advance):
         done = map_command(command, inputs, out, launch=launch, progress=advance, watch=watch, **given)
     if (resumed := done[0].data.get("resumed")) is not None:
         again = ", ".join(f"{why} {count}" for why, count in resumed["again"].items())

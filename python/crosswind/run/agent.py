@@ -173,6 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--standing", metavar="DIR", help="write there how it stands")
     parser.add_argument("--tls", metavar="DIR", help="this node's directory of certificates")
     parser.add_argument("--patience-s", type=float, default=60.0)
+    parser.add_argument("--log", metavar="FILE", help="its own log, apart from what tasks print")
     parser.add_argument("--mark", help=f"the value of {MARK} in its environment")
     parser.add_argument(
         "--ended", metavar="FILE", help="made when the agent ends by itself: a task that ends it cannot"
@@ -196,6 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 listen=options.listen,
                 about=options.about,
                 spool=options.spool,
+                log=options.log,
                 patience_s=options.patience_s,
                 watch_input=parent_s,
                 leave=leave,

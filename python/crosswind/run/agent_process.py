@@ -46,7 +46,7 @@ def start(
     """
     mark = new_mark()
     process = subprocess.Popen(
-        [*prefix, sys.executable, "-m", "crosswind.run.agent", *options, "--mark", mark],
+        [*prefix, sys.executable, "-u", "-m", "crosswind.run.agent", *options, "--mark", mark],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE if listens else output or sys.stderr,
         stderr=output,

@@ -16,7 +16,7 @@ HINT = "local; dask:tcp://SCHEDULER:PORT; hosts:FILE.toml"
 
 
 @contextmanager
-def deployed(on: str | Client, placing: Placing | None = None) -> Iterator[Deployment]:
+def deployed(on: str | Client, placing: Placing | None = None, *, echo: bool = False) -> Iterator[Deployment]:
     """Yield the deployment that a word or a client names.
 
     Parameters
@@ -25,6 +25,8 @@ def deployed(on: str | Client, placing: Placing | None = None) -> Iterator[Deplo
         `local`, `dask:ADDRESS` of a scheduler, `hosts:FILE`, or a client, which stays open.
     placing : optional
         Which node goes where.
+    echo : bool
+        Whether what tasks print is shown; on this machine only.
 
     Raises
     ------
@@ -45,7 +47,7 @@ def deployed(on: str | Client, placing: Placing | None = None) -> Iterator[Deplo
 
         if placing:
             raise DescriptionError("nodes are placed on a cluster's hosts; on is local", "argument", f"on: {HINT}")
-        yield Launch()
+        yield Launch(echo=echo)
     elif kind == "dask" and where:
         from crosswind.cluster.client import connected
         from crosswind.run.dask import OnDask

@@ -75,6 +75,9 @@ class Farm(Executor):
     watch : bool or Watch
         True: show the run on a page on loopback while it runs; its address goes to stderr. A `crosswind.watch.Watch`
         says where the page is; it stays open.
+    quiet : bool
+        Do not show what calls print. On this machine, each line comes to stderr with its node before it; on a cluster
+        it stays in the log of the agent.
 
     Raises
     ------
@@ -115,6 +118,7 @@ class Farm(Executor):
         placing: Placing | None = None,
         trace: bool = False,
         watch: Watch | bool = False,
+        quiet: bool = False,
     ) -> None:
         if buffer_tasks is not None and buffer_tasks < 1:
             raise DescriptionError(f"buffer_tasks is {buffer_tasks}; it must be at least 1", "argument")
@@ -128,7 +132,7 @@ class Farm(Executor):
         limits = limits or Limits()
         self._answer_s = limits.silence_s + _ANSWER_S
         with ExitStack() as stack:
-            launch, self.platform = _placed(on, platform, placing, launch, max_workers, stack)
+            launch, self.platform = _placed(on, platform, placing, launch, max_workers, quiet, stack)
             self._plain = not launch.trusted
             self._open = OpenCalls(Window(sum(node["compute_per_s"] > 0 for node in self.platform.nodes)))
             if watch is True:
@@ -323,6 +327,7 @@ def _placed(
     placing: Placing | None,
     launch: Deployment | None,
     max_workers: int | None,
+    quiet: bool,
     stack: ExitStack,
 ) -> tuple[Deployment, Platform]:
     """Return where agents run and their tree; `stack` closes what that takes."""
@@ -330,14 +335,14 @@ def _placed(
         on, platform = None, on
     if on is not None:
         if isinstance(on, str) or hasattr(on, "scheduler_info"):
-            launch = stack.enter_context(deployed(on, placing))
+            launch = stack.enter_context(deployed(on, placing, echo=not quiet))
         else:
             message = f"on is {on!r}; it must be a platform, its file, a client of Dask, or one of: {HINT}"
             raise DescriptionError(message, "argument", "Farm(max_workers=4) has 4 nodes on this machine")
     elif placing:
         message = "placing is given without a client: it says which host of a cluster carries which node"
         raise DescriptionError(message, "argument", "Farm(client, placing=...)")
-    launch = launch or Launch()
+    launch = launch or Launch(echo=not quiet)
     if max_workers is not None:
         if launch.on != "local" or platform is not None:
             message = (

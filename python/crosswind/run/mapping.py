@@ -48,6 +48,7 @@ def map(
     resume: bool = False,
     key: Callable[[Any], object] | None = None,
     progress: Advance | bool | None = None,
+    quiet: bool = False,
 ) -> Results[R]:
     """Call a function on every item, on the nodes of a tree, beginning at once, and yield what it returns.
 
@@ -61,7 +62,7 @@ def map(
     *iterables : iterable
         One for each argument of the function; the shortest ends the map. Taken lazily, some ahead of the results, in
         another thread: they may be endless.
-    platform, max_workers, order, buffer_tasks, retries, task_timeout_s
+    platform, max_workers, order, buffer_tasks, retries, task_timeout_s, quiet
         As of `Farm`. Default: this machine, one node per CPU.
     on : str or distributed.Client
         `local`: agents on this machine, one process per node. `dask:ADDRESS` or a client: on the hosts of a Dask
@@ -130,6 +131,7 @@ def map(
             retries=retries,
             task_timeout_s=task_timeout_s,
             placing=placing,
+            quiet=quiet,
         )
         feed = _Feed(farm, function, iterables, store, ordered)
         stack.callback(feed.end, wait=store is not None)

@@ -24,6 +24,7 @@ from crosswind.errors import AgentLost
 from crosswind.run import agent_process
 from crosswind.run.agent import DISK_FULL
 from crosswind.run.backoff import Backoff
+from crosswind.run.echo import Echo
 from crosswind.run.spool import Logs, Spool, no_space
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class Launch:
     """HOST:PORT of the root; default: its `address` and a free port."""
     again: bool = True
     """Start an agent again that a task or another process has ended; not one that ended with an error of its own."""
+    echo: bool = False
+    """Show what tasks print on standard error."""
     tls: Callable[[str], str] | None = None
     """The directory of a node's certificates, as that node sees it: `lambda node: f"/etc/crosswind/{node}"`."""
 
@@ -105,6 +108,8 @@ class AgentProcesses:
         self.spool = self._spool.path
         self._logs = Logs(launch.logs)
         self.logs = self._logs.path
+        below = [node["name"] for node in nodes if node.get("parent") is not None]
+        self._echo = Echo({name: self._log_of(name) for name in below}) if launch.echo else None
 
     def start(self, root_address: str) -> None:
         """Start all, each once its parent listens.
@@ -139,6 +144,8 @@ class AgentProcesses:
     def _start_again(self) -> None:
         """Look after agents that did not end by themselves, until the end."""
         while not self._ending.wait(_LOOK_S):
+            if self._echo is not None:
+                self._echo.look()
             now = time.monotonic()
             for name, start in self._starts.items():
                 if start.stop is not None:
@@ -167,6 +174,8 @@ class AgentProcesses:
         start.is_noted = False
         if name in self._processes:
             _close(self._processes[name])
+        if self._echo is not None:
+            options += ["--log", str(self._log_of(name).with_suffix(".agent.log"))]
         listens = start.listen is not None
         with self._log_of(name).open("ab") as log:
             prefix = self._launch.prefix(name)
@@ -242,6 +251,8 @@ class AgentProcesses:
                 process.wait()
             _close(process)
         self._processes.clear()
+        if self._echo is not None:
+            self._echo.end()
         self._logs.close(keep=keep_logs)
         self._spool.close()
 

@@ -12,7 +12,7 @@ pub use line::{Values, filled, uses_input};
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io::{self, Read, Seek, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -79,7 +79,10 @@ impl UsersCommand {
         let end = self.canceller.run(Wanted { line, stdout, stderr, limits: &self.limits, group })?;
         match self.failure(end) {
             Some(why) => Ok(self.failed(&why, &complaints.path)),
-            None => self.result(&output),
+            None => {
+                pass_on(&complaints.path, name);
+                self.result(&output)
+            }
         }
     }
 
@@ -180,6 +183,15 @@ impl Executor for UsersCommand {
     fn ends_by_itself(&self) -> bool {
         true
     }
+}
+
+/// Writes what a successful command printed on stderr to this process's own, each line after the name of its input.
+fn pass_on(complaints: &Path, name: &[u8]) {
+    // Only for people to read: a stderr that cannot be written to is no failure of the command.
+    let Ok(said) = last_lines(complaints) else { return };
+    let name = String::from_utf8_lossy(name);
+    let lines: String = said.lines().map(|line| format!("{name}: {line}\n")).collect();
+    let _ = io::stderr().write_all(lines.as_bytes());
 }
 
 fn last_lines(path: &Path) -> io::Result<String> {
