@@ -25,6 +25,8 @@ from crosswind.filter import Filter, Forward
 from crosswind.measure import measure
 from crosswind.overlap import overlap
 from crosswind.run.agents import Launch, LiveFarm, Task, Work
+from crosswind.run.farm import Farm
+from crosswind.run.plain_data import NotPlainError
 from crosswind.serve import greet
 
 pytestmark = pytest.mark.live
@@ -265,3 +267,31 @@ def test_certificates_are_made_added_to_shown_and_never_overwritten(tmp_path):
     make_certificates(tmp_path / "others", [Node("Lab3")], days=1)
     (out / "Lab3" / "cert.pem").write_bytes((tmp_path / "others" / "Lab3" / "cert.pem").read_bytes())
     assert cert("--show", out).returncode == 3
+
+
+LEAF_THAT_SENDS_CODE = """
+import pickle, sys
+from crosswind.run import agent
+
+class Code:
+    def __reduce__(self):
+        return open, ({path!r}, "w")
+
+raised = b"\\xff"
+answers = [(True, pickle.dumps(Code())), (False, raised + pickle.dumps(Code())), (False, raised + pickle.dumps((Code(), "")))]
+agent.load = lambda code: lambda data: answers[int(pickle.loads(pickle.loads(data)[1])[0][0]) % 3]
+agent.be_agent({address!r}, "a", {token!r}, patience_s=5.0)
+"""
+
+
+def test_a_leaf_of_another_host_runs_no_code_in_the_root(tmp_path):
+    marker = tmp_path / "code-of-the-leaf-ran"
+    with Farm(tree("r", "a<r"), launch=Launch(by_hand=True)) as farm:
+        code = LEAF_THAT_SENDS_CODE.format(path=str(marker), address=farm._live.address, token=farm._live._token)
+        leaf = subprocess.Popen([sys.executable, "-c", code])
+        calls = [farm.submit(abs, number) for number in range(6)]
+        for call in calls:
+            with pytest.raises(NotPlainError):
+                call.result(60)
+    leaf.wait(20)
+    assert not marker.exists()

@@ -61,15 +61,19 @@ impl UsersCommand {
         let (name, called) = job.name.as_deref().and_then(names).unwrap_or(UNNAMED);
         let value = if name.is_empty() { job.input.read()? } else { Arc::default() };
         let (input, name) = if name.is_empty() {
-            (PathBuf::from(OsStr::from_bytes(&value)), value.as_slice())
+            (Input { path: PathBuf::from(OsStr::from_bytes(&value)), home: None }, value.as_slice())
         } else {
-            (input(&job.input, directory.path(), name)?, name)
+            (Input::new(&job.input, directory.path(), name, self.limits.retries)?, name)
         };
         let output = directory.path().join("out");
         std::fs::create_dir(&output)?;
         let output = output.join(OsStr::from_bytes(called));
-        let values =
-            Values { input: input.as_os_str().as_bytes(), output: output.as_os_str().as_bytes(), name, task: job.task };
+        let values = Values {
+            input: input.path.as_os_str().as_bytes(),
+            output: output.as_os_str().as_bytes(),
+            name,
+            task: job.task,
+        };
         let to_file = self.line.contains("{output}");
         let stdout = if to_file { None } else { Some(File::create(&output)?) };
         let complaints = self.spool.file()?;
@@ -149,23 +153,46 @@ fn names(both: &[u8]) -> Option<(&[u8], &[u8])> {
     ((input.is_empty() || is_name(input)) && is_name(result) && !result.contains(&0)).then_some((input, result))
 }
 
-/// Returns the path of the input, which has its name. It is the user's own file if that is on this host and this is the
-/// root; otherwise it is in `directory`.
-fn input(payload: &Payload, directory: &Path, name: &[u8]) -> io::Result<PathBuf> {
-    if let Payload::File(file) = payload
-        && !file.is_ours()
-    {
-        return Ok(file.path.clone());
+/// The input of an attempt under its own name.
+struct Input {
+    path: PathBuf,
+    /// Where the file comes from and returns to.
+    home: Option<PathBuf>,
+}
+
+impl Input {
+    /// Puts the input into a task's directory. A user's own file on this host stays where it is, which is so at a root that
+    /// computes.
+    fn new(payload: &Payload, directory: &Path, name: &[u8], retries: u32) -> io::Result<Self> {
+        if let Payload::File(file) = payload
+            && !file.is_ours()
+        {
+            return Ok(Self { path: file.path.clone(), home: None });
+        }
+        let directory = directory.join("in");
+        std::fs::create_dir(&directory)?;
+        let path = directory.join(OsStr::from_bytes(name));
+        match payload {
+            // No link: programs such as gzip refuse files that have others.
+            Payload::File(file) if retries == 0 => {
+                std::fs::rename(&file.path, &path)?;
+                return Ok(Self { path, home: Some(file.path.clone()) });
+            }
+            // A command may change or remove its input before it fails.
+            Payload::File(file) => _ = std::fs::copy(&file.path, &path)?,
+            other => std::fs::write(&path, other.read()?.as_slice())?,
+        }
+        Ok(Self { path, home: None })
     }
-    let directory = directory.join("in");
-    std::fs::create_dir(&directory)?;
-    let path = directory.join(OsStr::from_bytes(name));
-    match payload {
-        Payload::File(file) if std::fs::hard_link(&file.path, &path).is_ok() => {}
-        Payload::File(file) => std::os::unix::fs::symlink(&file.path, &path)?, // a file system without hard links
-        other => std::fs::write(&path, other.read()?.as_slice())?,
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        if let Some(home) = &self.home {
+            // A command that removed its input leaves nothing to put back.
+            let _ = std::fs::rename(&self.path, home);
+        }
     }
-    Ok(path)
 }
 
 impl Executor for UsersCommand {

@@ -1,0 +1,125 @@
+"""A function travels as it is when it is submitted: what it closes over, its defaults and the globals that it uses."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import CancelledError
+from functools import partial
+
+import cloudpickle
+import pytest
+from in_process import InProcess
+
+import crosswind
+from crosswind.run import farm as farm_
+from crosswind.run.functions import Functions, held_by
+
+LIMIT = 3
+SEEN = [1]
+
+
+@pytest.fixture
+def functions():
+    pickled = []
+
+    def dumps(value):
+        pickled.append(value)
+        return cloudpickle.dumps(value)
+
+    found = Functions(dumps)
+    found.pickled = pickled
+    return found
+
+
+def made(body, **names):
+    """A function as if it were of `__main__`, with globals of its own."""
+    scope = {"__name__": "__main__", **names}
+    exec(body, scope)
+    return scope["f"]
+
+
+def called(data, *args):
+    return pickle.loads(data)(*args)
+
+
+def test_a_closure_is_pickled_again_when_it_holds_something_else(functions):
+    held = 1
+
+    def f():
+        return held
+
+    f.__module__ = "__main__"
+    first = functions.bytes_of(f)
+    assert functions.bytes_of(f) is first
+    held = 2
+    assert called(functions.bytes_of(f)) == 2
+
+
+def test_what_can_change_unseen_is_pickled_each_time(functions):
+    f = made("def f(): return len(seen)", seen=[1])
+    assert called(functions.bytes_of(f)) == 1
+    f.__globals__["seen"].append(2)
+    assert called(functions.bytes_of(f)) == 2
+
+
+def test_globals_and_defaults_count_also_of_functions_that_are_called(functions):
+    f = made("def g(): return limit\ndef f(x=1): return g() + x", limit=10)
+    assert called(functions.bytes_of(f)) == 11
+    assert len(functions.pickled) == 1
+    functions.bytes_of(f)
+    assert len(functions.pickled) == 1
+    f.__globals__["limit"] = 20
+    assert called(functions.bytes_of(f)) == 21
+    f.__defaults__ = (5,)
+    assert called(functions.bytes_of(f)) == 25
+    f.__globals__["g"] = made("def f(): return 100")
+    assert called(functions.bytes_of(f)) == 105
+
+
+def test_recursion_ends(functions):
+    f = made("def f(n): return n and f(n - 1)")
+    functions.bytes_of(f)
+    assert functions.bytes_of(f) is functions.bytes_of(f)
+
+
+@pytest.mark.parametrize("function", [abs, len, pickle.dumps, dict])
+def test_what_is_imported_by_its_name_is_pickled_once(functions, function):
+    assert held_by(function) == ()
+    assert functions.bytes_of(function) is functions.bytes_of(function)
+
+
+@pytest.mark.parametrize("function", [partial(pow, 2), [].append, type("Own", (), {"__call__": lambda self: 1})()])
+def test_of_other_callables_nothing_is_known(function):
+    assert held_by(function) is None
+
+
+def test_the_package_itself_can_be_sent():
+    f = made("def f(): return crosswind.Platform.__name__", crosswind=crosswind)
+    assert called(cloudpickle.dumps(f)) == "Platform"
+
+
+def test_a_farm_sends_what_a_function_is_at_each_submit(monkeypatch):
+    monkeypatch.setattr(farm_, "LiveFarm", InProcess)
+    held = ["first"]
+
+    def f():
+        return held[0]
+
+    with crosswind.Farm() as farm:
+        first = farm.submit(f)
+        assert first.result() == "first"
+        held[0] = "second"
+        assert farm.submit(f).result() == "second"
+
+
+def test_a_call_that_is_cancelled_is_done_and_its_result_is_an_error(monkeypatch):
+    monkeypatch.setattr(farm_, "LiveFarm", InProcess)
+    with crosswind.Farm() as farm:
+        calls = [farm.submit(abs, number) for number in range(400)]
+        cancelled = [call for call in calls if call.cancel()]
+        assert [call.cancel() for call in cancelled] == [True] * len(cancelled)
+    for call in calls:
+        assert call.done()
+        if call in cancelled:
+            with pytest.raises(CancelledError):
+                call.result()
