@@ -278,7 +278,8 @@ class Code:
         return open, ({path!r}, "w")
 
 raised = b"\\xff"
-answers = [(True, pickle.dumps(Code())), (False, raised + pickle.dumps(Code())), (False, raised + pickle.dumps((Code(), "")))]
+code, within = pickle.dumps(Code()), pickle.dumps((Code(), ""))
+answers = [(True, code), (False, raised + code), (False, raised + within)]
 agent.load = lambda code: lambda data: answers[int(pickle.loads(pickle.loads(data)[1])[0][0]) % 3]
 agent.be_agent({address!r}, "a", {token!r}, patience_s=5.0)
 """

@@ -76,8 +76,8 @@ class Farm(Executor):
         True: show the run on a page on loopback while it runs; its address goes to stderr. A `crosswind.watch.Watch`
         says where the page is; it stays open.
     quiet : bool
-        Do not show what calls print. On this machine, each line comes to stderr with its node before it; on a cluster
-        it stays in the log of the agent.
+        Whether the output of calls is hidden. Otherwise, on this machine, each line is written to stderr after the name
+        of its node. On a cluster the output is in the agents' logs.
 
     Raises
     ------
