@@ -152,3 +152,17 @@ def test_an_inner_node_that_is_killed_loses_no_call(cluster):
 def name_of(pid):
     words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     return words[words.index(b"--name") + 1].decode()
+
+
+def test_a_worker_that_is_stopped_does_not_hold_up_the_end_of_a_farm(cluster):
+    _, file = cluster
+    wait_until(file.exists, "the scheduler")
+    with distributed.Client(scheduler_file=str(file), set_as_default=False, timeout=5) as client:
+        client.wait_for_workers(2, timeout=20)
+        pids = list(client.run(os.getpid).values())
+        with crosswind.Farm(client) as farm:
+            assert list(farm.map(abs, range(-20, 0))) == list(range(20, 0, -1))
+            os.kill(pids[0], signal.SIGSTOP)
+            began = time.monotonic()
+        assert time.monotonic() - began < 60.0
+        os.kill(pids[0], signal.SIGCONT)

@@ -3,6 +3,7 @@
 use crate::action::{Peer, TaskBytes, Trying};
 use crate::agent::Agent;
 use crate::frame::Frame;
+use crate::settings::Work;
 use crate::stock::Finished;
 
 impl<P: TaskBytes> Agent<P> {
@@ -39,7 +40,8 @@ impl<P: TaskBytes> Agent<P> {
     }
 
     fn its_time(&self) -> String {
-        format!("over its time of {} s (--task-timeout)", self.run.task_limits.timeout_s.unwrap_or_default())
+        let option = if matches!(self.run.work, Work::Callable) { "task_timeout_s" } else { "--task-timeout" };
+        format!("over its time of {} s ({option})", self.run.task_limits.timeout_s.unwrap_or_default())
     }
 
     /// Returns why a task is given up, as event code and message; `None` if it is not. Either several agents were lost

@@ -18,6 +18,8 @@ use crate::error::LiveError;
 use crate::protocol::PROTOCOL;
 
 const PATIENCE_NS: u64 = PATIENCE.as_nanos() as u64;
+/// How long no connection is accepted after one could not be, for want of descriptors or memory, ns.
+const PAUSE_NS: u64 = 200_000_000;
 
 /// A connection that is not authenticated yet.
 struct Stranger {
@@ -42,6 +44,8 @@ pub(crate) struct Listener {
     listener: TcpListener,
     access: Access,
     strangers: Vec<Stranger>,
+    /// Time until which no connection is accepted, ns, because this process has no descriptor left. 0: none.
+    paused_until_ns: u64,
 }
 
 enum Step {
@@ -57,7 +61,7 @@ impl Listener {
         let listening = || LiveError::system(format!("listening on {address}"));
         let listener = TcpListener::bind(address).map_err(listening())?;
         listener.set_nonblocking(true).map_err(listening())?;
-        Ok(Self { listener, access, strangers: Vec::new() })
+        Ok(Self { listener, access, strangers: Vec::new(), paused_until_ns: 0 })
     }
 
     /// Returns the HOST:PORT in use.
@@ -65,22 +69,37 @@ impl Listener {
         self.listener.local_addr().map(|address| address.to_string())
     }
 
-    /// Returns the descriptors to watch: the listening socket, unless [`STRANGERS`] peers are pending, then those of the
-    /// pending peers.
+    /// Returns the descriptors to watch: the listening socket, unless [`STRANGERS`] peers are pending or no descriptor is
+    /// left, then those of the pending peers.
     pub fn fds(&self) -> impl Iterator<Item = RawFd> + '_ {
-        let listener = (self.strangers.len() < STRANGERS).then(|| self.listener.as_raw_fd());
+        let accepts = self.strangers.len() < STRANGERS && self.paused_until_ns == 0;
+        let listener = accepts.then(|| self.listener.as_raw_fd());
         listener.into_iter().chain(self.strangers.iter().map(|stranger| stranger.stream.fd()))
     }
 
-    /// Returns when the next unauthenticated peer times out, ns.
+    /// Returns when the next unauthenticated peer times out, or the next connection may be accepted, ns.
     pub fn due(&self) -> Option<u64> {
-        self.strangers.iter().map(|stranger| stranger.since_ns + PATIENCE_NS).min()
+        let paused = (self.paused_until_ns > 0).then_some(self.paused_until_ns);
+        self.strangers.iter().map(|stranger| stranger.since_ns + PATIENCE_NS).chain(paused).min()
     }
 
     /// Accepts connections and advances every handshake. Refusals go to `complain`; authenticated peers are returned.
     pub fn attend(&mut self, now_ns: u64, complain: &mut dyn FnMut(&str)) -> Vec<Caller> {
-        while self.strangers.len() < STRANGERS {
-            let Ok((stream, peer)) = self.listener.accept() else { break };
+        if now_ns >= self.paused_until_ns {
+            self.paused_until_ns = 0;
+        }
+        while self.strangers.len() < STRANGERS && self.paused_until_ns == 0 {
+            let (stream, peer) = match self.listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => break,
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(error) => {
+                    // The connection stays, so the socket would be readable again at once.
+                    self.paused_until_ns = now_ns + PAUSE_NS;
+                    complain(&format!("no connection can be accepted: {error}"));
+                    break;
+                }
+            };
             let ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
             if let Ok(stream) = ready.and_then(|()| Transport::accepted(stream, self.access.tls())) {
                 let peer = peer.ip().to_string();
@@ -180,5 +199,45 @@ impl Stranger {
         }
         let proof = access.proof(&meeting, End::Listener, &name);
         Ok(Step::Enter { name, about, used: decoded.used, proof })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+
+    use super::*;
+
+    /// A process without descriptors neither spins nor forgets a connection. In a process of its own: the limit is one of
+    /// the whole process.
+    #[test]
+    fn without_a_descriptor_it_pauses_and_then_goes_on() {
+        let token = token::Token::new("a token for tests only").expect("long enough");
+        let mut listener = Listener::open("127.0.0.1:0", token.into()).expect("opens");
+        let address = listener.address().expect("bound");
+        // SAFETY: plain system calls; the child leaves by _exit.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let waiting = TcpStream::connect(&address);
+            let none = libc::rlimit { rlim_cur: 0, rlim_max: 4096 };
+            let enough = libc::rlimit { rlim_cur: 4096, rlim_max: 4096 };
+            let mut complaints = 0;
+            // SAFETY: live structures.
+            unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const none) };
+            listener.attend(1, &mut |_| complaints += 1);
+            listener.attend(2, &mut |_| complaints += 1);
+            let paused = listener.fds().count() == 0 && listener.due() == Some(1 + PAUSE_NS);
+            // SAFETY: as above.
+            unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const enough) };
+            listener.attend(1 + PAUSE_NS, &mut |_| complaints += 1);
+            let accepted = listener.strangers.len() == 1 && listener.fds().count() == 2;
+            let right = waiting.is_ok() && paused && accepted && complaints == 1;
+            // SAFETY: ends the child at once.
+            unsafe { libc::_exit(i32::from(!right)) };
+        }
+        let mut status = 0;
+        // SAFETY: our own child, and a live integer.
+        unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!(status, 0);
     }
 }

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosswind.cluster.client import fitting, own_address, workers_of
 from crosswind.cluster.hosts import Host, Place, any_port, hosts_of
-from crosswind.errors import AgentLost, CrosswindError, Told, warning
+from crosswind.errors import AgentLost, CrosswindError, DescriptionError, Told, warning
 from crosswind.links import Links
 from crosswind.platform import Platform
 from crosswind.run.backoff import Backoff
@@ -57,6 +57,11 @@ class OnDask:
     trusted = True  # Dask itself runs what its workers send
 
     def __init__(self, client: Client, placing: Placing | None = None) -> None:
+        if getattr(client, "asynchronous", False):
+            message = "the client of Dask is asynchronous, which a farm cannot wait for"
+            raise DescriptionError(
+                message, "argument", "Client(..., asynchronous=False), or give its scheduler's address"
+            )
         self.client, self.placing = client, placing or Placing()
         self.token = self.placing.token or secrets.token_hex(32)
         self.tls = self.placing.root_tls
@@ -311,8 +316,6 @@ class DaskAgents:
         """End all, and leave the cluster as it was."""
         from distributed import wait
 
-        from crosswind.run import worker_agents
-
         self._over.set()
         if self._watcher.ident is not None:
             self._watcher.join(_WAIT_S)
@@ -322,9 +325,7 @@ class DaskAgents:
         touched = [worker for worker in self._touched if worker in there]
         if touched:
             with contextlib.suppress(Exception):
-                for said in self._client.run(
-                    worker_agents.end, self._farm, workers=touched, on_error="ignore"
-                ).values():
+                for said in self._ended(touched).values():
                     self._keep(said)
                 wait(list(self.tasks.values()), timeout=_WAIT_S)
         for task in self.tasks.values():
@@ -332,6 +333,28 @@ class DaskAgents:
         self.tasks.clear()
         self._logs.close(keep=keep_logs)
         self._spool.close()
+
+    def _ended(self, workers: list[str]) -> dict[str, Mapping[str, str]]:
+        """End the agents of workers, and return the ends of their logs.
+
+        A worker that is stopped does not answer, and must not hold up the others or this process: its agents end when
+        it continues.
+        """
+        from crosswind.run import worker_agents
+
+        found: dict[str, Mapping[str, str]] = {}
+
+        def end(worker: str) -> None:
+            with contextlib.suppress(Exception):
+                found.update(self._client.run(worker_agents.end, self._farm, workers=[worker], on_error="ignore"))
+
+        asking = [threading.Thread(target=end, args=[worker], daemon=True) for worker in workers]
+        for thread in asking:
+            thread.start()
+        until = time.monotonic() + _WAIT_S
+        for thread in asking:
+            thread.join(max(until - time.monotonic(), 0.0))
+        return dict(found)
 
     def _keep(self, said: Mapping[str, str]) -> None:
         for name, text in said.items():

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import inspect
 import os
 import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.platform import Platform
@@ -38,6 +39,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Order = Literal["arrival", "interference", "interference-rate", "bandwidth", "compute"]
 
+_OF_DASK_INSTEAD: Final = {
+    "key": "a call is known by its future: keep that",
+    "pure": "calls are not looked up: keep the future of the first one, or crosswind.map(..., out=DIR, resume=True)",
+    "workers": "the tree decides which node computes: Farm(client, placing=crosswind.Placing(nodes={...}))",
+    "resources": "the tree decides which node computes: give its nodes their rates in a platform",
+    "allow_other_workers": "the tree decides which node computes",
+    "priority": "calls are taken in the order in which they are submitted",
+}
+_OF_DASK: Final = frozenset(_OF_DASK_INSTEAD)
 _LOOK_AGAIN_S = 0.2
 _ANSWER_S = 2.0  # beyond the silence after which a node counts as lost: how long an answer to a recall is waited for
 _AHEAD_PER_NODE = 4  # calls of Dask under way per node: one computes, the others are sent meanwhile
@@ -61,7 +71,7 @@ class Farm(Executor):
         and more show of the links (docs/concepts/adaptation.md).
     buffer_tasks : int, optional
         Tasks that a node asks for ahead, at least 1; default: chosen from latency and rates.
-    retries : int
+    retries : int, optional
         How often a call that raised, or took longer than `task_timeout_s`, is tried again.
     task_timeout_s : float, optional
         Seconds after which a call is ended and fails with `CallError`. The agent that it runs on is ended with it and
@@ -93,8 +103,8 @@ class Farm(Executor):
     `submit`. A call that ends its process, with whatever status, is tried five times; then it fails with `CallError`.
 
     An argument that is a future (of a farm, of any other executor, of a Dask client) is waited for: the call gets its
-    result, and fails as it failed. A future inside of an argument is refused. `dask.compute(..., scheduler=farm)` has
-    a farm run the tasks of Dask's collections.
+    result, and fails as it failed; also within lists, tuples, sets and dicts. One in an attribute or a closure is
+    refused. `dask.compute(..., scheduler=farm)` has a farm run the tasks of Dask's collections.
 
     Examples
     --------
@@ -111,7 +121,7 @@ class Farm(Executor):
         max_workers: int | None = None,
         order: Order = "interference",
         buffer_tasks: int | None = None,
-        retries: int = 0,
+        retries: int | None = None,
         task_timeout_s: float | None = None,
         launch: Deployment | None = None,
         limits: Limits | None = None,
@@ -146,7 +156,9 @@ class Farm(Executor):
                 point_of("farm", 1, 0.001, order, buffer_tasks),
                 Work("callable", function=perform_plain if self._plain else perform),
                 launch=launch,
-                limits=replace(limits, retries=retries or limits.retries, task_timeout_s=timeout_s),
+                limits=replace(
+                    limits, retries=limits.retries if retries is None else retries, task_timeout_s=timeout_s
+                ),
                 trace=trace,
                 watch=watch or None,
             )
@@ -168,10 +180,13 @@ class Farm(Executor):
         AgentLost
             When the run is over, with what ended it: the agents are lost, the root's disk is full.
         DescriptionError
-            For a future that cannot be waited for: inside of an argument, or of asyncio.
+            For a future that cannot be waited for: in an attribute or a closure, or of asyncio. For options of Dask's
+            `submit` that the function does not take.
         """
         if os.getpid() != self._pid:
             raise RuntimeError("the farm belongs to the process that made it, of which this one is a copy")
+        if not _OF_DASK.isdisjoint(kwargs):
+            _refuse_options_of_dask(fn, kwargs)
         function, futures = self._functions.bytes_of(fn), futures_in(args, kwargs)
         call = Call(self._withdraw)
         self._open.add(call, None if futures else packed(function, pickled((args, kwargs))))
@@ -319,6 +334,21 @@ class Farm(Executor):
             self.interrupt()
         self.shutdown(wait=True, cancel_futures=kind is not None)
         return False
+
+
+def _refuse_options_of_dask(function: Callable[..., Any], kwargs: Mapping[str, Any]) -> None:
+    """Refuse options of Dask's `submit` that would go to a function which does not take them."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of a builtin function nothing is known
+        return
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return
+    for name in sorted(_OF_DASK.intersection(kwargs) - {one.name for one in parameters}):
+        message = (
+            f"{name} is an option of Dask's submit, and {getattr(function, '__name__', 'the function')} takes none"
+        )
+        raise DescriptionError(message, "argument", _OF_DASK_INSTEAD[name])
 
 
 def _placed(

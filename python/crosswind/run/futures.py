@@ -1,7 +1,8 @@
 """Arguments that are futures: a call waits for them and gets their results, as calls of Dask do.
 
-Futures of `concurrent.futures` (a farm's own and those of any other executor) and of a Dask client. One that is inside
-of an argument (a list, an attribute, a closure) is refused: finding it would take a look at everything that is sent.
+Futures of `concurrent.futures` (a farm's own and those of any other executor) and of a Dask client, also within lists,
+tuples, sets and dicts. One that is elsewhere (an attribute, a closure) is refused: finding it would take a look at
+everything that is sent.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import io
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, Final
 
 import cloudpickle
 
@@ -19,9 +20,15 @@ from crosswind.errors import DescriptionError
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
+_CONTAINERS: Final = (list, tuple, set, frozenset, dict)
+_PLAIN: Final = (type(None), bool, int, float, complex, str, bytes)
+_DEPTH: Final = 4
+_LONG: Final = 1_000
+"""Containers that are deeper or longer are taken as data: looking through them would cost more than most calls."""
+
 
 def futures_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-    """Return the arguments that are futures.
+    """Return the futures among the arguments, and within their lists, tuples, sets and dicts.
 
     Raises
     ------
@@ -30,15 +37,32 @@ def futures_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
 
     Examples
     --------
-    >>> len(futures_in([1, Future()], {"key": Future()}))
-    2
+    >>> len(futures_in([1, Future(), [Future()]], {"key": {"a": (Future(),)}}))
+    3
     """
     named = [*((f"argument {place}", one) for place, one in enumerate(args, 1)), *kwargs.items()]
-    for name, one in named:
-        if _is_asynchronous(one):
-            message = f"{name} is an asyncio future, or one of an asynchronous Dask client: a farm cannot wait for it"
-            raise DescriptionError(message, "argument", "await it, and pass what it returns")
-    return [one for _, one in named if is_future(one)]
+    found: list[Any] = []
+    for name, argument in named:
+        for one in _leaves(argument, _DEPTH):
+            if _is_asynchronous(one):
+                message = (
+                    f"{name} is an asyncio future, or one of an asynchronous Dask client: a farm cannot wait for it"
+                )
+                raise DescriptionError(message, "argument", "await it, and pass what it returns")
+            if is_future(one):
+                found.append(one)
+    return found
+
+
+def _leaves(value: Any, depth: int) -> Iterator[Any]:
+    """Yield a value, or what is in it if it is a container of Python's own that may hold a future."""
+    kind = type(value)
+    if depth == 0 or kind not in _CONTAINERS or len(value) > _LONG:
+        yield value
+        return
+    for one in value.values() if kind is dict else value:
+        if type(one) not in _PLAIN:
+            yield from _leaves(one, depth - 1)
 
 
 def is_future(value: Any) -> bool:
@@ -59,12 +83,19 @@ def resolved(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Arguments:
     --------
     >>> done = Future()
     >>> done.set_result(2)
-    >>> resolved([done, 10], {"mod": done})
-    ((2, 10), {'mod': 2})
+    >>> resolved([done, 10], {"mod": [done, {"a": done}]})
+    ((2, 10), {'mod': [2, {'a': 2}]})
     """
 
-    def value(one: Any) -> Any:
-        return one.result() if is_future(one) else one
+    def value(one: Any, depth: int = _DEPTH) -> Any:
+        if is_future(one):
+            return one.result()
+        kind = type(one)
+        if depth == 0 or kind not in _CONTAINERS or len(one) > _LONG:
+            return one
+        if kind is dict:
+            return {key: value(held, depth - 1) for key, held in one.items()}
+        return kind(value(held, depth - 1) for held in one)
 
     return tuple(map(value, args)), {name: value(one) for name, one in kwargs.items()}
 
@@ -91,7 +122,7 @@ def pickled(value: Any) -> bytes:
     Raises
     ------
     DescriptionError
-        When there is a future inside.
+        When there is a future in it.
     """
     with io.BytesIO() as file:
         _Pickler(file).dump(value)
@@ -101,7 +132,7 @@ def pickled(value: Any) -> bytes:
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc] # untyped
     def reducer_override(self, obj: Any) -> Any:
         if is_future(obj) or _is_asynchronous(obj):
-            message = "a call holds a future inside of an argument or of its function: a farm cannot wait for it"
+            message = "a call holds a future in an attribute or in its function: a farm cannot wait for it"
             raise DescriptionError(message, "argument", "pass the future itself as an argument, or its result()")
         return super().reducer_override(obj)
 

@@ -78,16 +78,49 @@ def test_calls_that_wait_for_their_arguments_fail_when_no_agent_is_left():
     farm.shutdown()
 
 
-@pytest.mark.parametrize("where", ["list", "closure", "attribute"])
-def test_a_future_inside_of_an_argument_is_refused_with_what_to_do(where):
+def test_futures_within_containers_are_waited_for():
+    first, second = Future(), Future()
+    with crosswind.Farm() as farm:
+        total = farm.submit(sum, [first, second, 3])
+        nested = farm.submit(repr, {"a": [(first, {"b": second})]})
+        kept = [1, [2]]
+        same = farm.submit(lambda given: given, kept)
+        first.set_result(1)
+        second.set_result(2)
+        assert total.result(timeout=30) == 6
+        assert nested.result(timeout=30) == "{'a': [(1, {'b': 2})]}"
+        assert same.result(timeout=30) == kept
+        assert farm.submit(sum, [farm.submit(abs, -number) for number in range(5)]).result(timeout=30) == 10
+        third = Future()
+        fails = farm.submit(sum, [third])
+        third.set_exception(KeyError("third"))
+        with pytest.raises(KeyError, match="third"):
+            fails.result(timeout=30)
+
+
+@pytest.mark.parametrize("name", ["key", "pure", "workers", "resources", "priority"])
+def test_options_of_dask_are_refused_with_the_alternative_unless_the_function_takes_them(name):
+    def takes(**options):
+        return options
+
+    with crosswind.Farm() as farm:
+        with pytest.raises(DescriptionError, match=f"{name} is an option of Dask's submit") as refused:
+            farm.submit(lambda number: number, 1, **{name: "x"})
+        assert refused.value.hint
+        assert farm.submit(takes, **{name: "x"}).result(timeout=30) == {name: "x"}
+        assert farm.submit(sorted, [1, -2], key=abs).result(timeout=30) == [1, -2]
+
+
+@pytest.mark.parametrize("where", ["closure", "attribute"])
+def test_a_future_that_cannot_be_found_is_refused_with_what_to_do(where):
     class Holder:
         pass
 
     future, holder = Future(), Holder()
     holder.future = future
-    call = {"list": (sum, [1, future]), "closure": (lambda: [future.result()],), "attribute": (id, holder)}[where]
+    call = {"closure": (lambda: [future.result()],), "attribute": (id, holder)}[where]
     with crosswind.Farm() as farm:
-        with pytest.raises(DescriptionError, match="holds a future inside") as refused:
+        with pytest.raises(DescriptionError, match="holds a future in an attribute or in its function") as refused:
             farm.submit(*call)
         assert "result()" in refused.value.hint
         assert farm.submit(abs, -1).result(timeout=30) == 1

@@ -328,7 +328,7 @@ mod tests {
                 .expect("one");
         command.line = "echo {} {/}; basename {output}; : > {output}; echo {} > {output}".into();
         let input = Payload::bytes(b"a 'b' $c".to_vec());
-        let job = Job { task: 3, work: 0.0, input, name: Some(b"\0000003".to_vec().into()) };
+        let job = Job { task: 3, work: 0.0, input, name: Some(b"\x000003".to_vec().into()) };
         assert_eq!(text(&command.run(&job)), "a 'b' $c\n");
     }
 
