@@ -31,10 +31,10 @@ items, a, b, pairs = list(range(20)), [1, 2, 3], [5, 4, 3], [(1, 2), (3, 4)]
 
 def main():
     with {opened}, crosswind.Farm(max_workers=2) as farm:
-        for theirs, ours in json.loads(sys.stdin.read()):
-            expected, found = eval(theirs, globals() | locals()), eval(ours, globals() | locals())
-            assert found == expected, (theirs, expected, ours, found)
-            print("same:", theirs)
+        for there, here in json.loads(sys.stdin.read()):
+            expected, found = eval(there, globals() | locals()), eval(here, globals() | locals())
+            assert found == expected, (there, expected, here, found)
+            print("same:", there)
 
 if __name__ == "__main__":
     main()
@@ -78,27 +78,27 @@ def test_the_same_line_there_and_here(tmp_path, heading):
 
 def test_with_joblib(tmp_path):
     expected = "[f(one) for one in items]", "[g(*one) for one in pairs]", "[f(one) for one in items]"
-    theirs, ours = zip(*rows("joblib"), strict=True)
-    same(PROGRAM.format(opened="open('/dev/null')"), list(zip(expected, ours, strict=True)), tmp_path)
+    there, here = zip(*rows("joblib"), strict=True)
+    same(PROGRAM.format(opened="open('/dev/null')"), list(zip(expected, here, strict=True)), tmp_path)
     pytest.importorskip("joblib", reason="joblib is not installed; only Crosswind's side was run")
     program = "from joblib import Parallel, delayed\n" + PROGRAM.format(opened="open('/dev/null')")
-    same(program, list(zip(theirs, ours, strict=True)), tmp_path)
+    same(program, list(zip(there, here, strict=True)), tmp_path)
 
 
-@pytest.mark.parametrize(("theirs", "ours"), [*rows("parallel"), *rows("xargs")])
-def test_with_parallel_and_xargs(tmp_path, theirs, ours):
+@pytest.mark.parametrize(("there", "here"), [*rows("parallel"), *rows("xargs")])
+def test_with_parallel_and_xargs(tmp_path, there, here):
     (tmp_path / "in").mkdir()
     for number in range(3):
         (tmp_path / "in" / f"{number}.txt").write_text("x" * number)
     (tmp_path / "numbers").write_text("1\n2\n3\n")
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    command = ["bash", "-c", f"set -o pipefail; {ours}"]
+    command = ["bash", "-c", f"set -o pipefail; {here}"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     made = [path for place in ("out", "results") for path in (tmp_path / place).glob("[!.]*")]
-    assert len(made) == (0 if "--dry-run" in ours else 3)
-    tool = re.search(r"\b(parallel|xargs)\b", theirs)[1]
+    assert len(made) == (0 if "--dry-run" in here else 3)
+    tool = re.search(r"\b(parallel|xargs)\b", there)[1]
     if shutil.which(tool) is None:
         pytest.skip(f"{tool} is not installed; only Crosswind's side was run")
     (tmp_path / "out").mkdir(exist_ok=True)
-    subprocess.run(["bash", "-c", theirs], cwd=tmp_path, capture_output=True, check=True, timeout=60)
+    subprocess.run(["bash", "-c", there], cwd=tmp_path, capture_output=True, check=True, timeout=60)
