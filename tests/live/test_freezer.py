@@ -323,7 +323,7 @@ def test_a_second_session_on_the_same_is_refused(freezers):
             with pytest.raises(CrosswindError, match=r"another session|already traced"):
                 take(other, second)
             other.close()
-            assert is_frozen(group) if first == "group" else stops(target.pid)
+            wait_until(lambda by=first: is_frozen(group) if by == "group" else stops(target.pid))
             one.close()
             assert runs_again(target.pid)
 

@@ -177,7 +177,7 @@ def test_a_call_over_its_time_costs_itself_its_tries_and_no_other_anything(retri
 
     with crosswind.Farm(here(2), task_timeout_s=1.0, retries=retries) as farm:
         calls = [farm.submit(too_long, number) for number in range(12)]
-        with pytest.raises(CallError, match=r"over its time of 1 s \(--task-timeout\)"):
+        with pytest.raises(CallError, match=r"over its time of 1 s \(task_timeout_s\)"):
             calls[3].result(timeout=60)
         rest = [call.result(timeout=60) for number, call in enumerate(calls) if number != 3]
     assert rest == [number * number for number in range(12) if number != 3]
