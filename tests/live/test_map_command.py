@@ -87,7 +87,7 @@ def test_names_come_from_standard_input(odd, separator):
     assert set(results(odd / "out")) == {b"a b.txt", b"latin\xe9.txt"}
     nothing = run("cat {}", "--inputs", "-", "-o", "none", cwd=odd, input=b"")
     assert nothing.returncode == 2
-    assert b"standard input has no names" in nothing.stderr
+    assert b"standard input is empty" in nothing.stderr
 
 
 def test_an_unquoted_pattern_may_stand_on_either_side_of_the_command(odd):
@@ -159,7 +159,7 @@ def test_a_run_that_is_complete_is_replaced_only_with_force(odd):
     assert run("cat {}", "in/-rf", cwd=odd).returncode == 0
     again = run("echo other {}", "in/-rf", cwd=odd)
     assert again.returncode == 2
-    assert b"--force makes all anew" in b" ".join(again.stderr.split())
+    assert b"--force runs everything again" in b" ".join(again.stderr.split())
     forced = run("printf other; : {}", "in/-rf", "--force", cwd=odd)
     assert forced.returncode == 0, forced.stderr
     assert results(odd / "results") == {b"-rf": b"other"}

@@ -30,8 +30,8 @@ pub(crate) struct Child {
     pub draining: Option<Draining>,
     pub link: Link,
     pub out: Out,
-    /// Whether it announced that it ends because of its own error, such as a full disk. None of its tasks is to blame
-    /// then.
+    /// Whether it announced that it ends because of its own error, such as a full disk, or is lost because of this node.
+    /// None of its tasks is to blame then.
     pub failed: bool,
     pub allowance: Allowance,
 }
@@ -133,8 +133,8 @@ impl Child {
 }
 
 impl<P: TaskBytes> Agent<P> {
-    /// Marks a child that is about to be lost for a reason of this node's own: none of its tasks is to blame.
-    pub fn is_innocent(&mut self, child: u32) {
+    /// Marks a child that is about to be lost because of this node: none of its tasks is to blame.
+    pub fn acquit(&mut self, child: u32) {
         if let Some(child) = self.children.get_mut(child as usize) {
             child.failed = true;
         }

@@ -36,7 +36,7 @@ pub(crate) struct Stock<P> {
     lost_with: HashMap<u64, u32>,
     /// Attempts of each task that ended their agents by exceeding the time limit.
     over_time: HashMap<u64, u32>,
-    /// Tasks that the user withdraws and that a child's subtree holds, which has not answered.
+    /// Tasks that the user withdraws, held by a child's subtree that has not answered yet.
     recalling: HashSet<u64>,
     /// Tasks that are withdrawn: no node begins them any more.
     recalled: HashSet<u64>,
@@ -141,9 +141,9 @@ impl<P: TaskBytes> Stock<P> {
         self.recalling.insert(task);
     }
 
-    /// Notes that a child has begun a task that it was asked to give back. Returns whether it was asked.
-    pub fn goes_on(&mut self, task: u64) -> bool {
-        self.recalling.remove(&task)
+    /// Notes that a child has begun a task that it may have been asked to give back.
+    pub fn goes_on(&mut self, task: u64) {
+        self.recalling.remove(&task);
     }
 
     /// Whether a child was asked to give back a task and has not answered.

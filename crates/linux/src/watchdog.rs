@@ -104,7 +104,8 @@ fn kill_and_reap(pid: Pid) {
 
 /// Runs the watchdog until its end. The descriptors are those of the pipe and of the command's process.
 fn watch(known: [RawFd; 2], undo: &dyn Undo) -> ! {
-    crate::hardened::outlive(&mut known.clone());
+    let mut kept = known; // it is sorted
+    crate::hardened::outlive(&mut kept);
     let mut watched = known.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
     loop {
         // SAFETY: two live entries.

@@ -372,6 +372,12 @@ fn command_line(line: &str, input: &[u8], output: &[u8], name: &[u8], task: u64)
     filled(line, &Values { input, output, name, task })
 }
 
+/// Whether a command line uses its input or the input's name.
+#[pyfunction]
+fn uses_input(line: &str) -> bool {
+    command::uses_input(line)
+}
+
 /// Returns the settings for every agent of a live farm, as JSON: from a point, the work of its tasks (`{kind,
 /// command}`) and the limits. `tasks_csv` is the content of the point's tasks file.
 #[pyfunction]
@@ -406,6 +412,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyFarmRoot>()?;
     module.add_function(wrap_pyfunction!(run_agent, module)?)?;
     module.add_function(wrap_pyfunction!(command_line, module)?)?;
+    module.add_function(wrap_pyfunction!(uses_input, module)?)?;
     module.add_function(wrap_pyfunction!(farm_settings, module)?)?;
     module.add_function(wrap_pyfunction!(replay_log, module)?)
 }

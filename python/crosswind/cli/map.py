@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crosswind import _core
 from crosswind.cli.console import print_json, print_text, tell, tell_warnings
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json
@@ -17,7 +18,7 @@ from crosswind.cli.verbs import help_of
 from crosswind.cli.watch import Watched
 from crosswind.errors import DescriptionError
 from crosswind.run import On
-from crosswind.run.inputs import listed_names, listed_values, uses_input
+from crosswind.run.inputs import listed
 
 if TYPE_CHECKING:
     from crosswind.run.deployment import Placing
@@ -56,11 +57,13 @@ def map_(
     ] = None,
     inputs: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="Files, such as 'data/*'; again for more. -: names from standard input."),
+        typer.Option(metavar="PATTERN", help="Files, such as 'data/*'; repeat for more. -: names from standard input."),
     ] = None,
     values: Annotated[
         list[str] | None,
-        typer.Option(metavar="VALUE", help="An input that is no file; again for more. -: lines of standard input."),
+        typer.Option(
+            metavar="VALUE", help="A value as input instead of a file; repeat for more. -: lines of standard input."
+        ),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", metavar="N", help="Commands at a time. [default: one per CPU]", min=1)
@@ -136,11 +139,11 @@ def map_(
 ) -> None:
     """Run a command over many files."""
     command, given = _command_among([command, *(files or [])])
-    listed = [*listed_names(inputs or []), *given]
+    names, texts = [*listed(inputs or []), *given], listed(values or [])
     if dry_run:
         from crosswind.run.command import commands_of
 
-        for line in commands_of(command, listed, listed_values(values or []), out, name):
+        for line in commands_of(command, names, texts, out, name):
             print_text(line)
         return
     recorded.check(out, [platform, placed.links], force=force)
@@ -149,9 +152,9 @@ def map_(
         raise DescriptionError("--on sim does not go with a command", "argument", "commands run for real: --on local")
     done = _performed(
         command,
-        listed,
+        names,
         out,
-        values=listed_values(values or []),
+        values=texts,
         max_workers=jobs,
         on=on,
         placing=placing,
@@ -182,8 +185,8 @@ def map_(
 
 def _command_among(words: list[str]) -> tuple[str, list[str]]:
     """Return the command and the files: after `--inputs data/*` unquoted, the command may be the last word."""
-    with_input = [word for word in words if uses_input(word)]
-    if len(with_input) == 1 and not uses_input(words[0]):
+    with_input = [word for word in words if _core.uses_input(word)]
+    if len(with_input) == 1 and not _core.uses_input(words[0]):
         return with_input[0], [word for word in words if word is not with_input[0]]
     return words[0], words[1:]
 

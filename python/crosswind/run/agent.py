@@ -184,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is the root's to handle; it ends us
     token = first_line() or None
-    parent_s = os.dup(0)  # its end is that of the process that started this one; tasks get another input
+    starter = os.dup(0)  # it ends with the process that started this one; tasks get another input
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123 (no import that a task does not need)
         os.dup2(nothing.fileno(), 0)
     try:
@@ -199,7 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 spool=options.spool,
                 log=options.log,
                 patience_s=options.patience_s,
-                watch_input=parent_s,
+                watch_input=starter,
                 leave=leave,
                 own_process=True,
                 mark=options.mark,

@@ -71,7 +71,7 @@ def map_command(
         Files; patterns such as `data/*` take the files that match, sorted. Those of a pattern that cannot be read are
         counted in a warning, `inputs-unreadable`, and left out.
     values : sequence of str
-        Inputs that are no files: each is the content of `{input}`, and `{name}` where it may be the name of a file.
+        Inputs that are no files: the placeholders stand for the value itself. `name` must then make names of files.
     out : path
         Directory for the results, made where it is missing.
     platform : Platform or path, optional

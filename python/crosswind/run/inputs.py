@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from crosswind import _core
 from crosswind.errors import DescriptionError, Told, warning
 
 PLACEHOLDERS: Final = ("{input}", "{output}", "{name}", "{stem}", "{ext}", "{number}", "{}", "{.}", "{/}")
-_USES_INPUT: Final = ("{input}", "{name}", "{stem}", "{}", "{.}", "{/}")
 _SHOWN: Final = 5
 _QUOTED: Final = re.compile(r"'[^']*'")
 _BRACED: Final = re.compile(r"(?<![$\\{])\{([A-Za-z_]\w*)\}")
@@ -50,30 +50,14 @@ def check_placeholders(command: str) -> None:
         known = ", ".join(PLACEHOLDERS[:6])
         hint = f"there are {known}; quote it as '{unknown[0]}' to hand it to the shell as it is"
         raise DescriptionError(f"the command {command!r} has the unknown {unknown[0]}", "command", hint)
-    if not uses_input(command):
+    if not _core.uses_input(command):
         message = f"the command {command!r} does not use its input: there is no {{input}}"
         raise DescriptionError(message, "command", f"{command} {{input}}" if command.strip() else "wc -l < {input}")
 
 
-def uses_input(command: str) -> bool:
-    """Whether a command has a placeholder of its input.
-
-    Examples
-    --------
-    >>> uses_input("wc -c < {input}"), uses_input("data.txt")
-    (True, False)
-    """
-    return any(placeholder in command for placeholder in _USES_INPUT)
-
-
-def listed_names(inputs: Sequence[str]) -> list[str]:
-    """Return names as they are given; `-` stands for those on standard input, one per line or ended by 0 bytes."""
-    return [name for given in inputs for name in (_from_stdin() if given == "-" else [given])]
-
-
-def listed_values(values: Sequence[str]) -> list[str]:
-    """Return values as they are given; `-` stands for the lines of standard input."""
-    return listed_names(values)
+def listed(given: Sequence[str]) -> list[str]:
+    """Return names or values; `-` stands for those on standard input, one per line or each before a 0 byte."""
+    return [one for word in given for one in (_from_stdin() if word == "-" else [word])]
 
 
 def _from_stdin() -> list[str]:
@@ -81,7 +65,9 @@ def _from_stdin() -> list[str]:
     parts = data.split(b"\0") if b"\0" in data else data.splitlines()
     found = [os.fsdecode(part) for part in parts if part]
     if not found:
-        raise DescriptionError("standard input has no names", "no-input", "- reads them from there, one per line")
+        raise DescriptionError(
+            "standard input is empty", "no-input", "- reads names or values from there, one per line"
+        )
     return found
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import io
 import pickle
+from fractions import Fraction
 from typing import Any, Final
+from uuid import UUID
 
 from crosswind.errors import CrosswindError
 
@@ -17,9 +19,9 @@ _CLASSES: Final = {
     "collections": ("OrderedDict", "deque"),
     "datetime": ("date", "datetime", "time", "timedelta", "timezone"),
     "decimal": ("Decimal",),
-    "fractions": ("Fraction",),
-    "uuid": ("UUID", "SafeUUID"),
 }
+"""Classes written in C, which a pickle cannot change: of one written in Python it could replace a method."""
+_AS_TEXT: Final = {"Fraction": Fraction, "UUID": UUID}
 KINDS: Final = "numbers, text, bytes, dates, lists, tuples, dicts, sets, arrays and tables"
 
 
@@ -75,6 +77,8 @@ def _refused(what: str) -> NotPlainError:
 class _Pickler(pickle.Pickler):
     def persistent_id(self, value: Any) -> tuple[str, bytes] | None:
         module = type(value).__module__.partition(".")[0]
+        if type(value) in _AS_TEXT.values():
+            return type(value).__name__, str(value).encode()
         if module == "numpy":
             return _array(value)
         if module in {"pandas", "polars", "pyarrow"}:
@@ -90,10 +94,12 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, pid: Any) -> Any:
         kind, content = pid
+        if kind in _AS_TEXT:
+            return _AS_TEXT[kind](content.decode())
         if kind in {"array", "number"}:
-            import numpy as np
+            from numpy.lib import format as npy
 
-            array = np.load(io.BytesIO(content), allow_pickle=False)
+            array = npy.read_array(io.BytesIO(content), allow_pickle=False)
             return array[()] if kind == "number" else array
         return _from_arrow(kind, content)
 

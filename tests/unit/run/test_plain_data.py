@@ -6,6 +6,8 @@ import contextlib
 import datetime
 import decimal
 import fractions
+import importlib
+import io
 import os
 import pickle
 import random
@@ -20,7 +22,7 @@ import pyarrow as pa
 import pytest
 
 from crosswind.run.calls import CallError, RemoteTraceback, outcome, packed, perform, perform_plain
-from crosswind.run.plain_data import NotPlainError, dumps, loads
+from crosswind.run.plain_data import _CLASSES, NotPlainError, dumps, loads
 
 VALUES = [
     None,
@@ -111,6 +113,32 @@ def test_a_pickle_of_anything_else_is_refused_where_it_is_read_and_does_nothing(
     with pytest.raises(NotPlainError):
         loads(pickle.dumps(value))
     assert not Path(MADE).exists()
+
+
+@pytest.mark.parametrize(("module", "name"), [(module, name) for module, names in _CLASSES.items() for name in names])
+def test_no_class_that_bytes_may_name_can_be_changed_by_them(module, name):
+    """`BUILD` sets attributes of what is on the stack, a class included."""
+    found = getattr(importlib.import_module(module), name)
+    with pytest.raises(TypeError, match=r"immutable type|built-in"):
+        found.attribute_of_a_test = 1
+    state = pickle.dumps((None, {"attribute_of_a_test": 1}), 2)[2:-1]
+    with pytest.raises(NotPlainError):
+        loads(b"\x80\x02c" + f"{module}\n{name}\n".encode() + state + b"b.")
+
+
+def test_an_archive_of_arrays_is_no_array():
+    with io.BytesIO() as file:
+        np.savez(file, a=np.arange(3))
+        archive = file.getvalue()
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, value):
+            return ("array", archive) if value == "here" else None
+
+    with io.BytesIO() as file:
+        Pickler(file).dump(["here"])
+        with pytest.raises(NotPlainError):
+            loads(file.getvalue())
 
 
 def test_damaged_bytes_are_refused_in_words():

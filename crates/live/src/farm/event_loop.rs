@@ -231,7 +231,7 @@ impl<'a> EventLoop<'a> {
                         // Frames that it sent before the failure still count.
                         self.read_child(child as u32, now)?;
                         if own.is_some() {
-                            self.node.agent.is_innocent(child as u32);
+                            self.node.agent.acquit(child as u32);
                         }
                         self.node.agent.lost(peer, &own.unwrap_or(error).to_string(), now);
                         more = true;

@@ -166,7 +166,7 @@ impl Journal {
             io::ErrorKind::AlreadyExists => LiveError::Journal {
                 file: path.display().to_string(),
                 why: "exists: an earlier run wrote its results here".into(),
-                hint: "--resume goes on with that run, --force makes all anew, another directory begins a new one",
+                hint: "--resume continues that run, --force runs everything again, or name another directory",
             },
             _ => LiveError::System { what: format!("{}", path.display()), source: error },
         })?;

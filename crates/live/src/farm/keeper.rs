@@ -15,7 +15,8 @@ use crate::error::LiveError;
 use crate::farm::journal::{Delivered, Journal};
 use crate::farm::payload::Payload;
 use crate::farm::root::Delivery;
-use crate::farm::task_source::{Label, in_memory};
+use crate::farm::task_source::Label;
+use crosswind_agent::action::TaskBytes as _;
 
 /// Minimum time between two syncs.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -124,7 +125,7 @@ impl Keep {
             let due = if self.pending.results.is_empty() { None } else { self.due() };
             let (results, over) = shared.take(due);
             for (label, mut delivery) in results {
-                self.pending.held_bytes += in_memory(&delivery);
+                self.pending.held_bytes += delivery.payload.in_memory();
                 if let Err(error) = self.file(&label, &mut delivery) {
                     // Results that are in their files are recorded even if the next one did not fit.
                     let _ = self.commit();

@@ -1,6 +1,6 @@
 //! Tasks that the user withdraws: the requests to the event loop and its answers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crosswind_agent::recall::News;
 
@@ -11,8 +11,10 @@ pub(super) struct Recalls {
     asked: Vec<u64>,
     /// Whether a task is withdrawn. `None` until that is known.
     answers: HashMap<u64, Option<bool>>,
-    /// What the user's threads have not taken.
-    news: News,
+    /// Tasks that have begun and have no result, which the user's threads have not taken.
+    begun: BTreeSet<u64>,
+    /// Tasks that are withdrawn, which the user's threads have not taken.
+    withdrawn: Vec<u64>,
 }
 
 impl Recalls {
@@ -35,15 +37,14 @@ impl Recalls {
         for task in news.begun.iter().chain(unknown) {
             self.answer(*task, false);
         }
-        self.news.begun.extend(news.begun);
-        self.news.withdrawn.extend(news.withdrawn);
+        self.begun.extend(news.begun);
+        self.withdrawn.extend(news.withdrawn);
     }
 
     /// Records that a task has a result.
     pub fn delivered(&mut self, task: u64) {
-        if !self.answers.is_empty() {
-            self.answer(task, false);
-        }
+        self.begun.remove(&task);
+        self.answer(task, false);
     }
 
     fn answer(&mut self, task: u64, withdrawn: bool) {
@@ -63,10 +64,11 @@ impl Recalls {
     }
 
     pub fn has_news(&self) -> bool {
-        self.news != News::default()
+        !self.begun.is_empty() || !self.withdrawn.is_empty()
     }
 
     pub fn take_news(&mut self) -> News {
-        std::mem::take(&mut self.news)
+        let begun = std::mem::take(&mut self.begun).into_iter().collect();
+        News { begun, withdrawn: std::mem::take(&mut self.withdrawn) }
     }
 }

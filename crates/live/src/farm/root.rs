@@ -35,13 +35,6 @@ pub struct NewTask {
     pub name: Vec<u8>,
 }
 
-impl NewTask {
-    /// Returns the bytes of its input in memory.
-    pub(crate) fn in_memory(&self) -> u64 {
-        if matches!(self.payload, Payload::Bytes(_)) { self.payload.len() } else { 0 }
-    }
-}
-
 #[derive(Debug)]
 pub enum Supply {
     Task(NewTask),

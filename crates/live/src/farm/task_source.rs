@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crosswind_agent::action::TaskBytes as _;
 use crosswind_agent::recall::News;
 use crosswind_agent::record::AgentEvent;
 use crosswind_schema::experiment::Tasks;
@@ -76,6 +77,20 @@ struct Both {
 impl Both {
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits up to `patience` for a state. `None` if it does not come.
+    fn wait_until(&self, patience: Duration, is_so: impl Fn(&Shared) -> bool) -> Option<MutexGuard<'_, Shared>> {
+        let until = Instant::now() + patience;
+        let mut shared = self.lock();
+        while !is_so(&shared) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            shared = self.wait(shared, left);
+        }
+        Some(shared)
     }
 
     fn wait<'a>(&self, guard: MutexGuard<'a, Shared>, time: Duration) -> MutexGuard<'a, Shared> {
@@ -146,7 +161,7 @@ impl Both {
         if discard {
             results.clear();
         }
-        shared.untaken_bytes += results.iter().map(in_memory).sum::<u64>();
+        shared.untaken_bytes += results.iter().map(|result| result.payload.in_memory()).sum::<u64>();
         shared.results.extend(results.drain(..));
         drop(shared);
         self.changed.notify_all();
@@ -181,7 +196,7 @@ impl Counter {
             shared = self.0.wait(shared, left);
         }
         if let Some((task, label)) = task.take() {
-            shared.waiting_bytes += task.in_memory();
+            shared.waiting_bytes += task.payload.in_memory();
             // If tasks are waiting, the event loop has already been woken.
             let ring = shared.waiting.is_empty();
             shared.waiting.push_back((task, label));
@@ -219,17 +234,10 @@ impl Counter {
     }
 
     fn results_unless(&self, patience: Duration, enough: impl Fn(&Shared) -> bool) -> Option<Vec<Delivery>> {
-        let until = Instant::now() + patience;
-        let mut shared = self.0.lock();
-        while shared.results.is_empty() {
-            if shared.has_ended {
-                return None;
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || enough(&shared) {
-                return Some(Vec::new());
-            }
-            shared = self.0.wait(shared, left);
+        let is_there = |shared: &Shared| !shared.results.is_empty() || shared.has_ended || enough(shared);
+        let Some(mut shared) = self.0.wait_until(patience, is_there) else { return Some(Vec::new()) };
+        if shared.results.is_empty() {
+            return if shared.has_ended { None } else { Some(Vec::new()) };
         }
         let was_full = !shared.has_room();
         shared.untaken_bytes = 0;
@@ -256,7 +264,7 @@ impl Counter {
         let (recalled, kept): (VecDeque<_>, VecDeque<_>) =
             std::mem::take(&mut shared.waiting).into_iter().partition(|(task, _)| asked.contains(&task.task));
         shared.waiting = kept;
-        shared.waiting_bytes -= recalled.iter().map(|(task, _)| task.in_memory()).sum::<u64>();
+        shared.waiting_bytes -= recalled.iter().map(|(task, _)| task.payload.in_memory()).sum::<u64>();
         let withdrawn: Vec<u64> = recalled.iter().map(|(task, _)| task.task).collect();
         let here: HashSet<u64> = withdrawn.iter().copied().collect();
         asked.difference(&here).for_each(|task| shared.recalls.ask(*task));
@@ -269,16 +277,7 @@ impl Counter {
     /// Waits up to `patience` for the answers to [`Self::recall`]. Returns whether all are there, or the run has ended.
     #[must_use]
     pub fn recalled(&self, patience: Duration) -> bool {
-        let until = Instant::now() + patience;
-        let mut shared = self.0.lock();
-        while shared.recalls.is_open() && !shared.has_ended {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            shared = self.0.wait(shared, left);
-        }
-        true
+        self.0.wait_until(patience, |shared| !shared.recalls.is_open() || shared.has_ended).is_some()
     }
 
     /// Ends a request. Returns the tasks that are withdrawn; the others have begun, are done, or had no answer in time.
@@ -290,16 +289,7 @@ impl Counter {
     /// Waits up to `patience` until the agents are connected and time 0 has passed. Returns whether that is so.
     #[must_use]
     pub fn has_begun(&self, patience: Duration) -> bool {
-        let until = Instant::now() + patience;
-        let mut shared = self.0.lock();
-        while !shared.begun && !shared.has_ended {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            shared = self.0.wait(shared, left);
-        }
-        shared.begun
+        self.0.wait_until(patience, |shared| shared.begun || shared.has_ended).is_some_and(|shared| shared.begun)
     }
 
     #[must_use]
@@ -324,16 +314,7 @@ impl Counter {
     /// Waits up to `patience` for the end of the run. Returns whether it has ended.
     #[must_use]
     pub fn has_ended(&self, patience: Duration) -> bool {
-        let until = Instant::now() + patience;
-        let mut shared = self.0.lock();
-        while !shared.has_ended {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            shared = self.0.wait(shared, left);
-        }
-        true
+        self.0.wait_until(patience, |shared| shared.has_ended).is_some()
     }
 
     /// Takes the outcome of the run. `None` before the end and after the first call that returned it.
@@ -374,11 +355,6 @@ impl SharedDesk {
     }
 }
 
-/// Returns the bytes of a result in memory.
-pub(crate) fn in_memory(delivery: &Delivery) -> u64 {
-    if matches!(delivery.payload, Payload::Bytes(_)) { delivery.payload.len() } else { 0 }
-}
-
 impl TaskSource for SharedDesk {
     fn happened(&mut self, events: &[AgentEvent]) {
         self.both.lock().events.extend_from_slice(events);
@@ -395,7 +371,7 @@ impl TaskSource for SharedDesk {
         let Some((task, label)) = shared.waiting.pop_front() else {
             return if shared.over { Supply::Over } else { Supply::Later };
         };
-        shared.waiting_bytes -= task.in_memory();
+        shared.waiting_bytes -= task.payload.in_memory();
         let wake = shared.waiting.len() == WAITING / 2 || shared.waiting.is_empty();
         drop(shared);
         if wake {
@@ -427,7 +403,7 @@ impl TaskSource for SharedDesk {
         };
         let mut shared = self.both.lock();
         shared.unkept += results.len();
-        shared.unkept_bytes += results.iter().map(in_memory).sum::<u64>();
+        shared.unkept_bytes += results.iter().map(|result| result.payload.in_memory()).sum::<u64>();
         drop(shared);
         let labels = &mut self.labels;
         keeper.keep(results.drain(..).map(|result| (labels.remove(&result.task).unwrap_or_default(), result)));

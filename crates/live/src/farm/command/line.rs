@@ -11,7 +11,8 @@
 //! | `{number}` | the task's number, six digits at least |
 //!
 //! `{}`, `{.}` and `{/}` are left alone in a line that has `{input}`: they mean something to other programs. A value is
-//! one word of the shell wherever it stands: outside of quotes, in double or in single ones.
+//! one word of the shell wherever it stands: outside of quotes, in double or single ones, in `$(...)` and in backticks.
+//! In single quotes another program gets it as it is: `sh -c 'cat {input}'` would read a name as shell syntax.
 
 /// What the placeholders of a line stand for.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +95,8 @@ enum Open {
     Substitution,
     /// A parenthesis within a substitution.
     Parenthesis,
+    /// Backticks, in which quotes begin anew and a backslash is read once more.
+    Backtick,
 }
 
 impl Quotes {
@@ -112,7 +115,8 @@ impl Quotes {
         }
         match (next, inner) {
             ('\\', _) => self.escaped = true,
-            ('"', Some(Open::Double)) => _ = self.open.pop(),
+            ('"', Some(Open::Double)) | ('`', Some(Open::Backtick)) => _ = self.open.pop(),
+            ('`', _) => self.open.push(Open::Backtick),
             ('"', _) => self.open.push(Open::Double),
             ('\'', inner) if inner != Some(Open::Double) => self.open.push(Open::Single),
             ('(', _) if dollar => self.open.push(Open::Substitution),
@@ -125,29 +129,27 @@ impl Quotes {
     /// Writes a value so that the shell takes it as it is.
     fn write(&mut self, value: &[u8], out: &mut Vec<u8>) {
         (self.escaped, self.dollar) = (false, false);
-        match self.open.last() {
-            Some(Open::Double) => {
-                for byte in value {
-                    if b"\\\"$`".contains(byte) {
-                        out.push(b'\\');
-                    }
-                    out.push(*byte);
-                }
-            }
-            Some(Open::Single) => out.extend(within_single(value)),
-            _ if is_plain(value) => out.extend(value),
-            _ => {
-                out.push(b'\'');
-                out.extend(within_single(value));
-                out.push(b'\'');
-            }
+        let mut word = match self.open.last() {
+            Some(Open::Double) => escaped(value, b"\\\"$`"),
+            Some(Open::Single) => within_single(value),
+            _ if is_plain(value) => value.to_vec(),
+            _ => [b"'", within_single(value).as_slice(), b"'"].concat(),
+        };
+        for _ in self.open.iter().filter(|open| **open == Open::Backtick) {
+            word = escaped(&word, b"\\$`");
         }
+        out.extend(word);
     }
 }
 
 /// Whether a value means the same to a shell without quotes, so that numbers can be calculated with.
 fn is_plain(value: &[u8]) -> bool {
     !value.is_empty() && value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_./,:@%+-".contains(byte))
+}
+
+/// Puts a backslash before each of some characters.
+fn escaped(value: &[u8], characters: &[u8]) -> Vec<u8> {
+    value.iter().flat_map(|byte| characters.contains(byte).then_some(b'\\').into_iter().chain([*byte])).collect()
 }
 
 fn within_single(value: &[u8]) -> Vec<u8> {
@@ -208,12 +210,15 @@ mod tests {
                 "printf %s \"{name}\"",
                 "printf %s \"$(printf %sx {name})\"",
                 "printf %s \"a\"{name}'b'",
+                "printf %s \"`printf %sx {name}`\"",
+                "x=`printf %sx {name}`; printf %s \"$x\"",
+                "x=`printf %sx \"{name}\"`; printf %s \"$x\"",
             ] {
                 let filled = filled(template, &all);
                 let shell = Command::new("sh").arg("-c").arg(std::ffi::OsString::from_vec(filled)).output().expect("sh");
                 let text = std::ffi::OsStr::from_bytes(&name).as_bytes();
                 let expected: Vec<u8> = match template {
-                    "printf %s \"$(printf %sx {name})\"" => [text, b"x"].concat(),
+                    template if template.contains("%sx") => [text, b"x"].concat(),
                     "printf %s \"a\"{name}'b'" => [b"a", text, b"b"].concat(),
                     _ => text.to_vec(),
                 };
