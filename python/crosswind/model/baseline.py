@@ -111,9 +111,14 @@ def _quiet_or_all(
 def _rates(
     measurement: Measurement, rows: NDArray[np.bool_], estimator: Estimator
 ) -> tuple[NDArray[np.int64], NDArray[np.intp], Floats, Floats]:
-    """Return number, first row, compute rate and time of each block among `rows`."""
+    """Return number, first row, compute rate and time of each block among `rows` in which the time base advanced.
+
+    A command that waits, or whose CPU was taken for a whole interval, leaves a time base of 0, and no rate.
+    """
     columns = samples(measurement)
+    base = time_base(measurement, estimator)
+    rows = rows & (base > 0)
     block, first, member = np.unique(columns["block"][rows], return_index=True, return_inverse=True)
-    seconds = np.bincount(member, time_base(measurement, estimator)[rows], block.size)
+    seconds = np.bincount(member, base[rows], block.size)
     rate = np.bincount(member, columns["work"][rows], block.size) / seconds
     return block, np.flatnonzero(rows)[first], rate, columns["t_s"][rows][first]

@@ -341,6 +341,21 @@ def test_cycles_that_differ_by_their_memory_are_no_uneven_processor():
     assert "uneven-speed" not in {w["code"] for w in found.warnings}
 
 
+def test_an_idle_block_in_which_no_cpu_time_was_counted_leaves_the_compute_rate_known():
+    """A command that mostly waits has blocks without any CPU time of its own."""
+    found = synthetic.measurement(cycles=10)
+    names = found.samples.column_names
+    idle = np.all([found.samples.column(f"channel{i}_asked_mb_per_s").to_numpy() == 0 for i in range(2)], axis=0)
+    idle &= found.samples.column("phase").to_numpy() == "ladder"
+    row = found.samples.column("block").to_numpy() == found.samples.column("block").to_numpy()[idle][-1]
+    samples = found.samples
+    for name in ("compute_cpu_s", "traffic_cpu_s", "work"):
+        samples = samples.set_column(names.index(name), name, [np.where(row, 0.0, samples.column(name).to_numpy())])
+    without = fit(Measurement(samples, found.header)).baseline
+    assert without.idle_per_s == pytest.approx(fit(found).baseline.idle_per_s, rel=0.02)
+    assert all(np.isfinite((*without.idle_ci95, without.noise, without.drift, without.correlation)))
+
+
 def test_a_measurement_is_fitted_from_its_file_too(tmp_path):
     found = synthetic.measurement(cycles=4, together_cycles=0)
     found.save(tmp_path / "m.parquet")

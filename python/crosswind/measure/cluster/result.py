@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 from statistics import fmean, median
 from typing import Any
 
@@ -71,7 +72,8 @@ class Fitted:
 
     def _compute(self, host: str) -> float | None:
         rates = [one.baseline.idle_per_s for visit, one in self.fits.items() if visit.at == host]
-        return median(rates) if rates else None
+        known = [rate for rate in rates if isfinite(rate) and rate > 0]
+        return median(known) if known else None
 
     def _send_limit(self, host: str) -> float | None:
         """Return the fastest that a host sent to any other: what it can send to all together is no less."""
