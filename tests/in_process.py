@@ -60,7 +60,7 @@ class InProcess:
         return recalled
 
     def news(self):
-        return [], []
+        return [], [], []
 
     def results(self, timeout_s=None, *, or_news=False):
         if InProcess.lost_after is not None and self.count > InProcess.lost_after:

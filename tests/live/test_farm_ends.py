@@ -26,7 +26,7 @@ def forever(_):
 
 
 def pids_of(farm):
-    return [farm._live.processes.pid(node["name"]) for node in farm.platform.nodes[1:]]
+    return [farm._run.live.processes.pid(node["name"]) for node in farm.platform.nodes[1:]]
 
 
 def fails_with_cause(farm, calls, says):
@@ -50,8 +50,8 @@ def test_a_farm_that_loses_its_agents_while_nothing_is_to_do_says_so_to_the_next
     with crosswind.Farm(here(1), launch=Launch(again=False), limits=SOON) as farm:
         assert farm.submit(abs, -1).result(timeout=60) == 1
         os.kill(pids_of(farm)[0], signal.SIGKILL)
-        farm._reader.join(60)
-        assert not farm._reader.is_alive()
+        farm._run.reader.join(60)
+        assert not farm._run.reader.is_alive()
         with pytest.raises(AgentLost, match="the farm's run is over: all agents are lost"):
             farm.submit(abs, 1)
 
@@ -75,17 +75,17 @@ import os, signal, sys
 import crosswind
 from crosswind.run import mapping
 from crosswind.run.agents import Launch, Limits
-from crosswind.run.farm import Farm
+from crosswind.run.call_run import CallRun
 made = []
-def farm(**options):
+def run(calls_of, **options):
     limits = Limits(start_s=1.0, silence_s=1.0)
-    made.append(Farm(**options | {"on": None, "launch": Launch(again=False), "limits": limits}))
+    made.append(CallRun(calls_of, **options | {"on": None, "launch": Launch(again=False), "limits": limits}))
     return made[-1]
-mapping.Farm = farm
+mapping.CallRun = run
 results = crosswind.map(abs, iter(int, 1))
 next(results)
 for node in made[0].platform.nodes[1:]:
-    os.kill(made[0]._live.processes.pid(node["name"]), signal.SIGKILL)
+    os.kill(made[0].live.processes.pid(node["name"]), signal.SIGKILL)
 try:
     for _ in results:
         pass

@@ -270,7 +270,7 @@ def test_certificates_are_made_added_to_shown_and_never_overwritten(tmp_path):
 
 
 LEAF_THAT_SENDS_CODE = """
-import pickle, sys
+import itertools, pickle, sys
 from crosswind.run import agent
 
 class Code:
@@ -280,7 +280,21 @@ class Code:
 raised = b"\\xff"
 code, within = pickle.dumps(Code()), pickle.dumps((Code(), ""))
 answers = [(True, code), (False, raised + code), (False, raised + within)]
-agent.load = lambda code: lambda data: answers[int(pickle.loads(pickle.loads(data)[1])[0][0]) % 3]
+outcomes = [(code,), (raised + code, None), (raised + within, None)]
+turns = itertools.count()
+
+def load(_):
+    def call(data, early=None):
+        given = pickle.loads(data)
+        if early is None:
+            return answers[pickle.loads(given[1])[0][0] % 3]
+        open({path!r} + ".batch", "w").close()
+        early(code)
+        said = pickle.dumps(((outcomes * len(given[2]))[: len(given[2])], 0, 0.001))
+        return True, [code, said][next(turns) % 2]
+    return call
+
+agent.load = load
 agent.be_agent({address!r}, "a", {token!r}, patience_s=5.0)
 """
 
@@ -288,11 +302,13 @@ agent.be_agent({address!r}, "a", {token!r}, patience_s=5.0)
 def test_a_leaf_of_another_host_runs_no_code_in_the_root(tmp_path):
     marker = tmp_path / "code-of-the-leaf-ran"
     with Farm(tree("r", "a<r"), launch=Launch(by_hand=True)) as farm:
-        code = LEAF_THAT_SENDS_CODE.format(path=str(marker), address=farm._live.address, token=farm._live._token)
+        live = farm._run.live
+        code = LEAF_THAT_SENDS_CODE.format(path=str(marker), address=live.address, token=live._token)
         leaf = subprocess.Popen([sys.executable, "-c", code])
-        calls = [farm.submit(abs, number) for number in range(6)]
+        calls = [farm.submit(abs, number) for number in range(300)]
         for call in calls:
             with pytest.raises(NotPlainError):
                 call.result(60)
     leaf.wait(20)
     assert not marker.exists()
+    assert (tmp_path / "code-of-the-leaf-ran.batch").exists()  # some calls went in batches

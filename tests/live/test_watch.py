@@ -70,7 +70,7 @@ def test_a_killed_agent_is_lost_and_works_again_once_it_is_back():
         first = [farm.submit(time.sleep, 0.01) for _ in range(40)]
         until(lambda: states(watch) == {"r": "sends", "a": "works", "b": "works"})
         [future.result(60) for future in first]
-        farm._live.processes.signal("b", signal.SIGKILL)
+        farm._run.live.processes.signal("b", signal.SIGKILL)
         # Its state is "lost" only until it is back, on a quiet host 0.2 s.
         until(lambda: any(event["code"] == "agent-lost" for event in watch.snapshot()["events"]))
         again = [farm.submit(time.sleep, 0.02) for _ in range(400)]

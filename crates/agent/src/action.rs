@@ -180,6 +180,8 @@ pub enum Action<P> {
         input: P,
         /// The names of its input and of its result, separated by a 0 byte, if it has any.
         name: Option<Arc<[u8]>>,
+        /// Whether it is a batch of calls, whose first outcomes may be passed on early.
+        is_batch: bool,
     },
     /// Release bytes that are no longer needed.
     Free(P),

@@ -340,6 +340,9 @@ impl<P: TaskBytes> Agent<P> {
         } else {
             state.out.sent.push_back(task);
             state.allowance.had_one();
+            if self.stock.is_batch(task) {
+                self.say(Peer::Child(child), Frame::Batch { task });
+            }
             if let Some(name) = self.stock.name_of(task) {
                 self.say(Peer::Child(child), Frame::Name { task, name: name.to_vec() });
             }
@@ -369,8 +372,8 @@ impl<P: TaskBytes> Agent<P> {
         if !self.children.is_empty() && matches!(self.processor, Processor::Real { may_end: true }) {
             self.say(Peer::Parent, Frame::Computing { task });
         }
-        let name = self.stock.name_of(task);
-        self.act(Action::Compute { task, work, input, name });
+        let (name, is_batch) = (self.stock.name_of(task), self.stock.is_batch(task));
+        self.act(Action::Compute { task, work, input, name, is_batch });
     }
 
     /// Handles the outcome of computing a task.

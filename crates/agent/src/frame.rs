@@ -68,6 +68,9 @@ pub enum Frame {
     /// Parent to child: what the task that follows is called, for its command: the names of its input and of its result,
     /// separated by a 0 byte.
     Name { task: u64, name: Vec<u8> },
+    /// Parent to child: the task that follows is a batch of calls. Its first calls may be answered before the last
+    /// ([`Self::Partial`]), and it is not tried again when an agent is lost that computes it.
+    Batch { task: u64 },
     /// The start of a task. Body: its first bytes.
     Task {
         task: u64,
@@ -143,6 +146,9 @@ pub enum Frame {
     Recalled { task: u64 },
     /// Child to parent: a node of its subtree computes the task.
     Begun { task: u64 },
+    /// Child to parent, at most once for each batch: the outcomes of its first calls, and that those after the one in
+    /// progress are not computed there. The meaning of the bytes is the user's.
+    Partial { task: u64, outcomes: Vec<u8> },
     /// Child to parent: a task exceeded its time limit, and the agent exits because only that ends the task.
     OverTime {
         task: u64,
@@ -192,8 +198,10 @@ const RECALL: u8 = 28;
 const RECALLED: u8 = 29;
 const BEGUN: u8 = 30;
 const NAME: u8 = 31;
+const BATCH: u8 = 32;
+const PARTIAL: u8 = 33;
 /// The highest kind.
-const LAST: u8 = NAME;
+const LAST: u8 = PARTIAL;
 
 /// Decodes the next frame. `None` while it is incomplete.
 ///
@@ -299,6 +307,8 @@ impl Reader<'_> {
             RECALLED => Frame::Recalled { task: self.u64()? },
             BEGUN => Frame::Begun { task: self.u64()? },
             NAME => Frame::Name { task: self.u64()?, name: self.rest() },
+            BATCH => Frame::Batch { task: self.u64()? },
+            PARTIAL => Frame::Partial { task: self.u64()?, outcomes: self.rest() },
             OVER_TIME => Frame::OverTime { task: self.u64()?, tried: self.u32()? },
             SUBTREE => Frame::Subtree(Subtree {
                 compute_per_s: self.amount()?,
@@ -422,6 +432,11 @@ impl Frame {
                 long(out, NAME, *task);
                 out.extend(name);
             }
+            Self::Batch { task } => long(out, BATCH, *task),
+            Self::Partial { task, outcomes } => {
+                long(out, PARTIAL, *task);
+                out.extend(outcomes);
+            }
             Self::OverTime { task, tried } => {
                 long(out, OVER_TIME, *task);
                 out.extend(tried.to_be_bytes());
@@ -482,6 +497,8 @@ mod tests {
             any::<u64>().prop_map(|task| Frame::Recalled { task }),
             any::<u64>().prop_map(|task| Frame::Begun { task }),
             (any::<u64>(), bytes()).prop_map(|(task, name)| Frame::Name { task, name }),
+            any::<u64>().prop_map(|task| Frame::Batch { task }),
+            (any::<u64>(), bytes()).prop_map(|(task, outcomes)| Frame::Partial { task, outcomes }),
             (any::<u64>(), any::<u32>()).prop_map(|(task, tried)| Frame::OverTime { task, tried }),
         ]
     }

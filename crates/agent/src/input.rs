@@ -167,6 +167,7 @@ impl<P: TaskBytes> Agent<P> {
             }
             Heard::Said(Frame::Recalled { task }) => self.hear_recalled(child as usize, task),
             Heard::Said(Frame::Begun { task }) => self.hear_begun(child as usize, task),
+            Heard::Said(Frame::Partial { task, outcomes }) => self.hear_partial(child as usize, task, outcomes),
             Heard::Said(Frame::HandBack { task }) => {
                 if !state.had(task) {
                     return Err("it gave back a task that it does not have");
@@ -222,6 +223,7 @@ impl<P: TaskBytes> Agent<P> {
                 self.later(self.own_latency_ns, Event::Arrived { task }, None, now_ns);
             }
             Heard::Said(Frame::Name { task, name }) => self.stock.name(task, name.into()),
+            Heard::Said(Frame::Batch { task }) => self.stock.mark_batch(task),
             Heard::Said(Frame::Recall { task }) => _ = self.recall(task, now_ns),
             Heard::Said(Frame::Places { tasks }) => {
                 self.later(self.own_latency_ns, Event::Places { tasks }, None, now_ns);

@@ -8,7 +8,7 @@
 //! | `input` | frames from children and the parent, and heartbeats |
 //! | `children`, [`registration`] | children that join, drain or are lost |
 //! | `allowance` | quotas of a child |
-//! | [`recall`] | tasks that the user withdraws |
+//! | [`recall`] | tasks that the user withdraws, and what is known of tasks before they end |
 //! | [`stock`], `limits` | task store; tasks that are given up |
 //! | `estimation` | online estimates of rates and interference |
 //! | `transfer_rates`, `rate_changes`, [`emulation`], [`late`] | timing of emulated links and processors |

@@ -6,6 +6,9 @@ use crate::frame::Frame;
 use crate::settings::Work;
 use crate::stock::Finished;
 
+/// The result of a batch of calls that is given up, as an error text. Its user submits the calls one by one.
+const SPLIT: &str = "the agent that computed a batch of calls was lost";
+
 impl<P: TaskBytes> Agent<P> {
     /// Returns when an attempt exceeds its time limit, on the agent's own clock, ns. `None` without a limit.
     #[must_use]
@@ -64,6 +67,11 @@ impl<P: TaskBytes> Agent<P> {
     /// Answers a task that is not computed any more, because it is given up or withdrawn. Returns whether that is so.
     pub(crate) fn is_answered_here(&mut self, task: u64) -> bool {
         if self.answer_withdrawn(task) {
+            return true;
+        }
+        if self.stock.is_batch(task) && self.stock.ends_children(task) {
+            let payload = P::of_text(SPLIT.into());
+            self.stock.finish(Finished { task, node: self.number, ok: false, payload });
             return true;
         }
         let Some((code, why)) = self.unfit(task) else { return false };

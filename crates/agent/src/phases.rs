@@ -225,6 +225,11 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
+    /// At the root: marks a task that the user is about to submit as a batch of calls.
+    pub fn mark_batch(&mut self, task: u64) {
+        self.stock.mark_batch(task);
+    }
+
     /// At the root: adds a task of the user.
     pub fn submit(&mut self, task: u64, payload: P, work: f64, now_ns: u64) {
         self.now_ns = now_ns;

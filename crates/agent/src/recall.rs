@@ -1,4 +1,4 @@
-//! Tasks that the user withdraws, and which tasks are being computed.
+//! Tasks that the user withdraws, which tasks are being computed, and what is known of batches before they end.
 //!
 //! A withdrawn task stays where it waits. When the policy would have it computed or sent, it is answered at once instead.
 //! So the policy sees a task that takes no time, and its ledgers stay what they are. A task that a node computes already
@@ -22,6 +22,8 @@ pub struct News {
     pub begun: Vec<u64>,
     /// Tasks that are withdrawn: they have no result.
     pub withdrawn: Vec<u64>,
+    /// Batches, with the outcomes of their first calls. The calls after the one in progress are not computed there.
+    pub partial: Vec<(u64, Vec<u8>)>,
 }
 
 /// The task that this node computes.
@@ -114,6 +116,25 @@ impl<P: TaskBytes> Agent<P> {
         if self.children[child].out.sent.contains(&task) {
             self.stock.goes_on(task);
             self.tell_begun(task);
+        }
+    }
+
+    /// Passes on the outcomes of a batch's first calls, once.
+    pub fn pass_partial(&mut self, task: u64, outcomes: Vec<u8>) {
+        if !self.stock.passes_partial(task) {
+            return;
+        }
+        if self.root {
+            self.news.partial.push((task, outcomes));
+        } else {
+            self.say(Peer::Parent, Frame::Partial { task, outcomes });
+        }
+    }
+
+    /// Handles a child's outcomes of a batch's first calls. Others than those of tasks that it holds are ignored.
+    pub(crate) fn hear_partial(&mut self, child: usize, task: u64, outcomes: Vec<u8>) {
+        if self.children[child].out.sent.contains(&task) {
+            self.pass_partial(task, outcomes);
         }
     }
 

@@ -42,6 +42,8 @@ pub(crate) struct Stock<P> {
     recalled: HashSet<u64>,
     /// The names of tasks that have one.
     names: HashMap<u64, Arc<[u8]>>,
+    /// Tasks that are batches of calls, and whether the outcomes of their first calls have been passed on.
+    batches: HashMap<u64, bool>,
 }
 
 impl<P: TaskBytes> Stock<P> {
@@ -55,6 +57,7 @@ impl<P: TaskBytes> Stock<P> {
             recalling: HashSet::new(),
             recalled: HashSet::new(),
             names: HashMap::new(),
+            batches: HashMap::new(),
         }
     }
 
@@ -117,6 +120,7 @@ impl<P: TaskBytes> Stock<P> {
         self.recalling.remove(&task);
         self.recalled.remove(&task);
         self.names.remove(&task);
+        self.batches.remove(&task);
         let stored = self.tasks.remove(&task)?;
         self.held_bytes -= stored.payload.in_memory();
         Some(stored.payload)
@@ -129,6 +133,20 @@ impl<P: TaskBytes> Stock<P> {
 
     pub fn name_of(&self, task: u64) -> Option<Arc<[u8]>> {
         self.names.get(&task).map(Arc::clone)
+    }
+
+    /// Marks a task as a batch of calls, before or after the task itself.
+    pub fn mark_batch(&mut self, task: u64) {
+        self.batches.insert(task, false);
+    }
+
+    pub fn is_batch(&self, task: u64) -> bool {
+        self.batches.contains_key(&task)
+    }
+
+    /// Notes that the outcomes of a batch's first calls are passed on. Returns whether they may be: once for each batch.
+    pub fn passes_partial(&mut self, task: u64) -> bool {
+        self.batches.get_mut(&task).is_some_and(|passed| !std::mem::replace(passed, true))
     }
 
     /// Whether a task's result is here and has not been passed on.
@@ -183,6 +201,7 @@ impl<P: TaskBytes> Stock<P> {
 
     /// Whether a task is given up because too many children were lost with it.
     pub fn ends_children(&self, task: u64) -> bool {
-        self.lost_with.get(&task).is_some_and(|lost| giving_up::after_lost_agents(*lost))
+        let lost = self.lost_with.get(&task);
+        lost.is_some_and(|lost| giving_up::after_lost_agents(*lost, self.is_batch(task)))
     }
 }

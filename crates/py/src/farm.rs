@@ -16,7 +16,7 @@ use crosswind_linux::processes::end_process_after;
 use crosswind_live::LiveError;
 use crosswind_live::farm::agent::{AgentAsked, Workshop, run_agent as run};
 use crosswind_live::farm::command::{self, Values, filled};
-use crosswind_live::farm::executor::{Answer, Executor, Job, Maker};
+use crosswind_live::farm::executor::{Answer, Early, Executor, Job, Maker};
 use crosswind_live::farm::journal::Identity;
 use crosswind_live::farm::payload::Payload;
 use crosswind_live::farm::replay::replay;
@@ -35,6 +35,8 @@ use crate::watched::{LOOK, locked, waited};
 
 /// A result: task, whether it succeeded, bytes or path, node.
 type Taken<'py> = (u64, bool, Bound<'py, PyAny>, String);
+/// Tasks that have begun, tasks that are withdrawn, and early outcomes of batches.
+type News<'py> = (Vec<u64>, Vec<u64>, Vec<(u64, Bound<'py, PyBytes>)>);
 
 pub fn exception(py: Python<'_>, error: &LiveError) -> PyErr {
     let class = match error {
@@ -74,8 +76,19 @@ impl Input {
     }
 }
 
-/// A Python callable as the work of tasks: `call(memoryview or path) -> (ok, bytes)`. The GIL is held only while it
-/// runs.
+/// Where a batch of calls passes on the outcomes of its first calls: `early(bytes)`.
+#[pyclass(frozen, module = "crosswind._core")]
+struct EarlyOutcomes(Early);
+
+#[pymethods]
+impl EarlyOutcomes {
+    fn __call__(&self, outcomes: &[u8]) {
+        self.0.pass(outcomes.to_vec());
+    }
+}
+
+/// A Python callable as the work of tasks: `call(memoryview or path, early or None) -> (ok, bytes)`. The GIL is held
+/// only while it runs.
 struct Callable(Py<PyAny>);
 
 impl Executor for Callable {
@@ -85,7 +98,8 @@ impl Executor for Callable {
                 Payload::File(file) => file.path.as_os_str().into_pyobject(py)?.into_any(),
                 other => PyMemoryView::from(&Bound::new(py, Input(other.read()?))?.into_any())?.into_any(),
             };
-            let (ok, output): (bool, Bound<'_, PyBytes>) = self.0.bind(py).call1((input,))?.extract()?;
+            let early = job.early.clone().map(|early| Bound::new(py, EarlyOutcomes(early))).transpose()?;
+            let (ok, output): (bool, Bound<'_, PyBytes>) = self.0.bind(py).call1((input, early))?.extract()?;
             Ok::<_, PyErr>(Answer { ok, output: Payload::bytes(output.as_bytes().to_vec()) })
         })
         .unwrap_or_else(|error| Answer::failed(error.to_string()))
@@ -200,8 +214,9 @@ impl PyFarmRoot {
     }
 
     /// Submits a task; waits while the queue is full. `identity` identifies the task in the journal: `(label, input,
-    /// recipe)`. A command gets the data themselves with `is_value`, otherwise a file.
-    #[pyo3(signature = (task, data, work = 0.0, name = OsString::new(), identity = None, is_value = false))]
+    /// recipe)`. A command gets the data themselves with `is_value`, otherwise a file. A batch of calls may pass on
+    /// outcomes early (`news`), and fails when an agent is lost that computes it.
+    #[pyo3(signature = (task, data, work = 0.0, name = OsString::new(), identity = None, is_value = false, is_batch = false))]
     #[expect(clippy::too_many_arguments, reason = "what a task is, each an object of Python's")]
     fn submit(
         &self,
@@ -212,6 +227,7 @@ impl PyFarmRoot {
         name: OsString,
         identity: Option<(Vec<u8>, u64, u64)>,
         is_value: bool,
+        is_batch: bool,
     ) -> PyResult<()> {
         let payload = if let Ok(bytes) = data.cast::<PyBytes>() {
             Payload::bytes(bytes.as_bytes().to_vec())
@@ -221,7 +237,7 @@ impl PyFarmRoot {
         };
         let identity = identity.map(|(label, input, recipe)| Identity { label, input, recipe }).unwrap_or_default();
         let called = command::names_of(&payload, &name, task, is_value);
-        let mut waiting = Some((NewTask { task, payload, work, name: called }, Label { name, identity }));
+        let mut waiting = Some((NewTask { task, payload, work, name: called, is_batch }, Label { name, identity }));
         loop {
             let handed = py.detach(|| self.counter.submit(&mut waiting, LOOK));
             match handed {
@@ -277,10 +293,12 @@ impl PyFarmRoot {
         waited.map(|_| withdrawn)
     }
 
-    /// Returns `(begun, withdrawn)`: tasks that nodes have begun, and that are withdrawn, since the last call.
-    fn news(&self) -> (Vec<u64>, Vec<u64>) {
+    /// Returns `(begun, withdrawn, partial)`: tasks that nodes have begun, that are withdrawn, and the early outcomes of
+    /// batches as `(task, bytes)`, since the last call.
+    fn news<'py>(&self, py: Python<'py>) -> News<'py> {
         let news = self.counter.news();
-        (news.begun, news.withdrawn)
+        let partial = news.partial.iter().map(|(task, outcomes)| (*task, PyBytes::new(py, outcomes))).collect();
+        (news.begun, news.withdrawn, partial)
     }
 
     /// Ends the run as soon as possible.

@@ -27,12 +27,13 @@ MARK = "CROSSWIND_AGENT"
 NODE = "CROSSWIND_NODE"
 """Where tasks find the name of their node, in the environment."""
 
-Call = Callable[["memoryview | str"], "tuple[bool, bytes]"]
+Call = Callable[["memoryview | str", "Callable[[bytes], None] | None"], "tuple[bool, bytes]"]
 
 
 def load(code: bytes) -> Call:
     """Return what computes a task: from the pickled input, or its file, to the pickled value, or an error's text.
 
+    For a batch of calls there is also what takes the first outcomes early; the function gets it as another argument.
     A value that has `is_failure` set is a failure too, which may be tried again. Bytes with `is_raw` are not pickled.
 
     `code` is a pickled function. It comes from a parent that has shown the token, and with certificates one whose
@@ -42,12 +43,13 @@ def load(code: bytes) -> Call:
 
     function = pickle.loads(code)
 
-    def call(data: memoryview | str) -> tuple[bool, bytes]:
+    def call(data: memoryview | str, early: Callable[[bytes], None] | None = None) -> tuple[bool, bytes]:
         try:
             if isinstance(data, str):
                 with open(data, "rb") as file:  # noqa: PTH123 (no import that a task does not need)
                     data = memoryview(file.read())
-            value = function(pickle.loads(data))
+            given = pickle.loads(data)
+            value = function(given) if early is None else function(given, early)
             ok = not getattr(value, "is_failure", False)
             return ok, value if getattr(value, "is_raw", False) else pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         except BaseException as error:  # whatever a user's function raises is its answer

@@ -48,6 +48,8 @@ class Task(NamedTuple):
     """What it is known by in a journal; default: its number and what it holds."""
     is_value: bool = False
     """Of a command: whether `{input}` stands for the data themselves, not for a file that holds them."""
+    is_batch: bool = False
+    """Whether it is a batch of calls: outcomes may come early (`LiveFarm.news`), and it is not tried again."""
 
 
 class Result(NamedTuple):
@@ -227,7 +229,7 @@ class LiveFarm:
         self._submitted = number + 1
         data = task.data if isinstance(task.data, bytes) else str(task.data)
         try:
-            self._root.submit(number, data, float(task.work), task.name, task.identity, task.is_value)
+            self._root.submit(number, data, float(task.work), task.name, task.identity, task.is_value, task.is_batch)
         except AgentLost as error:
             raise self._explained(error) from None
         except KeyboardInterrupt:
@@ -257,13 +259,13 @@ class LiveFarm:
         """
         return list(self._root.recall(tasks, timeout_s))
 
-    def news(self) -> tuple[list[int], list[int]]:
-        """Return the tasks that nodes have begun, and those that are withdrawn, since the last call.
+    def news(self) -> tuple[list[int], list[int], list[tuple[int, bytes]]]:
+        """Return the tasks that nodes have begun, those that are withdrawn, and what batches said, since the last call.
 
         Nodes report calls that take 50 ms or more.
         """
-        begun, withdrawn = self._root.news()
-        return list(begun), list(withdrawn)
+        begun, withdrawn, partial = self._root.news()
+        return list(begun), list(withdrawn), list(partial)
 
     def results(self, timeout_s: float | None = None, *, or_news: bool = False) -> list[Result]:
         """Results that have come, as completed; waits for at least one. Empty: all are there (or the time is over).

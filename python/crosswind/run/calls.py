@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import cloudpickle
 
+from crosswind.run.batches import OVERDUE, Batch, Early
+
 _RAISED: Final = b"\xff"
 """How the outcome of a call that raised begins: neither a pickle nor a text in UTF-8 does."""
 
@@ -22,7 +24,8 @@ class RemoteTraceback(Exception):  # noqa: N818 (it is where an error came from,
         self.node, self.text = node, text
 
     def __str__(self) -> str:
-        return f'\non node {self.node}:\n"""\n{self.text}"""'
+        where = f"on node {self.node}" if self.node else "on a node"
+        return f'\n{where}:\n"""\n{self.text}"""'
 
 
 class CallError(Exception):
@@ -42,31 +45,50 @@ class Raised(Outcome):
     is_failure = True
 
 
-def packed(function: bytes, arguments: bytes) -> bytes:
-    """Return a call as bytes; both are pickled already, the function since it is often the same for many calls."""
-    return pickle.dumps((function, arguments))
+class Performer:
+    """Does calls and batches on a node, and returns their outcomes: values, and exceptions with their tracebacks.
+
+    Parameters
+    ----------
+    plain : bool
+        Whether outcomes are plain data (`crosswind.run.plain_data`): reading them runs no code.
+    function : bytes, optional
+        What all calls call, pickled: it travels once to each node. Default: each call or batch brings its function.
+    """
+
+    def __init__(self, *, plain: bool, function: bytes | None = None) -> None:
+        self._plain, self._function = plain, function
+
+    def __call__(self, call: tuple[Any, ...], early: Early | None = None) -> Outcome:
+        """Do a call, `(function, arguments)`, or a batch, `(function, form, items)`; `early` hears of a batch."""
+        value, raised = (_plain_value, _plain_error) if self._plain else (_pickled, _pickled_error)
+        if self._function is not None:
+            call = (self._function, *call)
+        try:
+            function = _function(call[0])
+            if len(call) == 3:
+                batch = Batch(function, call[1], call[2], value, raised)
+                return Outcome(batch.run() if early is None else OVERDUE.run(batch, early))
+            args, kwargs = pickle.loads(call[1])
+            return Outcome(value(function(*args, **kwargs)))
+        except BaseException as error:  # whatever a user's function raises is its outcome
+            return Raised(raised(error))
 
 
-def perform(call: tuple[bytes, bytes]) -> Outcome:
-    """Do a call and return its outcome: a value, or an exception with its traceback. Runs on the node."""
-    try:
-        args, kwargs = pickle.loads(call[1])
-        value = _function(call[0])(*args, **kwargs)
-        return Outcome(_pickled(value))
-    except BaseException as error:  # whatever a user's function raises is its outcome
-        return Raised(_RAISED + pickle.dumps((_sendable(error), _text_of(error))))
+def _pickled_error(error: BaseException) -> bytes:
+    return _RAISED + pickle.dumps((_sendable(error), _text_of(error)))
 
 
-def perform_plain(call: tuple[bytes, bytes]) -> Outcome:
-    """Do a call and return its outcome as plain data (`plain_data`), which cannot run code where it is read."""
+def _plain_value(value: Any) -> bytes:
     from crosswind.run import plain_data
 
-    try:
-        args, kwargs = pickle.loads(call[1])
-        return Outcome(plain_data.dumps(_function(call[0])(*args, **kwargs)))
-    except BaseException as error:  # whatever a user's function raises is its outcome
-        described = (type(error).__name__, str(error), _text_of(error))
-        return Raised(_RAISED + plain_data.dumps(described))
+    return plain_data.dumps(value)
+
+
+def _plain_error(error: BaseException) -> bytes:
+    from crosswind.run import plain_data
+
+    return _RAISED + plain_data.dumps((type(error).__name__, str(error), _text_of(error)))
 
 
 def _text_of(error: BaseException) -> str:
@@ -132,11 +154,7 @@ def outcome(data: bytes, ok: bool, node: str, *, plain: bool) -> Any:
     CallError
         When the call could not be done.
     """
-    loads: Callable[[bytes], Any] = pickle.loads
-    if plain:
-        from crosswind.run import plain_data
-
-        loads = plain_data.loads
+    loads = loads_from(plain=plain)
     if ok:
         return loads(data)
     if not data.startswith(_RAISED):
@@ -148,6 +166,15 @@ def outcome(data: bytes, ok: bool, node: str, *, plain: bool) -> Any:
         sent, text = loads(data[1:])
         error = _rebuilt(*loads(sent))
     raise error from RemoteTraceback(node, str(text))
+
+
+def loads_from(*, plain: bool) -> Callable[[bytes], Any]:
+    """Return what reads the bytes of a node: plain data only, if it must not run code here."""
+    if plain:
+        from crosswind.run import plain_data
+
+        return plain_data.loads
+    return pickle.loads
 
 
 def _builtin(name: str, message: str) -> BaseException:

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import inspect
 import os
-import sys
-import threading
-import time
-import weakref
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError, Executor, Future
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from crosswind.errors import AgentLost, DescriptionError
+from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
-from crosswind.run.agents import Launch, Limits, LiveFarm, Result, Task, Work
-from crosswind.run.calls import outcome, packed, perform, perform_plain
+from crosswind.run.agents import Limits
+from crosswind.run.batches import MOST
+from crosswind.run.call_run import CallRun, Order, Setting
 from crosswind.run.deployment import Deployment, Placing
-from crosswind.run.deployments import HINT, deployed, is_deployed
 from crosswind.run.functions import Functions
-from crosswind.run.futures import futures_in, pickled, resolved, when_all_done
+from crosswind.run.futures import futures_in, pickled, pickled_arguments, resolved, when_all_done
 from crosswind.run.open_calls import Call, OpenCalls
 from crosswind.run.results import Run
-from crosswind.run.this_machine import here, point_of
 from crosswind.run.window import Window
 
 if TYPE_CHECKING:
@@ -37,7 +28,6 @@ if TYPE_CHECKING:
     from crosswind.watch import Watch
 
 T = TypeVar("T")
-Order = Literal["arrival", "interference", "interference-rate", "bandwidth", "compute"]
 
 _OF_DASK_INSTEAD: Final = {
     "key": "a call is known by its future: keep that",
@@ -48,8 +38,6 @@ _OF_DASK_INSTEAD: Final = {
     "priority": "calls are taken in the order in which they are submitted",
 }
 _OF_DASK: Final = frozenset(_OF_DASK_INSTEAD)
-_LOOK_AGAIN_S = 0.2
-_ANSWER_S = 2.0  # beyond the silence after which a node counts as lost: how long an answer to a recall is waited for
 _AHEAD_PER_NODE = 4  # calls of Dask under way per node: one computes, the others are sent meanwhile
 
 
@@ -130,45 +118,30 @@ class Farm(Executor):
         watch: Watch | bool = False,
         quiet: bool = False,
     ) -> None:
-        if buffer_tasks is not None and buffer_tasks < 1:
-            raise DescriptionError(f"buffer_tasks is {buffer_tasks}; it must be at least 1", "argument")
         self._pid = os.getpid()
-        self._held = ExitStack()
-        """What is closed with the farm."""
-        self._run: Run | None = None
-        self._columns: dict[str, bytes] | None = None
         self._functions = Functions(pickled)
-        self._recalling = threading.RLock()
-        limits = limits or Limits()
-        self._answer_s = limits.silence_s + _ANSWER_S
-        with ExitStack() as stack:
-            launch, self.platform = _placed(on, platform, placing, launch, max_workers, quiet, stack)
-            self._plain = not launch.trusted
-            self._open = OpenCalls(Window(sum(node["compute_per_s"] > 0 for node in self.platform.nodes)))
-            if watch is True:
-                from crosswind.watch import Watch
+        self._run = CallRun(
+            self._calls_of,
+            on=on,
+            platform=platform,
+            max_workers=max_workers,
+            order=order,
+            buffer_tasks=buffer_tasks,
+            retries=retries,
+            task_timeout_s=task_timeout_s,
+            launch=launch,
+            limits=limits,
+            placing=placing,
+            trace=trace,
+            watch=watch,
+            quiet=quiet,
+        )
+        self.platform = self._run.platform
 
-                watch = Watch(on_address=lambda address: print(f"watch: {address}", file=sys.stderr))
-                stack.callback(watch.close)
-            timeout_s = limits.task_timeout_s if task_timeout_s is None else task_timeout_s
-            self._live = LiveFarm(
-                self.platform,
-                point_of("farm", 1, 0.001, order, buffer_tasks),
-                Work("callable", function=perform_plain if self._plain else perform),
-                launch=launch,
-                limits=replace(
-                    limits, retries=limits.retries if retries is None else retries, task_timeout_s=timeout_s
-                ),
-                trace=trace,
-                watch=watch or None,
-            )
-            self._live.__enter__()
-            self._held = stack.pop_all()
-        self._feeder = threading.Thread(target=self._feed, name="crosswind-farm-feeder", daemon=True)
-        self._reader = threading.Thread(target=self._read, name="crosswind-farm-reader", daemon=True)
-        self._feeder.start()
-        self._reader.start()
-        _open_farms.add(self)
+    def _calls_of(self, setting: Setting) -> OpenCalls:
+        most = MOST if setting.tries_once and not setting.tells_each else 1
+        self._open = OpenCalls(Window(setting.nodes, most=most), plain=setting.plain)
+        return self._open
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Have `fn(*args, **kwargs)` called on some node.
@@ -189,7 +162,7 @@ class Farm(Executor):
             _refuse_options_of_dask(fn, kwargs)
         function, futures = self._functions.bytes_of(fn), futures_in(args, kwargs)
         call = Call(self._withdraw)
-        self._open.add(call, None if futures else packed(function, pickled((args, kwargs))))
+        self._open.add(call, function, None if futures else pickled_arguments(args, kwargs))
         if futures:
             when_all_done(futures, lambda: self._release(call, function, args, kwargs))
         return call
@@ -198,10 +171,10 @@ class Farm(Executor):
         """Take up a call whose arguments are there, or end it as one of them ended."""
         data, failure = None, None
         try:
-            data = packed(function, pickled(resolved(args, kwargs)))
+            data = pickled(resolved(args, kwargs))
         except BaseException as error:  # whatever an argument raised is what this call raises
             failure = error
-        if not self._open.release(call, data):
+        if not self._open.release(call, function, data):
             return
         if isinstance(failure, CancelledError):
             call.end_cancelled()
@@ -213,47 +186,25 @@ class Farm(Executor):
 
         With `cancel_futures`, calls that no node has begun are cancelled. Ctrl-C meanwhile ends the calls that run.
         """
-        self._open.close()
-        try:
-            if cancel_futures:
-                self.cancel_waiting()
-            if wait:
-                self._join()
-        except KeyboardInterrupt:
-            self.interrupt()
-            self._join()
-            raise
-
-    def _join(self) -> None:
-        if threading.current_thread() not in {self._feeder, self._reader}:  # in a callback of a call
-            self._feeder.join()
-            self._reader.join()
+        self._run.shutdown(wait, cancel_futures)
 
     def cancel_waiting(self) -> None:
         """Cancel all calls that no node has begun."""
         self._withdraw(self._open.all())
 
-    def _withdraw(self, calls: Iterable[Call]) -> None:
+    def _withdraw(self, calls: list[Call]) -> None:
         """Cancel those calls that no node has begun; asks the nodes that have them."""
-        with self._recalling:
-            waiting, numbers = self._open.withdraw(calls, self._answer_s)
-            for call in waiting:
-                call.end_cancelled()
-            if numbers:
-                self._end_withdrawn(self._live.recall(numbers, self._answer_s))
-
-    def _end_withdrawn(self, numbers: Iterable[int]) -> None:
-        for call in self._open.take(numbers):
-            call.end_cancelled()
+        self._run.withdraw(calls)
+        self._open.keep(calls)
 
     def interrupt(self) -> None:
         """End the run as soon as possible, whether or not agents are there: open calls fail with `AgentLost`."""
-        self._live.interrupt()
+        self._run.interrupt()
 
     @property
     def run(self) -> Run | None:
         """What each node did: known after `shutdown`."""
-        return self._run
+        return self._run.summary
 
     @property
     def _max_workers(self) -> int:
@@ -265,67 +216,6 @@ class Farm(Executor):
     def ahead(self) -> int:
         """How many calls the nodes have at most, at present: two each, more where calls are short."""
         return self._open.size
-
-    def _feed(self) -> None:
-        try:
-            while (due := self._open.next()) is not None:
-                number, data = due
-                self._live.submit(Task(data), number)
-        except BaseException as error:
-            self._break(error)
-        finally:
-            with contextlib.suppress(Exception):
-                self._live.end_of_tasks()
-
-    def _read(self) -> None:
-        try:
-            while True:
-                results = self._live.results(_LOOK_AGAIN_S, or_news=True)  # raises what ended the run
-                begun, withdrawn = self._live.news()
-                self._open.begin(begun)
-                self._end_withdrawn(withdrawn)  # answers that came too late for `_withdraw`
-                out = self._open.out
-                for result in results:
-                    self._answer(result)
-                if results:
-                    self._open.learn(len(results), out, time.monotonic())
-                elif not self._feeder.is_alive() and not out:
-                    break
-                elif self._live.ended(0.0):
-                    raise AgentLost("the run has ended, and not all calls are answered")
-        except BaseException as error:
-            self._break(error)
-        finally:
-            self._close()
-
-    def _answer(self, result: Result) -> None:
-        [call] = self._open.take([result.task])
-        data = result.data if isinstance(result.data, bytes) else Path(result.data).read_bytes()
-        try:
-            value = outcome(data, result.ok, result.node, plain=self._plain)
-        except BaseException as error:  # also of a class that only the node knows, or whose making raises anything
-            call.set_exception(error)
-        else:
-            call.set_result(value)
-
-    def _close(self) -> None:
-        try:
-            summary, self._columns = self._live.close()
-            self._run = Run({"params": {}, **summary})
-        except BaseException as error:
-            self._break(error)
-        finally:
-            self._held.close()
-
-    def _break(self, error: BaseException) -> None:
-        """Fail whatever is open: nothing will answer it."""
-        if isinstance(error, KeyboardInterrupt):  # the run was interrupted: not what a call of the user's raised
-            error = AgentLost("the farm was interrupted", "interrupted")
-        for call in self._open.fail(error):
-            lost = AgentLost(str(error), getattr(error, "code", "farm-over"), getattr(error, "hint", None))
-            lost.__cause__ = error  # each its own: a raised exception keeps where it was raised
-            with contextlib.suppress(InvalidStateError):
-                call.set_exception(lost)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -349,51 +239,3 @@ def _refuse_options_of_dask(function: Callable[..., Any], kwargs: Mapping[str, A
             f"{name} is an option of Dask's submit, and {getattr(function, '__name__', 'the function')} takes none"
         )
         raise DescriptionError(message, "argument", _OF_DASK_INSTEAD[name])
-
-
-def _placed(
-    on: Platform | str | Path | Client | None,
-    platform: Platform | str | Path | None,
-    placing: Placing | None,
-    launch: Deployment | None,
-    max_workers: int | None,
-    quiet: bool,
-    stack: ExitStack,
-) -> tuple[Deployment, Platform]:
-    """Return where agents run and their tree; `stack` closes what that takes."""
-    if (isinstance(on, str) and not is_deployed(on)) or isinstance(on, (Platform, Path)):
-        on, platform = None, on
-    if on is not None:
-        if isinstance(on, str) or hasattr(on, "scheduler_info"):
-            launch = stack.enter_context(deployed(on, placing, echo=not quiet))
-        else:
-            message = f"on is {on!r}; it must be a platform, its file, a client of Dask, or one of: {HINT}"
-            raise DescriptionError(message, "argument", "Farm(max_workers=4) has 4 nodes on this machine")
-    elif placing:
-        message = "placing is given without a client: it says which host of a cluster carries which node"
-        raise DescriptionError(message, "argument", "Farm(client, placing=...)")
-    launch = launch or Launch(echo=not quiet)
-    if max_workers is not None:
-        if launch.on != "local" or platform is not None:
-            message = (
-                "max_workers is the number of nodes on this machine: it goes with no platform, and with no cluster"
-            )
-            raise DescriptionError(message, "argument", "leave it out; on a cluster: placing=Placing(per=...)")
-        if max_workers < 1:
-            raise DescriptionError(f"max_workers is {max_workers}; it must be at least 1", "argument")
-        return launch, here(max_workers)
-    if platform is None:
-        return launch, launch.tree()
-    return launch, platform if isinstance(platform, Platform) else Platform.load(platform)
-
-
-_open_farms: weakref.WeakSet[Farm] = weakref.WeakSet()
-
-
-@atexit.register
-def _end_open_farms() -> None:
-    """End the farms that a program leaves open: nothing takes their results."""
-    for farm in list(_open_farms):
-        if farm._pid == os.getpid() and farm._reader.is_alive():
-            farm.interrupt()
-            farm._reader.join(_ANSWER_S)

@@ -8,6 +8,7 @@ everything that is sent.
 from __future__ import annotations
 
 import io
+import pickle
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from crosswind.errors import DescriptionError
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 _CONTAINERS: Final = (list, tuple, set, frozenset, dict)
-_PLAIN: Final = (type(None), bool, int, float, complex, str, bytes)
+_PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes})
 _DEPTH: Final = 4
 _LONG: Final = 1_000
 """Containers that are deeper or longer are taken as data: looking through them would cost more than most calls."""
@@ -40,6 +41,8 @@ def futures_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
     >>> len(futures_in([1, Future(), [Future()]], {"key": {"a": (Future(),)}}))
     3
     """
+    if not kwargs and _PLAIN.issuperset(map(type, args)):
+        return []
     named = [*((f"argument {place}", one) for place, one in enumerate(args, 1)), *kwargs.items()]
     found: list[Any] = []
     for name, argument in named:
@@ -127,6 +130,13 @@ def pickled(value: Any) -> bytes:
     with io.BytesIO() as file:
         _Pickler(file).dump(value)
         return file.getvalue()
+
+
+def pickled_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
+    """Return the arguments of a call as bytes; as `pickled`, but quicker where all are numbers and texts."""
+    if not kwargs and _PLAIN.issuperset(map(type, args)):
+        return pickle.dumps((args, kwargs), pickle.HIGHEST_PROTOCOL)
+    return pickled((args, kwargs))
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc] # untyped

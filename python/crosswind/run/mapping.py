@@ -6,18 +6,21 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
+from crosswind.run.call_run import CallRun, Order
 from crosswind.run.deployment import Placing
 from crosswind.run.deployments import HINT, is_deployed
-from crosswind.run.farm import Farm, Order
+from crosswind.run.farm import Farm
+from crosswind.run.map_calls import MapCalls, Piece, Raised, length
 from crosswind.run.store import Store
 from crosswind.terminal.progress import Advance, progress_bar, progress_of_long_work
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+_Where = dict[str, Any]
 _UNTAKEN_PER_NODE = 64  # untaken results and calls under way: bounds the memory
 
 
@@ -44,6 +48,7 @@ def map(
     task_timeout_s: float | None = None,
     timeout: float | None = None,
     return_exceptions: bool = False,
+    chunksize: int | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     key: Callable[[Any], object] | None = None,
@@ -75,6 +80,10 @@ def map(
         Seconds from the call of `map` within which a result must come; `TimeoutError` is raised otherwise.
     return_exceptions : bool
         Yield an exception that the function raised as its result, instead of raising it, which ends the map.
+    chunksize : int, optional
+        Most calls that travel together, at least 1, as soon as the map begins. Default: one at first, then as many as
+        take 20 ms. A batch that takes longer than 50 ms gives back what it has not begun. With `retries`,
+        `task_timeout_s` or `out`, each call travels alone.
     out : path, optional
         Directory in which each result is kept, pickled. Its file is named by a digest of the function's code and of
         the item's key; of equal items, each has a file of its own. A file is whole or not there. Each is on the disk
@@ -118,31 +127,30 @@ def map(
         raise DescriptionError("resume is given without out", "argument", "name the directory of the results")
     if key is not None and out is None:
         raise DescriptionError("key is given without out", "argument", "name the directory of the results")
-    store = Store(out, function, key, resume) if out is not None else None
+    if chunksize is not None and chunksize < 1:
+        raise DescriptionError(f"chunksize is {chunksize}; it must be at least 1", "argument")
+    where: _Where = {
+        "on": on,
+        "platform": platform,
+        "max_workers": max_workers,
+        "order": order,
+        "buffer_tasks": buffer_tasks,
+        "retries": retries,
+        "task_timeout_s": task_timeout_s,
+        "placing": placing,
+        "quiet": quiet,
+    }
     with ExitStack() as stack:
-        if store is not None:
-            stack.enter_context(store)
-        farm = Farm(
-            on=on,
-            platform=platform,
-            max_workers=max_workers,
-            order=order,
-            buffer_tasks=buffer_tasks,
-            retries=retries,
-            task_timeout_s=task_timeout_s,
-            placing=placing,
-            quiet=quiet,
-        )
-        feed = _Feed(farm, function, iterables, store, ordered)
-        stack.callback(feed.end, wait=store is not None)
-        meter = _Meter(_length(iterables), _shown(progress, stack))
+        feed: _Feed | _StoredFeed
+        if out is None:
+            feed = _Feed(function, iterables, ordered, chunksize, where)
+        else:
+            store = stack.enter_context(Store(out, function, key, resume))
+            feed = _StoredFeed(Farm(**where), function, iterables, store, ordered)
+        stack.callback(feed.end, wait=out is not None)
+        meter = _Meter(length(iterables), _shown(progress, stack))
         until = None if timeout is None else time.monotonic() + timeout
         return Results(feed, meter, stack.pop_all(), until, return_exceptions)
-
-
-def _length(iterables: tuple[Iterable[Any], ...]) -> int | None:
-    lengths = [len(one) for one in iterables if isinstance(one, Sized)]
-    return min(lengths) if len(lengths) == len(iterables) else None
 
 
 def _shown(progress: Advance | bool | None, stack: ExitStack) -> Advance | None:
@@ -157,42 +165,62 @@ class Results(Iterator[R], Generic[R]):
     """The results of a map. Deleting or closing it leaves no call to begin."""
 
     def __init__(
-        self, feed: _Feed, meter: _Meter, held: ExitStack, until: float | None, return_exceptions: bool
+        self,
+        feed: _Feed | _StoredFeed,
+        meter: _Meter,
+        held: ExitStack,
+        until: float | None,
+        return_exceptions: bool,
     ) -> None:
         self._feed, self._meter, self._held = feed, meter, held
         self._until, self._return_exceptions = until, return_exceptions
         self._is_closed = self._is_begun = False
+        self._values: Iterator[R] = iter(())
 
     def __iter__(self) -> Results[R]:
         return self
 
     def __next__(self) -> R:
+        for value in self._values:  # what costs each short call its time: there is nothing quicker
+            return value
+        return self._next_piece()
+
+    def _next_piece(self) -> R:
+        """Take the next values, and return the first."""
         if self._is_closed:
             raise StopIteration
         self._is_begun = True
         try:
-            call = self._feed.next(self._until)
-            if call is None:
-                self._feed.farm.shutdown()
+            piece = self._feed.take(self._until)
+            if piece is None:
+                self._feed.finish()
                 raise StopIteration
-            error = call.exception()
-            if error is not None and not (self._return_exceptions and isinstance(error, Exception)):
-                raise error
-            self._meter.one_more()
+            values = self._returned(piece.error) if isinstance(piece, Raised) else piece
+            self._meter.more(len(values))
         except KeyboardInterrupt:
-            self._feed.farm.interrupt()
-            self._feed.farm.shutdown()
+            self._feed.interrupt()
+            self._feed.finish()
             self.close()
             raise
         except BaseException:
             self.close()
             raise
-        return error if error is not None else call.result()  # type: ignore[return-value]
+        self._values = iter(values)
+        return next(self._values)
+
+    def _returned(self, error: BaseException) -> list[Any]:
+        """Return what a call raised as a value, or raise it."""
+        if self._return_exceptions and isinstance(error, Exception):
+            return [error]
+        if isinstance(error, StopIteration):  # it would end the results as if there were no more
+            raise RuntimeError("the function raised StopIteration") from error
+        raise error
 
     def close(self) -> None:
         """Let no more calls begin, and take no more results."""
         if not self._is_closed:
             self._is_closed = True
+            self._values = iter(())
             self._held.close()
 
     def __enter__(self) -> Results[R]:
@@ -213,17 +241,40 @@ class Results(Iterator[R], Generic[R]):
 
 
 class _Feed:
-    """Submits calls as there is room for them, in a thread of its own, and hands out those that are done."""
+    """Calls in batches, and their values in pieces."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        iterables: tuple[Iterable[Any], ...],
+        ordered: bool,
+        chunksize: int | None,
+        where: _Where,
+    ) -> None:
+        self._run = CallRun(partial(MapCalls, function, iterables, ordered, chunksize), **where)
+        calls = self._run.calls
+        assert isinstance(calls, MapCalls)  # it was made above
+        self.take = calls.take
+        self.interrupt, self.finish = self._run.interrupt, self._run.join
+
+    def end(self, wait: bool) -> None:
+        """Let no more calls begin; with `wait`, return when those that have begun have ended."""
+        self._run.shutdown(wait, cancel=True)
+
+
+class _StoredFeed:
+    """Calls one by one, as there is room for them, whose results are kept in files."""
 
     def __init__(
         self,
         farm: Farm,
         function: Callable[..., Any],
         iterables: tuple[Iterable[Any], ...],
-        store: Store | None,
+        store: Store,
         ordered: bool,
     ) -> None:
         self.farm = farm
+        self.interrupt, self.finish = farm.interrupt, farm.shutdown
         self._function, self._iterables, self._store, self._ordered = function, iterables, store, ordered
         self._changed = threading.Condition()
         self._open: deque[Future[Any]] = deque()
@@ -234,8 +285,8 @@ class _Feed:
         self._thread = threading.Thread(target=self._run, name="crosswind-map", daemon=True)
         self._thread.start()
 
-    def next(self, until: float | None) -> Future[Any] | None:
-        """Return the next call that is done, each once; None after the last.
+    def take(self, until: float | None) -> Piece | None:
+        """Return the value of the next call that is done, each once; None after the last.
 
         Raises
         ------
@@ -255,7 +306,9 @@ class _Feed:
             if self._open:
                 self._untaken -= 1
                 self._changed.notify_all()
-                return self._open.popleft()
+                call = self._open.popleft()
+                error = call.exception()
+                return [call.result()] if error is None else Raised(error)
             if self._error is not None:
                 raise self._error
         return None
@@ -299,8 +352,6 @@ class _Feed:
             return not self._is_ended
 
     def _submitted(self, arguments: tuple[Any, ...]) -> Future[Any]:
-        if self._store is None:
-            return self.farm.submit(self._function, *arguments)
         name = self._store.name_of(arguments[0] if len(arguments) == 1 else arguments)
         return self._store.known(name) or self._store.kept(name, self.farm.submit(self._function, *arguments))
 
@@ -317,8 +368,8 @@ class _Meter:
         self._total, self._progress = total, progress
         self._begun, self._done = time.monotonic(), 0
 
-    def one_more(self) -> None:
-        self._done += 1
+    def more(self, count: int) -> None:
+        self._done += count
         if self._progress is None:
             return
         if self._total:

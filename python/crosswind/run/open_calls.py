@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
-from typing import Any
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from crosswind.errors import AgentLost
+from crosswind.run import batches
+from crosswind.run.call_run import Handed
+from crosswind.run.calls import Performer, loads_from, outcome
 from crosswind.run.window import Window
 
 
@@ -28,6 +33,8 @@ class Call(Future[Any]):
         """Of its task, once it is handed over."""
         self.withdrawn = False
         """Whether it must not be handed over."""
+        self.goes_alone = False
+        """Whether it must not go in a batch: an agent was lost with the one in which it was."""
 
     def cancel(self) -> bool:
         """Cancel the call unless a node computes it or has done so, and return whether it is cancelled.
@@ -43,6 +50,19 @@ class Call(Future[Any]):
         if not self.done() and super().cancel():
             self.set_running_or_notify_cancel()
 
+    def be_running(self) -> None:
+        """Be computed by a node."""
+        if not self.running() and not self.done():
+            self.set_running_or_notify_cancel()
+
+
+class Waiting(NamedTuple):
+    """A call with what travels."""
+
+    call: Call
+    function: bytes
+    arguments: bytes
+
 
 class OpenCalls:
     """Calls without an answer, shared by the threads that submit them, hand them over and take answers.
@@ -50,23 +70,30 @@ class OpenCalls:
     Parameters
     ----------
     window : Window
-        How many may be handed over at a time.
+        How many may be handed over at a time, and together.
+    plain : bool
+        Whether nodes must not run code here (`crosswind.run.plain_data`).
     """
 
-    def __init__(self, window: Window) -> None:
-        self._window = window
+    def __init__(self, window: Window, *, plain: bool) -> None:
+        self._window, self._plain = window, plain
+        self.performer = Performer(plain=plain)
+        self._loads = loads_from(plain=plain)
         self._changed = threading.Condition()
-        self._waiting: deque[tuple[Call, bytes]] = deque()
+        self._waiting: deque[Waiting] = deque()
         self._held: set[Call] = set()
-        self._out: dict[int, Call] = {}
+        self._out: dict[int, list[Waiting]] = {}
+        """The calls of each task that nodes have."""
+        self._batches = 0
+        """Tasks among them whose calls may come back."""
         self._handing: int | None = None
         self._handed_over = 0
-        self._closed = False
+        self._is_closed = self._is_cancelled = False
         self.broken: BaseException | None = None
         """Why no call is taken any more, if the run has ended."""
 
-    def add(self, call: Call, data: bytes | None) -> None:
-        """Take up a call; without data, it waits for a future among its arguments.
+    def add(self, call: Call, function: bytes, arguments: bytes | None) -> None:
+        """Take up a call; without arguments, it waits for a future among them.
 
         Raises
         ------
@@ -78,33 +105,34 @@ class OpenCalls:
         with self._changed:
             if self.broken is not None:
                 raise AgentLost(f"the farm's run is over: {self.broken}", "farm-over") from self.broken
-            if self._closed:
+            if self._is_closed:
                 raise RuntimeError("cannot submit a call after shutdown")
-            if data is None:
+            if arguments is None:
                 self._held.add(call)
             else:
-                self._waiting.append((call, data))
-                self._changed.notify_all()
+                self._waiting.append(Waiting(call, function, arguments))
+                if len(self._out) < self._window.size:  # else it is waited for answers
+                    self._changed.notify_all()
 
-    def release(self, call: Call, data: bytes | None) -> bool:
-        """Take up a call whose arguments are there; without data, one that has failed. Whether it was waited for."""
+    def release(self, call: Call, function: bytes, arguments: bytes | None) -> bool:
+        """Take up a call whose arguments are there; without, one that has failed. Whether it was waited for."""
         with self._changed:
             if call not in self._held:  # it was cancelled, or the run is over
                 return False
             self._held.remove(call)
-            if data is not None:
-                self._waiting.append((call, data))
+            if arguments is not None:
+                self._waiting.append(Waiting(call, function, arguments))
             self._changed.notify_all()
         return True
 
     def close(self) -> None:
         """Take no more calls."""
         with self._changed:
-            self._closed = True
+            self._is_closed = True
             self._changed.notify_all()
 
-    def next(self) -> tuple[int, bytes] | None:
-        """Wait for a call to hand over and for room for it; its number and data, or None when none follows.
+    def next(self) -> Handed | None:
+        """Wait for a call to hand over and for room for it, and return it, perhaps with others; None when none follows.
 
         Ends the handing over of the one before.
         """
@@ -114,33 +142,150 @@ class OpenCalls:
             self._changed.wait_for(self._is_due)
             if not self._waiting:
                 return None
-            call, data = self._waiting.popleft()
-            number = call.number = self._handing = self._handed_over
+            together = self._together()
+            number = self._handing = self._handed_over
             self._handed_over += 1
-            self._out[number] = call  # before it is handed over: its answer may come at once
-            return number, data
+            for one in together:
+                one.call.number = number
+            is_batch = len(together) > 1
+            # Known before it is handed over: its answer may come at once. The arguments of one call need not be kept.
+            self._out[number] = together if is_batch else [together[0]._replace(arguments=b"")]
+            self._batches += is_batch
+        function = together[0].function
+        call: tuple[Any, ...] = (function, together[0].arguments)
+        if is_batch:
+            call = (function, "pickles", [one.arguments for one in together])
+        return Handed(number, pickle.dumps(call, pickle.HIGHEST_PROTOCOL), is_batch)
 
     def _is_due(self) -> bool:
-        while self._waiting and self._waiting[0][0].withdrawn:
+        while self._waiting and self._waiting[0].call.withdrawn:
             self._waiting.popleft()
         if self._waiting:
             return len(self._out) < self._window.size
-        return (self._closed and not self._held) or self.broken is not None
+        return (self._is_closed and not self._held and not self._batches) or self.broken is not None
+
+    def _together(self) -> list[Waiting]:
+        """Take the first call, and those after it that go with it."""
+        first = self._waiting.popleft()
+        found, held_bytes = [first], len(first.arguments)
+        for _ in range(self._window.calls(len(self._waiting) + 1) - 1):
+            following = self._waiting[0]
+            held_bytes += len(following.arguments)
+            if first.call.goes_alone or following.call.goes_alone or held_bytes > batches.MOST_BYTES:
+                break
+            if following.function is not first.function and following.function != first.function:
+                break
+            self._waiting.popleft()
+            if not following.call.withdrawn:
+                found.append(following)
+        return found
 
     def begin(self, numbers: Iterable[int]) -> None:
-        """Mark calls as running."""
+        """Mark calls as running. Which one of a batch is, is known when it has given back those that follow."""
         with self._changed:
             for number in numbers:
-                call = self._out.get(number)
-                if call is not None and not call.running() and not call.done():
-                    call.set_running_or_notify_cancel()
+                calls = self._out.get(number, ())
+                if len(calls) == 1:
+                    calls[0].call.be_running()
 
-    def take(self, numbers: Iterable[int]) -> list[Call]:
-        """Return calls that have an outcome, each once."""
+    def partial(self, number: int, data: bytes, node: str = "") -> None:
+        """Answer the first calls of a batch, and take up again those that it gives back."""
         with self._changed:
-            calls = [self._out.pop(number, None) for number in numbers]
+            calls = self._out.get(number)
+        if calls is None:
+            return
+        try:
+            outcomes, given_back, _ = batches.told(data, self._loads)
+        except Exception:  # of a node that must not be trusted: the result will show it
+            return
+        stay = len(calls) - given_back
+        if len(outcomes) > stay:
+            return
+        for one, found in zip(calls, outcomes, strict=False):
+            self._answer_one(one.call, found, node)
+        unwanted: list[Call] = []
+        with self._changed:
+            if number in self._out:
+                self._out[number] = calls[:stay]
+                unwanted = self._take_again(calls[stay:])
+            if len(outcomes) < stay:
+                calls[len(outcomes)].call.be_running()
+        _cancel(unwanted)
+
+    def answer(self, number: int, data: bytes, ok: bool, node: str) -> int:
+        """Answer the calls of a task, and return how many that was."""
+        with self._changed:
+            calls = self._out.pop(number, None)
+            if calls is not None and calls[0].arguments:
+                self._batches -= 1
             self._changed.notify_all()
-        return [call for call in calls if call is not None]
+        if calls is None:
+            return 0
+        if not calls[0].arguments:
+            self._answer_alone(calls[0].call, data, ok, node)
+            return 1
+        return self._answer_batch(calls, data, ok, node)
+
+    def _answer_alone(self, call: Call, data: bytes, ok: bool, node: str) -> None:
+        try:
+            value = outcome(data, ok, node, plain=self._plain)
+        except BaseException as error:  # also of a class that only the node knows, or whose making raises anything
+            _end(call.set_exception, error)
+        else:
+            _end(call.set_result, value)
+
+    def _answer_one(self, call: Call, found: batches.Outcome, node: str) -> None:
+        """Answer a call of a batch."""
+        if call.done():
+            return
+        if type(found) is tuple:
+            self._answer_alone(call, found[0], len(found) == 1, node)
+        else:
+            _end(call.set_result, found)
+
+    def _answer_batch(self, calls: list[Waiting], data: bytes, ok: bool, node: str) -> int:
+        outcomes: list[batches.Outcome] = []
+        seconds, goes_alone = 0.0, True
+        with suppress(Exception):  # what it says is damaged: the calls go again
+            if ok:
+                outcomes, _, seconds = batches.told(data, self._loads)
+                goes_alone = False
+        for one, found in zip(calls, outcomes, strict=False):
+            self._answer_one(one.call, found, node)
+        left = [one for one in calls if not one.call.done()]
+        with self._changed:
+            for one in left:
+                one.call.goes_alone |= goes_alone
+            unwanted = self._take_again(left)
+            self._window.took(len(outcomes), seconds)
+        _cancel(unwanted)
+        return len(calls) - len(left)
+
+    def _take_again(self, calls: list[Waiting]) -> list[Call]:
+        """Have calls wait again, before the others. Returns those that are not wanted any more, to be cancelled."""
+        unwanted = []
+        for one in reversed(calls):
+            one.call.number = None
+            if one.call.withdrawn or self._is_cancelled:
+                unwanted.append(one.call)
+            else:
+                self._waiting.appendleft(one)
+        self._changed.notify_all()
+        return unwanted
+
+    def end_withdrawn(self, numbers: Iterable[int]) -> None:
+        """Cancel the calls of tasks that nodes have withdrawn; of a batch, those that are not wanted."""
+        unwanted: list[Call] = []
+        with self._changed:
+            for number in numbers:
+                calls = self._out.pop(number, [])
+                if calls and calls[0].arguments:
+                    self._batches -= 1
+                    unwanted += self._take_again(calls)
+                else:
+                    unwanted += [one.call for one in calls]
+            self._changed.notify_all()
+        _cancel(unwanted)
 
     def learn(self, answers: int, out: int, now_s: float) -> None:
         """Tell the window that answers came (`Window.answered`)."""
@@ -148,48 +293,76 @@ class OpenCalls:
             self._window.answered(answers, out, now_s)
             self._changed.notify_all()
 
-    def withdraw(self, calls: Iterable[Call], patience_s: float) -> tuple[list[Call], list[int]]:
-        """Return, of calls that are not to be begun, those that wait here, and the numbers of those that nodes have.
+    def withdraw(self, calls: Iterable[Call] | None, patience_s: float) -> list[int]:
+        """Cancel calls that wait here, and return the tasks of those that nodes have and may not have begun.
 
-        One that is being handed over is waited for. Those that are running are left out.
+        One that is being handed over is waited for. Without `calls`, all that there are, and those that come back.
         """
         here, numbers = [], set()
         with self._changed:
+            if calls is None:
+                self._is_cancelled = True
+                calls = self.all()
             for call in calls:
                 if call.number is None:
                     call.withdrawn = True
                     self._held.discard(call)
                     here.append(call)
                 elif call.number in self._out and not call.running():
+                    call.withdrawn = True
                     numbers.add(call.number)
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._handing not in numbers, patience_s)
-        return here, sorted(numbers)
+        _cancel(here)
+        return sorted(numbers)
+
+    def keep(self, calls: Iterable[Call]) -> None:
+        """Let calls go on that could not be withdrawn."""
+        with self._changed:
+            for call in calls:
+                if not call.done():
+                    call.withdrawn = False
 
     def all(self) -> list[Call]:
         """Return all calls without an answer."""
         with self._changed:
-            return [*self._held, *(call for call, _ in self._waiting), *self._out.values()]
+            out = [one.call for calls in self._out.values() for one in calls if not one.call.done()]
+            return [*self._held, *(one.call for one in self._waiting), *out]
 
     @property
     def out(self) -> int:
-        """How many calls nodes have."""
+        """How many tasks nodes have."""
         with self._changed:
             return len(self._out)
 
     @property
     def size(self) -> int:
-        """How many calls nodes may have at present."""
+        """How many tasks nodes may have at present."""
         return self._window.size
 
-    def fail(self, error: BaseException) -> list[Call]:
-        """Take no more calls because of an error, and return those that nothing will answer."""
+    def fail(self, error: BaseException) -> None:
+        """Take no more calls because of an error, and fail those that nothing will answer."""
         with self._changed:
             self.broken = self.broken or error
             calls = self.all()
             self._out.clear()
             self._held.clear()
             self._waiting.clear()
+            self._batches = 0
             self._handing = None
             self._changed.notify_all()
-        return calls
+        for call in calls:
+            lost = AgentLost(str(error), getattr(error, "code", "farm-over"), getattr(error, "hint", None))
+            lost.__cause__ = error  # each its own: a raised exception keeps where it was raised
+            _end(call.set_exception, lost)
+
+
+def _cancel(calls: Iterable[Call]) -> None:
+    for call in calls:
+        call.end_cancelled()
+
+
+def _end(end: Callable[[Any], None], found: Any) -> None:
+    """Give a call its outcome, unless it has one: it was cancelled, or two nodes did it."""
+    with suppress(InvalidStateError):
+        end(found)

@@ -9,16 +9,16 @@ from in_process import InProcess
 
 import crosswind
 from crosswind import AgentLost, DescriptionError, Platform
-from crosswind.run import farm as farm_
+from crosswind.run import call_run
+from crosswind.run.batches import MOST
 from crosswind.run.calls import RemoteTraceback
 from crosswind.run.command import map_command
 from crosswind.run.this_machine import here, point_of
-from crosswind.run.window import MOST_PER_NODE
 
 
 @pytest.fixture(autouse=True)
 def agents(monkeypatch):
-    monkeypatch.setattr(farm_, "LiveFarm", InProcess)
+    monkeypatch.setattr(call_run, "LiveFarm", InProcess)
     InProcess.lost_after = None
 
 
@@ -54,7 +54,7 @@ def test_items_are_taken_lazily_so_that_they_may_be_endless():
     results = crosswind.map(abs, endless(), platform=here(2))
     assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
     results.close()
-    assert len(taken) <= 5 + 2 * 2 * MOST_PER_NODE
+    assert len(taken) <= 5 + 2 * 2 * 8 * MOST
 
 
 def test_an_exception_is_raised_at_its_item_with_the_traceback_of_the_node():

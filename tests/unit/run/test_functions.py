@@ -11,7 +11,7 @@ import pytest
 from in_process import InProcess
 
 import crosswind
-from crosswind.run import farm as farm_
+from crosswind.run import call_run
 from crosswind.run.functions import Functions, held_by
 
 LIMIT = 3
@@ -99,7 +99,7 @@ def test_the_package_itself_can_be_sent():
 
 
 def test_a_farm_sends_what_a_function_is_at_each_submit(monkeypatch):
-    monkeypatch.setattr(farm_, "LiveFarm", InProcess)
+    monkeypatch.setattr(call_run, "LiveFarm", InProcess)
     held = ["first"]
 
     def f():
@@ -113,7 +113,7 @@ def test_a_farm_sends_what_a_function_is_at_each_submit(monkeypatch):
 
 
 def test_a_call_that_is_cancelled_is_done_and_its_result_is_an_error(monkeypatch):
-    monkeypatch.setattr(farm_, "LiveFarm", InProcess)
+    monkeypatch.setattr(call_run, "LiveFarm", InProcess)
     with crosswind.Farm() as farm:
         calls = [farm.submit(abs, number) for number in range(400)]
         cancelled = [call for call in calls if call.cancel()]

@@ -9,13 +9,13 @@ from in_process import InProcess
 
 import crosswind
 from crosswind import AgentLost, DescriptionError
-from crosswind.run import farm as farm_
+from crosswind.run import call_run
 from crosswind.run.this_machine import here
 
 
 @pytest.fixture(autouse=True)
 def agents(monkeypatch):
-    monkeypatch.setattr(farm_, "LiveFarm", InProcess)
+    monkeypatch.setattr(call_run, "LiveFarm", InProcess)
     InProcess.lost_after = None
 
 

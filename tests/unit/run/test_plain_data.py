@@ -21,7 +21,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from crosswind.run.calls import CallError, RemoteTraceback, outcome, packed, perform, perform_plain
+from crosswind.run.calls import CallError, Performer, RemoteTraceback, outcome
 from crosswind.run.plain_data import _CLASSES, NotPlainError, dumps, loads
 
 VALUES = [
@@ -173,8 +173,8 @@ def raises(error):
 
 
 def outcome_of(function, *args, plain=False):
-    call = pickle.loads(packed(pickle.dumps(function), pickle.dumps((args, {}))))
-    done = (perform_plain if plain else perform)(call)
+    call = (pickle.dumps(function), pickle.dumps((args, {})))
+    done = Performer(plain=plain)(call)
     return outcome(bytes(done), not done.is_failure, "n1", plain=plain)
 
 

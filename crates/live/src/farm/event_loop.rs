@@ -175,8 +175,11 @@ impl<'a> EventLoop<'a> {
         let now = now_ns();
         while agent.wants_task() && task_source.room() {
             match task_source.next() {
-                Supply::Task(NewTask { task, payload, work, name }) => {
+                Supply::Task(NewTask { task, payload, work, name, is_batch }) => {
                     agent.name_task(task, name);
+                    if is_batch {
+                        agent.mark_batch(task);
+                    }
                     agent.submit(task, payload, work, now);
                 }
                 Supply::Later => break,

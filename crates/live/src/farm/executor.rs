@@ -21,6 +21,29 @@ pub struct Job {
     pub input: Payload,
     /// The names of its input and of its result, separated by a 0 byte, if it has any.
     pub name: Option<Arc<[u8]>>,
+    /// For a batch of calls: where the outcomes of its first calls go before it ends.
+    pub early: Option<Early>,
+}
+
+/// Where the outcomes of a batch's first calls go while it is computed.
+#[derive(Clone)]
+pub struct Early {
+    task: u64,
+    shared: Arc<Shared>,
+}
+
+impl Early {
+    /// Passes on the outcomes of the first calls. The calls after the one in progress must not be computed here.
+    pub fn pass(&self, outcomes: Vec<u8>) {
+        self.shared.task_source().partial.push((self.task, outcomes));
+        self.shared.bell.ring();
+    }
+}
+
+impl std::fmt::Debug for Early {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Early").field("task", &self.task).finish_non_exhaustive()
+    }
 }
 
 /// The outcome of a task.
@@ -101,6 +124,8 @@ pub(crate) fn work(executor: &mut dyn Executor, job: &Job, retries: u32, trying:
 struct TaskSource {
     jobs: VecDeque<Job>,
     worked: Vec<Worked<Payload>>,
+    /// Batches that have not ended, with the outcomes of their first calls.
+    partial: Vec<(u64, Vec<u8>)>,
     ended: bool,
     failure: Option<String>,
     canceller: Option<Canceller>,
@@ -122,6 +147,13 @@ impl Shared {
 
 pub(crate) struct ComputeThread(Arc<Shared>);
 
+/// What the computing thread has done.
+pub(crate) struct Done {
+    /// Batches that had not ended, with the outcomes of their first calls.
+    pub partial: Vec<(u64, Vec<u8>)>,
+    pub worked: Vec<Worked<Payload>>,
+}
+
 impl ComputeThread {
     pub fn start(maker: Maker, retries: u32, bell: Arc<Bell>) -> std::io::Result<Self> {
         let shared = Arc::new(Shared { task_source: Mutex::default(), given: Condvar::new(), bell });
@@ -130,15 +162,20 @@ impl ComputeThread {
         Ok(Self(shared))
     }
 
-    pub fn give(&self, job: Job) {
+    pub fn give(&self, mut job: Job, is_batch: bool) {
+        job.early = is_batch.then(|| Early { task: job.task, shared: Arc::clone(&self.0) });
         self.0.task_source().jobs.push_back(job);
         self.0.given.notify_one();
     }
 
-    /// Returns the tasks completed since the last call, or the reason why no executor could be made.
-    pub fn take(&self) -> Result<Vec<Worked<Payload>>, String> {
+    /// Returns the early outcomes of batches and the tasks completed since the last call, or the reason why no executor
+    /// could be made.
+    pub fn take(&self) -> Result<Done, String> {
         let mut task_source = self.0.task_source();
-        task_source.failure.take().map_or_else(|| Ok(std::mem::take(&mut task_source.worked)), Err)
+        if let Some(failure) = task_source.failure.take() {
+            return Err(failure);
+        }
+        Ok(Done { partial: std::mem::take(&mut task_source.partial), worked: std::mem::take(&mut task_source.worked) })
     }
 
     /// Returns the attempt in progress, if only ending this process can stop it.

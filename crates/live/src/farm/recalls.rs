@@ -1,4 +1,5 @@
-//! Tasks that the user withdraws: the requests to the event loop and its answers.
+//! What the user's threads ask of tasks and learn of them before their results: withdrawals, begun tasks, and early
+//! outcomes of batches.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,6 +16,8 @@ pub(super) struct Recalls {
     begun: BTreeSet<u64>,
     /// Tasks that are withdrawn, which the user's threads have not taken.
     withdrawn: Vec<u64>,
+    /// Early outcomes of batches that have no result, which the user's threads have not taken.
+    partial: HashMap<u64, Vec<u8>>,
 }
 
 impl Recalls {
@@ -39,11 +42,13 @@ impl Recalls {
         }
         self.begun.extend(news.begun);
         self.withdrawn.extend(news.withdrawn);
+        self.partial.extend(news.partial);
     }
 
     /// Records that a task has a result.
     pub fn delivered(&mut self, task: u64) {
         self.begun.remove(&task);
+        self.partial.remove(&task); // the result holds the same outcomes
         self.answer(task, false);
     }
 
@@ -64,11 +69,12 @@ impl Recalls {
     }
 
     pub fn has_news(&self) -> bool {
-        !self.begun.is_empty() || !self.withdrawn.is_empty()
+        !self.begun.is_empty() || !self.withdrawn.is_empty() || !self.partial.is_empty()
     }
 
     pub fn take_news(&mut self) -> News {
         let begun = std::mem::take(&mut self.begun).into_iter().collect();
-        News { begun, withdrawn: std::mem::take(&mut self.withdrawn) }
+        let partial = std::mem::take(&mut self.partial).into_iter().collect();
+        News { begun, withdrawn: std::mem::take(&mut self.withdrawn), partial }
     }
 }

@@ -33,6 +33,8 @@ pub struct NewTask {
     pub work: f64,
     /// The names of its input and of its result, separated by a 0 byte. Empty: it has none.
     pub name: Vec<u8>,
+    /// Whether it is a batch of calls, whose first outcomes may come early ([`TaskSource::learn`]).
+    pub is_batch: bool,
 }
 
 #[derive(Debug)]
@@ -74,7 +76,7 @@ pub trait TaskSource {
         Vec::new()
     }
 
-    /// Receives what is known of tasks: which have begun, and which are withdrawn. `unknown` are tasks of
+    /// Receives what is known of tasks: which have begun or are withdrawn, and early outcomes of batches. `unknown` are tasks of
     /// [`Self::recalls`] that have been delivered.
     fn learn(&mut self, _news: News, _unknown: &[u64]) {}
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crosswind_agent::Agent;
-use crosswind_agent::action::{Action, Peer, Rate, Worked};
+use crosswind_agent::action::{Action, Peer, Rate};
 use crosswind_agent::settings::{RunSettings, Work};
 use crosswind_schema::units::Quantity as _;
 
@@ -51,8 +51,9 @@ pub(crate) struct NodeRuntime<'a> {
     pub spool: Spool,
     pub log: &'a mut Log,
     actions: Vec<Action<Payload>>,
-    /// Tasks for the computing thread, which gets them once the parent has been sent what is queued.
-    jobs: Vec<Job>,
+    /// Tasks for the computing thread, which gets them once the parent has been sent what is queued, and whether each is
+    /// a batch of calls.
+    jobs: Vec<(Job, bool)>,
 }
 
 impl<'a> NodeRuntime<'a> {
@@ -128,7 +129,9 @@ impl<'a> NodeRuntime<'a> {
                     link.say_bye(now_ns());
                 }
             }
-            Action::Compute { task, work, input, name } => self.compute(Job { task, work, input, name }),
+            Action::Compute { task, work, input, name, is_batch } => {
+                self.compute(Job { task, work, input, name, early: None }, is_batch);
+            }
             Action::Free(payload) => self.spool.recycle(payload),
             Action::Note(line) => self.log.note(&line),
             Action::NoteOnce(line) => self.log.note_once(&line),
@@ -143,10 +146,10 @@ impl<'a> NodeRuntime<'a> {
         }
     }
 
-    fn compute(&mut self, job: Job) {
+    fn compute(&mut self, job: Job, is_batch: bool) {
         match &mut self.processor {
             Processor::Emulated => {}
-            Processor::Thread(_) => self.jobs.push(job),
+            Processor::Thread(_) => self.jobs.push((job, is_batch)),
             Processor::Immediate(executor) => {
                 let worked = work(executor.as_mut(), &job, self.agent.run().task_limits.retries, &|_| {});
                 self.agent.worked(worked);
@@ -157,7 +160,7 @@ impl<'a> NodeRuntime<'a> {
     /// Starts the tasks that are to be computed. Call it when the parent has been sent what is queued.
     pub fn start_work(&mut self) {
         if let Processor::Thread(thread) = &self.processor {
-            self.jobs.drain(..).for_each(|job| thread.give(job));
+            self.jobs.drain(..).for_each(|(job, is_batch)| thread.give(job, is_batch));
         }
     }
 
@@ -172,8 +175,9 @@ impl<'a> NodeRuntime<'a> {
     /// Reports the tasks completed since the last call to the agent.
     pub fn collect_work(&mut self) -> Result<(), LiveError> {
         if let Processor::Thread(thread) = &self.processor {
-            let worked: Vec<Worked<Payload>> = thread.take().map_err(LiveError::Setup)?;
-            worked.into_iter().for_each(|worked| self.agent.worked(worked));
+            let done = thread.take().map_err(LiveError::Setup)?;
+            done.partial.into_iter().for_each(|(task, outcomes)| self.agent.pass_partial(task, outcomes));
+            done.worked.into_iter().for_each(|worked| self.agent.worked(worked));
         }
         Ok(())
     }

@@ -66,7 +66,7 @@ impl TaskSource for List {
     fn next(&mut self) -> Supply {
         let Some((payload, work)) = self.tasks.next() else { return Supply::Over };
         self.next += 1;
-        Supply::Task(NewTask { task: self.next - 1, payload, work, name: Vec::new() })
+        Supply::Task(NewTask { task: self.next - 1, payload, work, name: Vec::new(), is_batch: false })
     }
 
     fn deliver(&mut self, results: &mut Vec<Delivery>) {

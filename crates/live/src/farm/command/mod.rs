@@ -242,7 +242,7 @@ mod tests {
 
     fn limited(line: &str, input: &[u8], limits: &TaskLimits) -> Answer {
         let mut command = UsersCommand::new(line, limits, &std::env::temp_dir()).expect("a command");
-        command.run(&Job { task: 0, work: 0.0, input: Payload::bytes(input.to_vec()), name: None })
+        command.run(&Job { task: 0, work: 0.0, input: Payload::bytes(input.to_vec()), name: None, early: None })
     }
 
     fn text(answer: &Answer) -> String {
@@ -308,6 +308,7 @@ mod tests {
             work: 0.0,
             input: Payload::bytes(b"words".to_vec()),
             name: Some(name.to_vec().into()),
+            early: None,
         };
         let left = text(&command.run(&job(b"a.txt\0b.out")));
         assert!(left.contains("left no {output}"), "{left}");
@@ -328,7 +329,7 @@ mod tests {
                 .expect("one");
         command.line = "echo {} {/}; basename {output}; : > {output}; echo {} > {output}".into();
         let input = Payload::bytes(b"a 'b' $c".to_vec());
-        let job = Job { task: 3, work: 0.0, input, name: Some(b"\x000003".to_vec().into()) };
+        let job = Job { task: 3, work: 0.0, input, name: Some(b"\x000003".to_vec().into()), early: None };
         assert_eq!(text(&command.run(&job)), "a 'b' $c\n");
     }
 
@@ -351,7 +352,7 @@ mod tests {
         let mut command =
             UsersCommand::new("cp {input} {output}", &TaskLimits::default(), &directory).expect("a command");
         for _ in 0..3 {
-            assert!(command.run(&Job { task: 0, work: 0.0, input: Payload::bytes(vec![1]), name: None }).ok);
+            assert!(command.run(&Job { task: 0, work: 0.0, input: Payload::bytes(vec![1]), name: None, early: None }).ok);
         }
         let spool = std::fs::read_dir(&directory).expect("there").next().expect("a spool").expect("readable").path();
         assert_eq!(std::fs::read_dir(&spool).expect("there").count(), 0);

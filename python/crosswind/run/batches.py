@@ -1,0 +1,220 @@
+"""Batches: many short calls as one task, each with its own outcome.
+
+Handing a task over costs more than most short calls take, so calls travel together as soon as they have shown that they
+are short. A batch is meant to take 20 ms. One that takes longer than 50 ms, since a call in it is slow, gives back the
+calls that it has not begun and says what came of those before, while the slow one goes on: no call waits behind another
+for longer than that.
+
+Numbers and short texts travel as they are. Any other value is pickled alone, right after its call: what the function
+changes later does not change it.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import starmap
+from typing import Any, Final, Literal
+
+BATCH_S: Final = 0.02
+"""What a batch is meant to take, s."""
+GIVE_BACK_S: Final = 0.05
+"""A batch that takes longer gives back the calls that it has not begun, s."""
+MOST: Final = 16_384
+"""Most calls in a batch."""
+MOST_BYTES: Final = 1 << 20
+"""Most bytes of arguments in a batch; of values, a batch ends with the call that exceeds it."""
+
+NUMBERS: Final = frozenset({type(None), bool, int, float, complex})
+ATOMS: Final = NUMBERS | {str, bytes}
+"""What cannot change and holds nothing else: many of them are pickled at once."""
+_SHORT: Final = 4_096
+
+Form = Literal["atoms", "tuples", "pickles"]
+"""What the items of a batch are: one argument each, all positional arguments each, or a pickle of (args, kwargs)."""
+Outcome = Any
+"""Of a call: an atom, `(bytes,)` for another value, or `(bytes, None)` for what it raised."""
+Early = Callable[[bytes], None]
+
+
+def told(data: bytes, loads: Callable[[bytes], Any]) -> tuple[list[Outcome], int, float]:
+    """Return what a node says of a batch.
+
+    Parameters
+    ----------
+    data : bytes
+        From `Batch`.
+    loads : callable
+        Reads them; for nodes that must not run code here, one that takes plain data only.
+
+    Returns
+    -------
+    outcomes : list
+        Of the first calls, in their order.
+    given_back : int
+        How many calls at the end of the batch are not computed there.
+    seconds : float
+        How long all calls that have an outcome took, s; 0 while the batch goes on.
+
+    Raises
+    ------
+    ValueError
+        When it is something else.
+    """
+    said = loads(data)
+    if type(said) is tuple and [type(one) for one in said] == [list, int, float] and said[1] >= 0 <= said[2]:
+        return said
+    raise ValueError("what a node says of a batch of calls is damaged")
+
+
+class Batch:
+    """The calls of a batch on the node that computes it.
+
+    Parameters
+    ----------
+    function : callable
+        What is called.
+    form : Form
+        What the items are.
+    items : iterable
+        The arguments.
+    value, raised : callable
+        Return a value and an exception as bytes.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        form: Form,
+        items: Iterable[Any],
+        value: Callable[[Any], bytes],
+        raised: Callable[[BaseException], bytes],
+    ) -> None:
+        self._function, self._form = function, form
+        self._value, self._raised = value, raised
+        self._todo = deque(items)
+        self._count = len(self._todo)
+        self._outcomes: list[Outcome] = []
+        self._bytes = self._given_back = 0
+        self._held = threading.Lock()
+        self._is_over = False
+        self.began_s = time.perf_counter()
+
+    def run(self) -> bytes:
+        """Do the calls, and return what came of them."""
+        outcomes, todo = self._outcomes, self._todo
+        add, numbers, other = outcomes.append, NUMBERS, self._other
+        while todo:
+            values = self._values()
+            try:
+                for value in values:
+                    add(value if type(value) in numbers else other(value))
+                with self._held:
+                    begun = self._count - len(todo) - self._given_back
+                if len(outcomes) < begun:  # it ends a `map` like the end of its items
+                    raise StopIteration
+            except BaseException as error:  # whatever a user's function raises is its outcome
+                add((self._raised(error), None))
+        with self._held:
+            self._is_over = True
+            seconds = time.perf_counter() - self.began_s
+            return _as_bytes(outcomes, self._given_back, seconds)
+
+    def give_back(self, early: Early) -> None:
+        """Give back what has not begun, and say what came of the calls before; from another thread."""
+        with self._held:
+            if self._is_over:
+                return
+            self._empty()
+            early(_as_bytes(self._outcomes[:], self._given_back, 0.0))
+
+    def _values(self) -> Iterator[Any]:
+        """Call the function on what is left, one by one."""
+        items = _taken(self._todo)
+        if self._form == "atoms":
+            return map(self._function, items)
+        if self._form == "tuples":
+            return starmap(self._function, items)
+        return map(self._called, items)
+
+    def _called(self, arguments: bytes) -> Any:
+        args, kwargs = pickle.loads(arguments)
+        return self._function(*args, **kwargs)
+
+    def _other(self, value: Any) -> Outcome:
+        if type(value) in ATOMS and len(value) < _SHORT:
+            return value
+        data = self._value(value)
+        self._bytes += len(data)
+        if self._bytes > MOST_BYTES:
+            self._empty()
+        return (data,)
+
+    def _empty(self) -> None:
+        """Take away what has not begun. The call that is in progress is in `_todo` no more."""
+        try:
+            while True:
+                self._todo.pop()
+                self._given_back += 1
+        except IndexError:
+            pass
+
+
+def _taken(todo: deque[Any]) -> Iterator[Any]:
+    """Yield items until there are none; others may take them away at the other end meanwhile."""
+    try:
+        while True:
+            yield todo.popleft()
+    except IndexError:
+        return
+
+
+def _as_bytes(outcomes: list[Outcome], given_back: int, seconds: float) -> bytes:
+    return pickle.dumps((outcomes, given_back, seconds), pickle.HIGHEST_PROTOCOL)
+
+
+class Overdue:
+    """Has the batch of this process give back what it has not begun, once it takes too long: a thread of its own.
+
+    It looks several times within `GIVE_BACK_S` while batches follow each other, and sleeps otherwise: to wake it for
+    each batch would cost more.
+    """
+
+    def __init__(self) -> None:
+        self._current: tuple[Batch, Early] | None = None
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def run(self, batch: Batch, early: Early) -> bytes:
+        """Run a batch."""
+        self._current = (batch, early)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._watch, name="crosswind-batches", daemon=True)
+            self._thread.start()
+        if not self._wake.is_set():
+            self._wake.set()
+        try:
+            return batch.run()
+        finally:
+            self._current = None
+
+    def _watch(self) -> None:
+        while True:
+            self._wake.wait()
+            current = self._current
+            if current is None:
+                self._wake.clear()
+                if self._current is None:
+                    continue
+                self._wake.set()
+            elif time.perf_counter() - current[0].began_s > GIVE_BACK_S:
+                current[0].give_back(current[1])
+                if self._current is current:
+                    self._current = None
+            time.sleep(GIVE_BACK_S / 4)
+
+
+OVERDUE: Final = Overdue()

@@ -1,0 +1,433 @@
+"""The calls of a map: items are drawn, travel in batches, and their values are handed out in pieces.
+
+There is no future for each call: keeping one costs more than a short call takes.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sized
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from crosswind.errors import AgentLost
+from crosswind.run import batches
+from crosswind.run.batches import ATOMS, MOST_BYTES, NUMBERS
+from crosswind.run.call_run import Handed, Setting
+from crosswind.run.calls import CallError, Performer, loads_from, outcome
+from crosswind.run.futures import futures_in, pickled, resolved, when_all_done
+from crosswind.run.window import Window
+
+_UNTAKEN_PER_NODE: Final = 64
+"""Values that are not taken, and calls under way: bounds the memory. More where calls travel together."""
+NUMBERS_OR_TUPLES: Final = NUMBERS | {tuple}
+_LOOK_S: Final = 0.5
+
+
+class Raised(NamedTuple):
+    """What a call raised, in the place of its value."""
+
+    error: BaseException
+
+
+Piece = list[Any] | Raised
+"""Values of calls that follow each other, or what one raised."""
+
+
+class _Pickled(bytes):
+    """The arguments of a call, pickled as they were when the item was drawn."""
+
+
+@dataclass
+class _Chunk:
+    """Items that travel together.
+
+    Attributes
+    ----------
+    first : int
+        Number of the first one, from 0 in the order in which they are drawn.
+    items : list
+        An atom, a tuple of arguments, or `_Pickled`.
+    answered : int
+        How many have an outcome, from the first.
+    goes_alone : bool
+        Whether its calls go one by one: an agent was lost with them.
+    is_batch : bool
+        Whether it was handed over as a batch, of which some may come back.
+    """
+
+    first: int
+    items: list[Any]
+    answered: int = 0
+    goes_alone: bool = False
+    is_batch: bool = False
+
+
+class MapCalls:
+    """The calls of a map without an answer, and the values that are not taken.
+
+    Parameters
+    ----------
+    function : callable
+        What is called.
+    iterables : tuple of iterable
+        One for each argument.
+    ordered : bool
+        Whether values are handed out in the order of the items.
+    chunksize : int, optional
+        Most calls that travel together, from the beginning; default: as many as take 20 ms.
+    setting : Setting
+        Of the run.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        iterables: tuple[Iterable[Any], ...],
+        ordered: bool,
+        chunksize: int | None,
+        setting: Setting,
+    ) -> None:
+        self.performer = Performer(plain=setting.plain, function=pickled(function))
+        self._iterables, self._ordered = iterables, ordered
+        self._loads, self._plain = loads_from(plain=setting.plain), setting.plain
+        self._in_batches = setting.tries_once and not setting.tells_each
+        most = (chunksize or batches.MOST) if self._in_batches else 1
+        self._window = Window(setting.nodes, most=most, begin=chunksize or 1)
+        self._nodes = setting.nodes
+        self._left = length(iterables)
+        self._changed = threading.Condition()
+        self._drawn: deque[Any] = deque()
+        """Items that have not been handed over; appended without the lock."""
+        self._is_hungry = False
+        self._again: deque[_Chunk] = deque()
+        self._out: dict[int, _Chunk] = {}
+        self._handing: int | None = None
+        self._handed_over = self._begun = 0
+        self._may_draw = _UNTAKEN_PER_NODE * self._nodes
+        self._taken = 0
+        self._pieces: dict[int, Piece] = {}
+        """By the number of the first call; if unordered, in the order of completion."""
+        self._is_drawn = self._is_ended = False
+        self._error: BaseException | None = None
+        self._drawing: threading.Thread | None = None
+
+    # Drawing items: a thread of its own, since an iterator may wait.
+
+    def _draw(self) -> None:
+        try:
+            if len(self._iterables) == 1:
+                self._draw_all(self._iterables[0], _of_one)
+            else:
+                self._draw_all(zip(*self._iterables, strict=False), _of_several)
+        except _Ended:
+            pass
+        except BaseException as error:
+            self._error = error
+        finally:
+            with self._changed:
+                self._is_drawn = True
+                self._changed.notify_all()
+
+    def _draw_all(self, items: Iterable[Any], as_sent: Callable[[Any], Any]) -> None:
+        append = self._drawn.append
+        for drawn, item in enumerate(items, 1):
+            append(item if type(item) in ATOMS else self._sent(item, as_sent))
+            if self._is_hungry:
+                self._wake()
+            if drawn >= self._may_draw:
+                self._wait_for_room(drawn)
+
+    def _sent(self, item: Any, as_sent: Callable[[Any], Any]) -> Any:
+        """Return an item as it travels; a future in it is waited for."""
+        sent = as_sent(item)
+        if type(sent) is tuple:
+            return sent
+        args, kwargs = sent
+        if futures := futures_in(args, kwargs):
+            there = threading.Event()
+            when_all_done(futures, there.set)
+            while not there.wait(_LOOK_S):
+                if self._is_ended:
+                    raise _Ended
+            try:
+                args, kwargs = resolved(args, kwargs)
+            except BaseException as error:  # what an argument raised is what the call raises
+                return Raised(error)
+        return _Pickled(pickled((args, kwargs)))
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._is_hungry = False
+            self._changed.notify_all()
+
+    def _wait_for_room(self, drawn: int) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_ended or drawn < self._may_draw)
+        if self._is_ended:
+            raise _Ended
+
+    # Handing over and answering: as `crosswind.run.call_run.Calls`.
+
+    def close(self) -> None:
+        """Nothing to do: the items end by themselves, or by `withdraw`."""
+
+    def next(self) -> Handed | None:
+        """Wait for items and for room for them; None when nothing follows."""
+        if self._drawing is None:
+            self._drawing = threading.Thread(target=self._draw, name="crosswind-map", daemon=True)
+            self._drawing.start()
+        with self._changed:
+            self._handing = None
+            self._changed.notify_all()
+            while True:
+                self._is_hungry = True
+                self._changed.wait_for(self._is_due)
+                self._is_hungry = False
+                if self._is_ended or not (self._again or self._drawn):
+                    return None
+                chunk = self._again_chunk() if self._again else self._new_chunk()
+                if chunk is not None:
+                    break
+            chunk.is_batch = len(chunk.items) > 1
+            number = self._handing = self._handed_over
+            self._handed_over += 1
+            self._out[number] = chunk
+        if not self._in_batches:
+            [item] = chunk.items
+            return Handed(number, _as_bytes(_pickle(item)), False)
+        return Handed(number, _as_bytes(*_as_sent(chunk.items)), chunk.is_batch)
+
+    def _is_due(self) -> bool:
+        if self._is_ended:
+            return True
+        if self._again or self._drawn:
+            return len(self._out) < self._window.size
+        return self._is_drawn and not any(chunk.is_batch for chunk in self._out.values())
+
+    def _again_chunk(self) -> _Chunk:
+        chunk = self._again[0]
+        count = 1 if chunk.goes_alone else self._window.calls(len(chunk.items))
+        if count >= len(chunk.items):
+            return self._again.popleft()
+        rest = _Chunk(chunk.first + count, chunk.items[count:], goes_alone=chunk.goes_alone)
+        self._again[0] = rest
+        return _Chunk(chunk.first, chunk.items[:count], goes_alone=chunk.goes_alone)
+
+    def _new_chunk(self) -> _Chunk | None:
+        drawn = self._drawn
+        left = max(self._left - self._begun, 1) if self._left is not None else 4 * self._nodes * self._window.batch
+        popleft = drawn.popleft
+        items = [popleft() for _ in range(min(self._window.calls(left), len(drawn)))]
+        if not NUMBERS_OR_TUPLES.issuperset(map(type, items)):
+            most = _count_together(items)
+            drawn.extendleft(reversed(items[most:]))
+            del items[most:]
+        first = self._begun
+        if not items:
+            self._pieces[first] = popleft()
+            self._begun += 1
+            self._changed.notify_all()
+            return None
+        self._begun += len(items)
+        return _Chunk(first, items)
+
+    def begin(self, numbers: Iterable[int]) -> None:
+        """Nothing depends on it."""
+
+    def partial(self, number: int, data: bytes) -> None:
+        """Take the values of a batch's first calls, and hand over again what it gives back."""
+        with self._changed:
+            chunk = self._out.get(number)
+            try:
+                outcomes, given_back, _ = batches.told(data, self._loads)
+            except Exception:  # of a node that must not be trusted: the result will show it
+                return
+            stay = len(chunk.items) - given_back if chunk else 0
+            if chunk is None or max(len(outcomes), 1) > stay:
+                return
+            if given_back:
+                self._again.append(_Chunk(chunk.first + stay, chunk.items[stay:]))
+                del chunk.items[stay:]
+            self._put(chunk, outcomes[chunk.answered :], "")
+            self._changed.notify_all()
+
+    def answer(self, number: int, data: bytes, ok: bool, node: str) -> int:
+        """Take the values of a chunk; return how many."""
+        with self._changed:
+            chunk = self._out.pop(number, None)
+            if chunk is None:
+                return 0
+            before, goes_alone = chunk.answered, True
+            if not self._in_batches:
+                self._put(chunk, [(data,) if ok else (data, None)], node)
+            elif ok:
+                with suppress(Exception):  # what it says is damaged
+                    outcomes, _, seconds = batches.told(data, self._loads)
+                    self._put(chunk, outcomes[before:], node)
+                    self._window.took(len(outcomes), seconds)
+                    goes_alone = False
+            elif not chunk.is_batch:
+                self._put(chunk, [(data, None)], node)
+            if not (chunk.answered or chunk.is_batch):
+                error = CallError(f"{node} sent what is no outcome of a call")
+                self._put_piece(chunk, Raised(error))
+            if chunk.answered < len(chunk.items):
+                rest = chunk.items[chunk.answered :]
+                self._again.append(_Chunk(chunk.first + chunk.answered, rest, goes_alone=goes_alone))
+            self._changed.notify_all()
+            return chunk.answered - before
+
+    def _put(self, chunk: _Chunk, outcomes: list[batches.Outcome], node: str) -> None:
+        """Make values available, in pieces that end where a call raised."""
+        del outcomes[len(chunk.items) - chunk.answered :]
+        if tuple not in set(map(type, outcomes)):
+            self._put_piece(chunk, outcomes)
+            return
+        values: list[Any] = []
+        for found in outcomes:
+            value = self._value(found, node) if type(found) is tuple else found
+            if type(value) is Raised:
+                self._put_piece(chunk, values)
+                self._put_piece(chunk, value)
+                values = []
+            else:
+                values.append(value)
+        self._put_piece(chunk, values)
+
+    def _value(self, found: tuple[Any, ...], node: str) -> Any:
+        try:
+            return outcome(found[0], len(found) == 1, node, plain=self._plain)
+        except BaseException as error:  # also of a class that only the node knows, or whose making raises anything
+            return Raised(error)
+
+    def _put_piece(self, chunk: _Chunk, piece: Piece) -> None:
+        count = 1 if type(piece) is Raised else len(piece)
+        if count:
+            self._pieces[chunk.first + chunk.answered] = piece
+            chunk.answered += count
+
+    def end_withdrawn(self, numbers: Iterable[int]) -> None:
+        """Forget tasks that nodes have withdrawn."""
+        with self._changed:
+            for number in numbers:
+                self._out.pop(number, None)
+            self._changed.notify_all()
+
+    def withdraw(self, calls: None, patience_s: float) -> list[int]:
+        """Hand nothing over any more, and return the tasks that nodes have."""
+        with self._changed:
+            self._is_ended = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._handing is None, patience_s)
+            return sorted(self._out)
+
+    def learn(self, answers: int, out: int, now_s: float) -> None:
+        """Learn how often answers come; of batches, nodes say themselves how long their calls took."""
+        if not self._in_batches:
+            with self._changed:
+                self._window.answered(answers, out, now_s)
+                self._changed.notify_all()
+
+    @property
+    def out(self) -> int:
+        """How many tasks nodes have."""
+        with self._changed:
+            return len(self._out)
+
+    def fail(self, error: BaseException) -> None:
+        """Have the next value be this error."""
+        with self._changed:
+            lost = AgentLost(str(error), getattr(error, "code", "farm-over"), getattr(error, "hint", None))
+            lost.__cause__ = error
+            self._error, self._is_ended = lost, True
+            self._out.clear()
+            self._again.clear()
+            self._handing = None
+            self._changed.notify_all()
+
+    # Taking values.
+
+    def take(self, until: float | None) -> Piece | None:
+        """Return the next values, each once; None after the last.
+
+        Raises
+        ------
+        TimeoutError
+            When there is none by `until`, s on the monotonic clock.
+        BaseException
+            What the iterables raised, or what ended the run.
+        """
+        with self._changed:
+            left = None if until is None else max(until - time.monotonic(), 0.0)
+            if not self._changed.wait_for(self._is_there, left):
+                raise TimeoutError
+            at = self._taken if self._ordered else next(iter(self._pieces), None)
+            piece = self._pieces.pop(at, None) if at is not None else None
+            if piece is not None:
+                self._taken += 1 if type(piece) is Raised else len(piece)
+                self._may_draw = self._taken + self._nodes * max(_UNTAKEN_PER_NODE, 8 * self._window.batch)
+                self._changed.notify_all()
+            elif self._error is not None:
+                raise self._error
+            return piece
+
+    def _is_there(self) -> bool:
+        if self._pieces and (not self._ordered or self._taken in self._pieces):
+            return True
+        return self._is_ended or (self._is_drawn and not (self._drawn or self._again or self._out))
+
+
+class _Ended(Exception):  # noqa: N818 (no error: it ends the drawing)
+    """Nothing more is to be drawn."""
+
+
+def _of_one(item: Any) -> Any:
+    return [(item,), {}]
+
+
+def _of_several(items: tuple[Any, ...]) -> Any:
+    return items if ATOMS.issuperset(map(type, items)) else [items, {}]
+
+
+def _count_together(items: list[Any]) -> int:
+    """Return how many of the items may go together: up to what must not go, and no more than fits."""
+    held_bytes = 0
+    for count, item in enumerate(items):
+        if type(item) is Raised:
+            return count
+        held_bytes += len(item) if isinstance(item, (str, bytes)) else 0
+        if held_bytes > MOST_BYTES and count:
+            return count
+    return len(items)
+
+
+def _as_sent(items: list[Any]) -> tuple[batches.Form, list[Any]]:
+    """Return a form that fits all items, and the items in it."""
+    kinds = set(map(type, items))
+    if kinds <= ATOMS:
+        return "atoms", items
+    if kinds == {tuple}:
+        return "tuples", items
+    return "pickles", [_pickle(item) for item in items]
+
+
+def _as_bytes(*call: Any) -> bytes:
+    """Return a call or a batch as the performer of this map takes it."""
+    return pickle.dumps(call, pickle.HIGHEST_PROTOCOL)
+
+
+def _pickle(item: Any) -> bytes:
+    if type(item) is _Pickled:
+        return bytes(item)
+    return pickle.dumps((item if type(item) is tuple else (item,), {}), pickle.HIGHEST_PROTOCOL)
+
+
+def length(iterables: tuple[Iterable[Any], ...]) -> int | None:
+    """Return how many calls there will be, where all iterables have a length."""
+    lengths = [len(one) for one in iterables if isinstance(one, Sized)]
+    return min(lengths) if len(lengths) == len(iterables) else None
