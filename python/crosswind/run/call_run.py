@@ -93,6 +93,8 @@ class Setting(NamedTuple):
     """That compute, at least 1."""
     plain: bool
     """Whether nodes must not run code here."""
+    local: bool
+    """Whether this process has started the nodes on this machine."""
     tries_once: bool
     """Whether a call is tried once and has no time limit: only such calls may go in batches."""
     tells_each: bool
@@ -151,7 +153,8 @@ class CallRun:
             plain = not launch.trusted
             nodes = max(sum(node["compute_per_s"] > 0 for node in self.platform.nodes), 1)
             tries_once = not limits.retries and limits.task_timeout_s is None
-            self.calls = calls_of(Setting(nodes, plain, tries_once, bool(trace or watch)))
+            local = type(launch) is Launch and not launch.by_hand
+            self.calls = calls_of(Setting(nodes, plain, local, tries_once, bool(trace or watch)))
             if watch is True:
                 from crosswind.watch import Watch
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import cloudpickle
 
+from crosswind.run import local_values
 from crosswind.run.batches import OVERDUE, Batch, Early
 
 _RAISED: Final = b"\xff"
@@ -54,14 +55,18 @@ class Performer:
         Whether outcomes are plain data (`crosswind.run.plain_data`): reading them runs no code.
     function : bytes, optional
         What all calls call, pickled: it travels once to each node. Default: each call or batch brings its function.
+    local : bool
+        Whether large values may stay in the node's memory until they are read (`crosswind.run.local_values`).
     """
 
-    def __init__(self, *, plain: bool, function: bytes | None = None) -> None:
-        self._plain, self._function = plain, function
+    def __init__(self, *, plain: bool, function: bytes | None = None, local: bool = False) -> None:
+        self._plain, self._function, self._local = plain, function, local
 
     def __call__(self, call: tuple[Any, ...], early: Early | None = None) -> Outcome:
         """Do a call, `(function, arguments)`, or a batch, `(function, form, items)`; `early` hears of a batch."""
         value, raised = (_plain_value, _plain_error) if self._plain else (_pickled, _pickled_error)
+        if self._local:
+            value = local_values.KEEPER.pickled
         if self._function is not None:
             call = (self._function, *call)
         try:
@@ -153,9 +158,13 @@ def outcome(data: bytes, ok: bool, node: str, *, plain: bool) -> Any:
         What the call raised.
     CallError
         When the call could not be done.
+    GoneError
+        When the agent that kept the value has ended: the call has to be done again.
     """
     loads = loads_from(plain=plain)
     if ok:
+        if not plain and data.startswith(local_values.MARK):
+            return local_values.value_at(data)
         return loads(data)
     if not data.startswith(_RAISED):
         raise CallError(data.decode(errors="replace"))

@@ -140,7 +140,7 @@ class Farm(Executor):
 
     def _calls_of(self, setting: Setting) -> OpenCalls:
         most = MOST if setting.tries_once and not setting.tells_each else 1
-        self._open = OpenCalls(Window(setting.nodes, most=most), plain=setting.plain)
+        self._open = OpenCalls(Window(setting.nodes, most=most), plain=setting.plain, local=setting.local)
         return self._open
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:

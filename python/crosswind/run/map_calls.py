@@ -10,7 +10,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sized
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -20,6 +19,7 @@ from crosswind.run.batches import ATOMS, MOST_BYTES, NUMBERS
 from crosswind.run.call_run import Handed, Setting
 from crosswind.run.calls import CallError, Performer, loads_from, outcome
 from crosswind.run.futures import futures_in, pickled, resolved, when_all_done
+from crosswind.run.local_values import GoneError
 from crosswind.run.window import Window
 
 _UNTAKEN_PER_NODE: Final = 64
@@ -92,13 +92,13 @@ class MapCalls:
         chunksize: int | None,
         setting: Setting,
     ) -> None:
-        self.performer = Performer(plain=setting.plain, function=pickled(function))
+        self.performer = Performer(plain=setting.plain, function=pickled(function), local=setting.local)
         self._iterables, self._ordered = iterables, ordered
         self._loads, self._plain = loads_from(plain=setting.plain), setting.plain
         self._in_batches = setting.tries_once and not setting.tells_each
         most = (chunksize or batches.MOST) if self._in_batches else 1
         self._window = Window(setting.nodes, most=most, begin=chunksize or 1)
-        self._nodes = setting.nodes
+        self._nodes, self._local = setting.nodes, setting.local
         self._left = length(iterables)
         self._changed = threading.Condition()
         self._drawn: deque[Any] = deque()
@@ -207,7 +207,7 @@ class MapCalls:
             return True
         if self._again or self._drawn:
             return len(self._out) < self._window.size
-        return self._is_drawn and not any(chunk.is_batch for chunk in self._out.values())
+        return self._is_drawn and not any(chunk.is_batch or self._local for chunk in self._out.values())
 
     def _again_chunk(self) -> _Chunk:
         chunk = self._again[0]
@@ -262,35 +262,46 @@ class MapCalls:
             chunk = self._out.pop(number, None)
             if chunk is None:
                 return 0
-            before, goes_alone = chunk.answered, True
-            if not self._in_batches:
-                self._put(chunk, [(data,) if ok else (data, None)], node)
-            elif ok:
-                with suppress(Exception):  # what it says is damaged
-                    outcomes, _, seconds = batches.told(data, self._loads)
-                    self._put(chunk, outcomes[before:], node)
-                    self._window.took(len(outcomes), seconds)
-                    goes_alone = False
-            elif not chunk.is_batch:
-                self._put(chunk, [(data, None)], node)
-            if not (chunk.answered or chunk.is_batch):
-                error = CallError(f"{node} sent what is no outcome of a call")
-                self._put_piece(chunk, Raised(error))
+            before, outcomes = chunk.answered, self._outcomes(chunk, data, ok)
+            is_gone = self._put(chunk, (outcomes or [])[before:], node)
+            if not (chunk.answered or chunk.is_batch or is_gone):
+                self._put_piece(chunk, Raised(CallError(f"{node} sent what is no outcome of a call")))
             if chunk.answered < len(chunk.items):
                 rest = chunk.items[chunk.answered :]
+                goes_alone = is_gone or outcomes is None
                 self._again.append(_Chunk(chunk.first + chunk.answered, rest, goes_alone=goes_alone))
             self._changed.notify_all()
             return chunk.answered - before
 
-    def _put(self, chunk: _Chunk, outcomes: list[batches.Outcome], node: str) -> None:
-        """Make values available, in pieces that end where a call raised."""
+    def _outcomes(self, chunk: _Chunk, data: bytes, ok: bool) -> list[batches.Outcome] | None:
+        """Return the outcomes of a chunk's calls; None if its calls have to go one by one."""
+        if not ok:
+            return None if chunk.is_batch else [(data, None)]
+        if not self._in_batches:
+            return [(data,)]
+        try:
+            outcomes, _, seconds = batches.told(data, self._loads)
+        except Exception:  # what it says is damaged
+            return None
+        self._window.took(len(outcomes), seconds)
+        return outcomes
+
+    def _put(self, chunk: _Chunk, outcomes: list[batches.Outcome], node: str) -> bool:
+        """Make values available, in pieces that end where a call raised. Whether one is gone with its agent."""
         del outcomes[len(chunk.items) - chunk.answered :]
         if tuple not in set(map(type, outcomes)):
             self._put_piece(chunk, outcomes)
-            return
+            return False
         values: list[Any] = []
+        is_gone = False
         for found in outcomes:
-            value = self._value(found, node) if type(found) is tuple else found
+            try:
+                value = self._value(found, node) if type(found) is tuple else found
+            except GoneError:
+                if not chunk.goes_alone:
+                    is_gone = True
+                    break  # it goes again, and so do those behind it
+                value = Raised(CallError(f"{node} keeps a large value that cannot be read"))
             if type(value) is Raised:
                 self._put_piece(chunk, values)
                 self._put_piece(chunk, value)
@@ -298,10 +309,13 @@ class MapCalls:
             else:
                 values.append(value)
         self._put_piece(chunk, values)
+        return is_gone
 
     def _value(self, found: tuple[Any, ...], node: str) -> Any:
         try:
             return outcome(found[0], len(found) == 1, node, plain=self._plain)
+        except GoneError:
+            raise
         except BaseException as error:  # also of a class that only the node knows, or whose making raises anything
             return Raised(error)
 

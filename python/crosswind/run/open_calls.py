@@ -8,12 +8,14 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from crosswind.errors import AgentLost
 from crosswind.run import batches
 from crosswind.run.call_run import Handed
-from crosswind.run.calls import Performer, loads_from, outcome
+from crosswind.run.calls import CallError, Performer, loads_from, outcome
+from crosswind.run.local_values import GoneError
 from crosswind.run.window import Window
 
 
@@ -64,6 +66,14 @@ class Waiting(NamedTuple):
     arguments: bytes
 
 
+@dataclass
+class _Out:
+    """The calls of a task that nodes have."""
+
+    calls: list[Waiting]
+    is_batch: bool
+
+
 class OpenCalls:
     """Calls without an answer, shared by the threads that submit them, hand them over and take answers.
 
@@ -73,19 +83,20 @@ class OpenCalls:
         How many may be handed over at a time, and together.
     plain : bool
         Whether nodes must not run code here (`crosswind.run.plain_data`).
+    local : bool
+        Whether nodes may keep large values until they are read (`crosswind.run.local_values`).
     """
 
-    def __init__(self, window: Window, *, plain: bool) -> None:
+    def __init__(self, window: Window, *, plain: bool, local: bool = False) -> None:
         self._window, self._plain = window, plain
-        self.performer = Performer(plain=plain)
+        self._local = local
+        self.performer = Performer(plain=plain, local=local)
         self._loads = loads_from(plain=plain)
         self._changed = threading.Condition()
         self._waiting: deque[Waiting] = deque()
         self._held: set[Call] = set()
-        self._out: dict[int, list[Waiting]] = {}
-        """The calls of each task that nodes have."""
-        self._batches = 0
-        """Tasks among them whose calls may come back."""
+        self._out: dict[int, _Out] = {}
+        """The tasks that nodes have, by number."""
         self._handing: int | None = None
         self._handed_over = 0
         self._is_closed = self._is_cancelled = False
@@ -148,9 +159,7 @@ class OpenCalls:
             for one in together:
                 one.call.number = number
             is_batch = len(together) > 1
-            # Known before it is handed over: its answer may come at once. The arguments of one call need not be kept.
-            self._out[number] = together if is_batch else [together[0]._replace(arguments=b"")]
-            self._batches += is_batch
+            self._out[number] = _Out(together, is_batch)  # before it is handed over: its answer may come at once
         function = together[0].function
         call: tuple[Any, ...] = (function, together[0].arguments)
         if is_batch:
@@ -162,7 +171,10 @@ class OpenCalls:
             self._waiting.popleft()
         if self._waiting:
             return len(self._out) < self._window.size
-        return (self._is_closed and not self._held and not self._batches) or self.broken is not None
+        if self.broken is not None:
+            return True
+        may_come_back = any(out.is_batch or self._local for out in self._out.values())
+        return self._is_closed and not self._held and not may_come_back
 
     def _together(self) -> list[Waiting]:
         """Take the first call, and those after it that go with it."""
@@ -184,82 +196,82 @@ class OpenCalls:
         """Mark calls as running. Which one of a batch is, is known when it has given back those that follow."""
         with self._changed:
             for number in numbers:
-                calls = self._out.get(number, ())
-                if len(calls) == 1:
-                    calls[0].call.be_running()
+                out = self._out.get(number)
+                if out is not None and len(out.calls) == 1:
+                    out.calls[0].call.be_running()
 
     def partial(self, number: int, data: bytes, node: str = "") -> None:
         """Answer the first calls of a batch, and take up again those that it gives back."""
         with self._changed:
-            calls = self._out.get(number)
-        if calls is None:
+            out = self._out.get(number)
+        if out is None:
             return
         try:
             outcomes, given_back, _ = batches.told(data, self._loads)
         except Exception:  # of a node that must not be trusted: the result will show it
             return
-        stay = len(calls) - given_back
+        stay = len(out.calls) - given_back
         if len(outcomes) > stay:
             return
-        for one, found in zip(calls, outcomes, strict=False):
-            self._answer_one(one.call, found, node)
-        unwanted: list[Call] = []
+        gone = self._answer_calls(out.calls, outcomes, node)
         with self._changed:
-            if number in self._out:
-                self._out[number] = calls[:stay]
-                unwanted = self._take_again(calls[stay:])
+            back = out.calls[stay:]
+            del out.calls[stay:]
+            unwanted = self._take_again([*gone, *back])
             if len(outcomes) < stay:
-                calls[len(outcomes)].call.be_running()
+                out.calls[len(outcomes)].call.be_running()
         _cancel(unwanted)
 
     def answer(self, number: int, data: bytes, ok: bool, node: str) -> int:
         """Answer the calls of a task, and return how many that was."""
         with self._changed:
-            calls = self._out.pop(number, None)
-            if calls is not None and calls[0].arguments:
-                self._batches -= 1
+            out = self._out.pop(number, None)
             self._changed.notify_all()
-        if calls is None:
+        if out is None:
             return 0
-        if not calls[0].arguments:
-            self._answer_alone(calls[0].call, data, ok, node)
-            return 1
-        return self._answer_batch(calls, data, ok, node)
-
-    def _answer_alone(self, call: Call, data: bytes, ok: bool, node: str) -> None:
-        try:
-            value = outcome(data, ok, node, plain=self._plain)
-        except BaseException as error:  # also of a class that only the node knows, or whose making raises anything
-            _end(call.set_exception, error)
+        if out.is_batch:
+            outcomes, seconds = self._told(data) if ok else (None, 0.0)
         else:
-            _end(call.set_result, value)
-
-    def _answer_one(self, call: Call, found: batches.Outcome, node: str) -> None:
-        """Answer a call of a batch."""
-        if call.done():
-            return
-        if type(found) is tuple:
-            self._answer_alone(call, found[0], len(found) == 1, node)
-        else:
-            _end(call.set_result, found)
-
-    def _answer_batch(self, calls: list[Waiting], data: bytes, ok: bool, node: str) -> int:
-        outcomes: list[batches.Outcome] = []
-        seconds, goes_alone = 0.0, True
-        with suppress(Exception):  # what it says is damaged: the calls go again
-            if ok:
-                outcomes, _, seconds = batches.told(data, self._loads)
-                goes_alone = False
-        for one, found in zip(calls, outcomes, strict=False):
-            self._answer_one(one.call, found, node)
-        left = [one for one in calls if not one.call.done()]
+            outcomes, seconds = [(data,) if ok else (data, None)], 0.0
+        gone = self._answer_calls(out.calls, outcomes or [], node)
+        left = [one for one in out.calls if not one.call.done()]
         with self._changed:
-            for one in left:
-                one.call.goes_alone |= goes_alone
+            for one in gone if outcomes is not None else left:
+                one.call.goes_alone = True
             unwanted = self._take_again(left)
-            self._window.took(len(outcomes), seconds)
+            if out.is_batch:
+                self._window.took(len(outcomes or []), seconds)
         _cancel(unwanted)
-        return len(calls) - len(left)
+        return len(out.calls) - len(left)
+
+    def _told(self, data: bytes) -> tuple[list[batches.Outcome] | None, float]:
+        try:
+            outcomes, _, seconds = batches.told(data, self._loads)
+        except Exception:  # what it says is damaged
+            return None, 0.0
+        return outcomes, seconds
+
+    def _answer_calls(self, calls: list[Waiting], outcomes: list[batches.Outcome], node: str) -> list[Waiting]:
+        """Answer the first calls of a task, and return those whose value is gone with its agent."""
+        gone = []
+        for one, found in zip(calls, outcomes, strict=False):
+            if one.call.done():
+                continue
+            if type(found) is not tuple:
+                _end(one.call.set_result, found)
+                continue
+            try:
+                value = outcome(found[0], len(found) == 1, node, plain=self._plain)
+            except GoneError as error:
+                if not one.call.goes_alone:
+                    gone.append(one)
+                    continue
+                _end(one.call.set_exception, CallError(f"{node} keeps a large value that cannot be read: {error}"))
+            except BaseException as error:  # also of a class that only the node knows, or whose making raises anything
+                _end(one.call.set_exception, error)
+            else:
+                _end(one.call.set_result, value)
+        return gone
 
     def _take_again(self, calls: list[Waiting]) -> list[Call]:
         """Have calls wait again, before the others. Returns those that are not wanted any more, to be cancelled."""
@@ -278,12 +290,11 @@ class OpenCalls:
         unwanted: list[Call] = []
         with self._changed:
             for number in numbers:
-                calls = self._out.pop(number, [])
-                if calls and calls[0].arguments:
-                    self._batches -= 1
-                    unwanted += self._take_again(calls)
-                else:
-                    unwanted += [one.call for one in calls]
+                out = self._out.pop(number, None)
+                if out is not None and out.is_batch:
+                    unwanted += self._take_again(out.calls)
+                elif out is not None:
+                    unwanted += [one.call for one in out.calls]
             self._changed.notify_all()
         _cancel(unwanted)
 
@@ -326,7 +337,7 @@ class OpenCalls:
     def all(self) -> list[Call]:
         """Return all calls without an answer."""
         with self._changed:
-            out = [one.call for calls in self._out.values() for one in calls if not one.call.done()]
+            out = [one.call for out in self._out.values() for one in out.calls if not one.call.done()]
             return [*self._held, *(one.call for one in self._waiting), *out]
 
     @property
@@ -348,7 +359,6 @@ class OpenCalls:
             self._out.clear()
             self._held.clear()
             self._waiting.clear()
-            self._batches = 0
             self._handing = None
             self._changed.notify_all()
         for call in calls:

@@ -16,7 +16,7 @@ from crosswind.run.map_calls import MapCalls, Raised
 
 
 def calls_of(function, *iterables, ordered=True, chunksize=None, nodes=2, **setting):
-    setting = {"plain": False, "tries_once": True, "tells_each": False} | setting
+    setting = {"plain": False, "local": False, "tries_once": True, "tells_each": False} | setting
     return MapCalls(function, iterables, ordered, chunksize, Setting(nodes, **setting))
 
 

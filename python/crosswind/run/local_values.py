@@ -1,0 +1,201 @@
+"""Large values between processes of one machine: a copy into shared memory and one out of it, no way through sockets.
+
+An agent that the root has started on the same machine keeps a large value in memory that has no name in any file
+system (memfd), and sends where it is. The root reads it there and empties it, and the kernel frees it however both end.
+An agent keeps 256 MiB at most; further values travel as others do, and so does what cannot be kept.
+"""
+
+from __future__ import annotations
+
+import io
+import mmap
+import os
+import pickle
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import cloudpickle
+
+from crosswind.run.batches import NUMBERS
+
+MARK: Final = b"\xfe"
+"""How the bytes of a value that is kept begin: no pickle does, nor a text in UTF-8."""
+LARGE: Final = 1 << 20
+"""Values with more bytes are kept."""
+MOST_KEPT: Final = 256 << 20
+"""With so many bytes kept, further values are sent."""
+_PART: Final = 1 << 16
+"""Buffers with fewer bytes are in the pickle."""
+_MOST_AT_ONCE: Final = 1 << 30
+_NAME: Final = "crosswind-value-"
+
+
+class GoneError(Exception):
+    """The agent that kept a value has ended before it was read: the call has to be done again."""
+
+
+class Keeper:
+    """The values that this process keeps until they are read."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, int] = {}
+        """Bytes by descriptor."""
+
+    def pickled(self, value: Any) -> bytes:
+        """Return a value as a pickle, or where it is kept, if it is large.
+
+        Raises
+        ------
+        Exception
+            What pickling it raises.
+        """
+        if type(value) in NUMBERS:
+            return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        self._forget_read()
+        if sum(self._kept.values()) <= MOST_KEPT:
+            with suppress(OSError):  # no memory is left for it
+                memory, sizes = _written(value, may_be_kept=True)
+                if memory.descriptor is not None:
+                    self._kept[memory.descriptor] = memory.size
+                    begin = memory.size - sum(sizes)
+                    return MARK + pickle.dumps((os.getpid(), memory.descriptor, memory.name, begin, sizes))
+                if not sizes:
+                    return bytes(memory.held)
+        return bytes(_written(value, may_be_kept=False)[0].held)
+
+    def _forget_read(self) -> None:
+        """Close what has been emptied."""
+        for descriptor in list(self._kept):
+            if os.fstat(descriptor).st_size == 0:
+                del self._kept[descriptor]
+                os.close(descriptor)
+
+
+def _written(value: Any, *, may_be_kept: bool) -> tuple[_Memory, list[int]]:
+    """Return a pickle, followed by the large buffers that are not in it, and their sizes."""
+    for pickler in (pickle.Pickler, cloudpickle.Pickler):  # what the other side cannot import travels by cloudpickle
+        memory, buffers = _Memory(may_be_kept=may_be_kept), _Buffers(may_be_kept=may_be_kept)
+        try:
+            pickler(memory, pickle.HIGHEST_PROTOCOL, buffer_callback=buffers.stays).dump(value)
+            for buffer in buffers.out:
+                memory.write(buffer)
+        except BaseException as error:
+            memory.close()
+            if pickler is cloudpickle.Pickler or not isinstance(error, Exception):
+                raise
+        else:
+            return memory, [buffer.nbytes for buffer in buffers.out]
+    raise AssertionError  # one of the two returned or raised
+
+
+class _Buffers:
+    """The large buffers of a value, which are not in its pickle."""
+
+    def __init__(self, *, may_be_kept: bool) -> None:
+        self._may_be_kept = may_be_kept
+        self.out: list[memoryview] = []
+
+    def stays(self, buffer: pickle.PickleBuffer) -> bool:
+        """Whether a buffer belongs into the pickle."""
+        with suppress(BufferError):  # it has gaps
+            piece = buffer.raw()
+            if self._may_be_kept and piece.nbytes >= _PART:
+                self.out.append(piece)
+                return False
+        return True
+
+
+class _Memory:
+    """A file for a pickler: this process's own memory, and once it is large, memory that another process can read."""
+
+    def __init__(self, *, may_be_kept: bool) -> None:
+        self._may_be_kept = may_be_kept
+        self.held = bytearray()
+        self.descriptor: int | None = None
+        self.name = ""
+        self.size = 0
+
+    def write(self, data: Any) -> int:
+        """Write what the pickler hands over: large bytes as they are, without a copy."""
+        size = memoryview(data).nbytes
+        self.size += size
+        if self.descriptor is None:
+            if not self._may_be_kept or self.size <= LARGE:
+                self.held += data
+                return size
+            self.name = _NAME + os.urandom(8).hex()
+            self.descriptor = os.memfd_create(self.name)
+            _write(self.descriptor, self.held)
+            self.held = bytearray()
+        _write(self.descriptor, data)
+        return size
+
+    def close(self) -> None:
+        """Give back the memory of a pickle that could not be written."""
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+
+
+def _write(descriptor: int, data: Any) -> None:
+    left = memoryview(data).cast("B")
+    while left:
+        left = left[os.write(descriptor, left[:_MOST_AT_ONCE]) :]
+
+
+def value_at(place: bytes) -> Any:
+    """Return a value that an agent of this machine keeps, and empty its memory.
+
+    Raises
+    ------
+    GoneError
+        When the agent has ended.
+    """
+    process, descriptor, name, size, sizes = pickle.loads(place[len(MARK) :])
+    try:
+        with open(f"/proc/{process}/fd/{descriptor}", "r+b", buffering=0) as file:  # noqa: PTH123 (it is no path)
+            if name not in str(Path(f"/proc/self/fd/{file.fileno()}").readlink()):  # of a process with the same number
+                raise GoneError(f"process {process} is another one")
+            if os.fstat(file.fileno()).st_size != size + sum(sizes):
+                raise GoneError("it has been read already")
+            try:
+                buffers = _buffers(file, size, sizes)
+                return pickle.Unpickler(_Source(file), buffers=buffers).load()
+            finally:
+                os.ftruncate(file.fileno(), 0)
+    except OSError as error:
+        raise GoneError(str(error)) from error
+
+
+class _Source:
+    """What the unpickler reads; large bytes go where they are to be without a copy between."""
+
+    def __init__(self, file: io.FileIO) -> None:
+        self._file = file
+        self.readinto = file.readinto
+
+    def read(self, size: int) -> bytes:
+        """Read bytes; the unpickler may ask for more than there are."""
+        return self._file.read(size) or b""
+
+    def readline(self) -> bytes:
+        """Read a line, which no pickle of today has."""
+        return self._file.readline()
+
+
+def _buffers(file: io.FileIO, at: int, sizes: Iterable[int]) -> Iterator[mmap.mmap]:
+    """Yield the buffers that are not in the pickle, in memory of this process."""
+    for size in sizes:
+        room = mmap.mmap(-1, size)
+        room.madvise(mmap.MADV_HUGEPAGE)
+        left = memoryview(room)
+        while left:
+            count = os.preadv(file.fileno(), [left[:_MOST_AT_ONCE]], at)
+            if count == 0:
+                raise GoneError("it is empty")
+            left, at = left[count:], at + count
+        yield room
+
+
+KEEPER: Final = Keeper()

@@ -1,0 +1,131 @@
+"""Large values that an agent keeps until the root reads them: each as it was, and memory that is given back."""
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crosswind.run import local_values
+from crosswind.run.calls import Performer, outcome
+from crosswind.run.local_values import LARGE, MARK, GoneError, Keeper, value_at
+
+MB = 1_000_000
+
+
+def descriptors():
+    """Return the descriptors of memory that this process keeps."""
+    paths = Path("/proc/self/fd").iterdir()
+    return {int(path.name) for path in paths if path.is_symlink() and "crosswind-value" in str(path.readlink())}
+
+
+def values():
+    array = np.arange(MB, dtype="f4").reshape(1000, 1000)
+    return {
+        "bytes": os.urandom(3 * MB),
+        "text": "ä" * 2 * MB,
+        "numbers": list(range(MB)),
+        "array": array,
+        "in the order of Fortran": np.asfortranarray(array),
+        "with gaps": array[:, ::2],
+        "none of it": np.zeros((0, 7)),
+        "of objects": np.array([{"a": 1}] * MB),
+        "nested": {"deep": [[(b"x" * 200_000, array[:500], "y" * 200_000)] * 3], "same": [array, array]},
+        "array of bytes": bytearray(os.urandom(2 * MB)),
+        "table": pd.DataFrame({"a": np.arange(MB), "b": np.arange(MB) / 2, "c": ["x", "yy"] * (MB // 2)}),
+        "small": [1, b"x" * 70_000, np.arange(20_000)],
+        "number": 7,
+    }
+
+
+@pytest.mark.parametrize("name", list(values()))
+def test_a_value_comes_as_it_was_and_the_memory_is_given_back(name):
+    value, keeper = values()[name], Keeper()
+    before = descriptors()
+    place = keeper.pickled(value)
+    if place.startswith(MARK):
+        assert len(place) < 1_000
+        there = value_at(place)
+        [descriptor] = descriptors() - before
+        assert os.fstat(descriptor).st_size == 0
+    else:
+        assert name in ("none of it", "small", "number")
+        there = pickle.loads(place)
+    assert pickle.dumps(there) == pickle.dumps(value)
+    keeper._forget_read()
+    assert descriptors() == before
+
+
+def test_arrays_may_be_written_as_those_of_a_pickle_may():
+    array = value_at(Keeper().pickled(np.zeros(MB)))
+    array[3] = 5.0
+    assert array.sum() == 5.0
+
+
+def test_what_the_function_changes_later_does_not_change_the_value():
+    array, held = np.zeros(MB), bytearray(2 * MB)
+    place = Keeper().pickled((array, held))
+    array[0], held[0] = 1.0, 1
+    there = value_at(place)
+    assert (there[0][0], there[1][0]) == (0.0, 0)
+
+
+def test_with_too_much_kept_a_value_is_sent(monkeypatch):
+    monkeypatch.setattr(local_values, "MOST_KEPT", 3 * MB)
+    keeper = Keeper()
+    places = [keeper.pickled(bytes([at]) * 2 * MB) for at in range(4)]
+    assert [place[:1] == MARK for place in places] == [True, True, False, False]
+    assert pickle.loads(places[2])[:1] == b"\2"
+    assert value_at(places[0])[:1] == b"\0"
+    assert keeper.pickled(b"x" * 2 * MB).startswith(MARK)
+
+
+def test_without_memory_for_it_a_value_is_sent(monkeypatch):
+    def full(*_):
+        raise OSError(28, "no space left")
+
+    monkeypatch.setattr(os, "memfd_create", full)
+    assert pickle.loads(Keeper().pickled(b"x" * 2 * MB)) == b"x" * 2 * MB
+
+
+def test_a_value_that_cannot_be_pickled_leaves_no_memory():
+    before = descriptors()
+    with pytest.raises(TypeError, match="generator"):
+        Keeper().pickled([b"x" * 2 * MB, (one for one in ())])
+    assert descriptors() == before
+
+
+def test_of_a_class_that_cannot_be_imported_the_code_comes_along():
+    there = value_at(Keeper().pickled((lambda: 5, np.ones(MB))))
+    assert (there[0](), there[1].sum()) == (5, MB)
+
+
+def test_a_value_whose_agent_has_ended_or_whose_number_is_anothers_is_gone():
+    code = (
+        "import os, sys; from crosswind.run.local_values import KEEPER\n"
+        "os.write(1, KEEPER.pickled(b'x' * 2_000_000)); os.close(1); sys.stdin.read()"
+    )
+    agent = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    place = agent.stdout.read()
+    pid, descriptor, _, *rest = pickle.loads(place[1:])
+    assert pid == agent.pid
+    with pytest.raises(GoneError):
+        value_at(MARK + pickle.dumps((pid, descriptor, "crosswind-value-0", *rest)))
+    assert value_at(place) == b"x" * 2_000_000
+    with pytest.raises(GoneError):
+        value_at(place)
+    agent.communicate()
+    with pytest.raises(GoneError):
+        value_at(place)
+
+
+def test_a_node_that_must_not_run_code_here_is_not_read_from():
+    place = Keeper().pickled(b"x" * 2 * LARGE)
+    with pytest.raises(Exception, match="damaged"):
+        outcome(place, True, "a", plain=True)
+    done = Performer(plain=True, local=False)((pickle.dumps(bytes), pickle.dumps(((2 * LARGE,), {}))))
+    assert not done.startswith(MARK)
