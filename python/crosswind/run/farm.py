@@ -161,20 +161,20 @@ class Farm(Executor):
         if not _OF_DASK.isdisjoint(kwargs):
             _refuse_options_of_dask(fn, kwargs)
         function, futures = self._functions.bytes_of(fn), futures_in(args, kwargs)
-        call = Call(self._withdraw)
-        self._open.add(call, function, None if futures else pickled_arguments(args, kwargs))
+        call = Call(self._withdraw, function, None if futures else pickled_arguments(args, kwargs))
+        self._open.add(call)
         if futures:
-            when_all_done(futures, lambda: self._release(call, function, args, kwargs))
+            when_all_done(futures, lambda: self._release(call, args, kwargs))
         return call
 
-    def _release(self, call: Call, function: bytes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _release(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Take up a call whose arguments are there, or end it as one of them ended."""
         data, failure = None, None
         try:
             data = pickled(resolved(args, kwargs))
         except BaseException as error:  # whatever an argument raised is what this call raises
             failure = error
-        if not self._open.release(call, function, data):
+        if not self._open.release(call, data):
             return
         if isinstance(failure, CancelledError):
             call.end_cancelled()

@@ -10,15 +10,24 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import cloudpickle
 
 _KEPT: Final = 64
 _ATOMS: Final = (type(None), bool, int, float, complex, str, bytes)
+_MISSING: Final = object()
+_NOTHING: Final = object()
+"""In the place of a key: the dict holds none."""
 
-Held = tuple[Any, ...]
-"""What a function's bytes depend on, compared object by object."""
+Slot = tuple[Any, Any, Any]
+"""A dict with a key, or an object with an attribute, and what was there."""
+
+
+class _Known(NamedTuple):
+    function: Any
+    slots: list[Slot]
+    data: bytes
 
 
 class Functions:
@@ -32,60 +41,87 @@ class Functions:
 
     def __init__(self, pickled: Callable[[Any], bytes]) -> None:
         self._pickled = pickled
-        self._known: dict[int, tuple[Any, Held, bytes]] = {}
+        self._known: dict[int, _Known] = {}
+        self._by_value: set[str] = set()
 
     def bytes_of(self, function: Any) -> bytes:
         """Return a function as bytes; the same object again where it has not changed."""
-        held = held_by(function)
+        if (by_value := cloudpickle.list_registry_pickle_by_value()) != self._by_value:
+            self._known.clear()
+            self._by_value = by_value
         known = self._known.get(id(function))
-        if known is not None and known[0] is function and held is not None and _same(held, known[1]):
-            return known[2]
+        if known is not None and known.function is function and _is_unchanged(known.slots):
+            return known.data
+        slots = slots_of(function)
         data = self._pickled(function)
-        if held is not None:
+        if slots is not None:
             if len(self._known) >= _KEPT:
                 self._known.clear()
-            self._known[id(function)] = (function, held, data)
+            self._known[id(function)] = _Known(function, slots, data)
         return data
 
 
-def held_by(function: Any) -> Held | None:
+def slots_of(function: Any) -> list[Slot] | None:
     """Return all that a function's bytes depend on, where that cannot change unseen; None where it can.
 
     Examples
     --------
-    >>> held_by(abs)
-    ()
+    >>> slots_of(abs)
+    []
     >>> limit, seen = 3, []
-    >>> held_by(lambda x: x < limit) is None, held_by(lambda x: seen.append(x)) is None
+    >>> slots_of(lambda x: x < limit) is None, slots_of(lambda x: seen.append(x)) is None
     (False, True)
     """
-    held: list[Any] = []
-    return tuple(held) if _adds(function, held, set()) else None
+    slots: list[Slot] = []
+    return slots if _adds(function, slots, set()) else None
 
 
-def _adds(value: Any, held: list[Any], seen: set[int]) -> bool:
+def _is_unchanged(slots: list[Slot]) -> bool:
+    for holder, name, value in slots:
+        if type(holder) is dict:
+            if bool(holder) if name is _NOTHING else holder.get(name, _MISSING) is not value:
+                return False
+            continue
+        try:
+            if getattr(holder, name, _MISSING) is not value:
+                return False
+        except ValueError:  # a cell that is empty by now
+            return False
+    return True
+
+
+def _adds(value: Any, slots: list[Slot], seen: set[int]) -> bool:
     """Add what a value's bytes depend on; False where that can change unseen."""
-    if _is_fixed(value) or id(value) in seen:
+    if type(value) in _ATOMS or id(value) in seen:
         return True
     if type(value) is tuple:
-        return all(_adds(one, held, seen) for one in value)
-    if type(value) is not types.FunctionType or value.__dict__:
-        return False
+        return all(_adds(one, slots, seen) for one in value)
+    if isinstance(value, types.BuiltinFunctionType):
+        return isinstance(value.__self__, types.ModuleType)
+    if _adds_path(value, slots):
+        return True
+    return type(value) is types.FunctionType and not value.__dict__ and _adds_function(value, slots, seen)
+
+
+def _adds_function(value: types.FunctionType, slots: list[Slot], seen: set[int]) -> bool:
+    """Add what the bytes of a function depend on that travels with its code."""
     seen.add(id(value))
-    try:
-        values = [cell.cell_contents for cell in value.__closure__ or ()]
-    except ValueError:  # a cell that is not filled yet
-        return False
-    values += value.__defaults__ or ()
-    values += (value.__kwdefaults__ or {}).values()
+    held: list[Slot] = [(cell, "cell_contents", _content(cell)) for cell in value.__closure__ or ()]
     for code in _codes(value.__code__):
-        values += [value.__globals__[name] for name in code.co_names if name in value.__globals__]
-    held += [value.__code__, *values]
-    return all(_adds(one, held, seen) for one in values)
+        held += [(value.__globals__, name, value.__globals__.get(name, _MISSING)) for name in code.co_names]
+    for key, default in (value.__kwdefaults__ or {}).items():
+        held.append((value.__kwdefaults__, key, default))
+    own = [(value, name, getattr(value, name)) for name in ("__code__", "__defaults__", "__kwdefaults__")]
+    slots += [*own, (value.__dict__, _NOTHING, None), *held]
+    contents = [content for _, _, content in held if content is not _MISSING]
+    return all(_adds(one, slots, seen) for one in (*contents, *(value.__defaults__ or ())))
 
 
-def _same(held: Held, before: Held) -> bool:
-    return len(held) == len(before) and all(a is b for a, b in zip(held, before, strict=True))
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet: it changes unseen
+        return cell
 
 
 def _codes(code: types.CodeType) -> list[types.CodeType]:
@@ -94,25 +130,23 @@ def _codes(code: types.CodeType) -> list[types.CodeType]:
     return [code, *inner]
 
 
-def _is_fixed(value: Any) -> bool:
-    """Whether a value cannot change: an atom, a module, or what is imported by name."""
-    if type(value) in _ATOMS:
-        return True
+def _adds_path(value: Any, slots: list[Slot]) -> bool:
+    """Whether a function, class or module travels by its name: the other side imports it. Adds where it was found."""
     if isinstance(value, types.ModuleType):
+        slots.append((sys.modules, value.__name__, value))
         return sys.modules.get(value.__name__) is value
-    return _is_imported(value)
-
-
-def _is_imported(value: Any) -> bool:
-    """Whether a function or class travels by its name only: the other side imports it."""
-    if isinstance(value, types.BuiltinFunctionType):
-        return isinstance(value.__self__, types.ModuleType)
     if not isinstance(value, (types.FunctionType, type)):
         return False
     module = value.__module__
     if module in {None, "__main__"} or module in cloudpickle.list_registry_pickle_by_value():
         return False
     found: Any = sys.modules.get(module)
+    path: list[Slot] = [(sys.modules, module, found)]
     for part in value.__qualname__.split("."):
-        found = getattr(found, part, None)
-    return found is value
+        inside = getattr(found, part, None)
+        path.append((found, part, inside))
+        found = inside
+    if found is not value:
+        return False
+    slots += path
+    return True

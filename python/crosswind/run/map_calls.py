@@ -9,8 +9,9 @@ import pickle
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
 from crosswind.errors import AgentLost
@@ -24,7 +25,6 @@ from crosswind.run.window import Window
 
 _UNTAKEN_PER_NODE: Final = 64
 """Values that are not taken, and calls under way: bounds the memory. More where calls travel together."""
-NUMBERS_OR_TUPLES: Final = NUMBERS | {tuple}
 _LOOK_S: Final = 0.5
 
 
@@ -100,6 +100,7 @@ class MapCalls:
         self._window = Window(setting.nodes, most=most, begin=chunksize or 1)
         self._nodes, self._local = setting.nodes, setting.local
         self._left = length(iterables)
+        self._direct = _direct(iterables)
         self._changed = threading.Condition()
         self._drawn: deque[Any] = deque()
         """Items that have not been handed over; appended without the lock."""
@@ -178,7 +179,7 @@ class MapCalls:
 
     def next(self) -> Handed | None:
         """Wait for items and for room for them; None when nothing follows."""
-        if self._drawing is None:
+        if self._drawing is None and self._direct is None:
             self._drawing = threading.Thread(target=self._draw, name="crosswind-map", daemon=True)
             self._drawing.start()
         with self._changed:
@@ -188,7 +189,7 @@ class MapCalls:
                 self._is_hungry = True
                 self._changed.wait_for(self._is_due)
                 self._is_hungry = False
-                if self._is_ended or not (self._again or self._drawn):
+                if self._is_ended or not (self._again or self._has_new()):
                     return None
                 chunk = self._again_chunk() if self._again else self._new_chunk()
                 if chunk is not None:
@@ -205,9 +206,15 @@ class MapCalls:
     def _is_due(self) -> bool:
         if self._is_ended:
             return True
-        if self._again or self._drawn:
-            return len(self._out) < self._window.size
+        if self._again or self._has_new():
+            return len(self._out) < self._window.size and (bool(self._again) or self._has_room())
         return self._is_drawn and not any(chunk.is_batch or self._local for chunk in self._out.values())
+
+    def _has_new(self) -> bool:
+        return bool(self._drawn) if self._direct is None else not self._is_drawn
+
+    def _has_room(self) -> bool:
+        return self._direct is None or self._begun < self._may_draw
 
     def _again_chunk(self) -> _Chunk:
         chunk = self._again[0]
@@ -219,22 +226,43 @@ class MapCalls:
         return _Chunk(chunk.first, chunk.items[:count], goes_alone=chunk.goes_alone)
 
     def _new_chunk(self) -> _Chunk | None:
-        drawn = self._drawn
+        """Take as many items as go together; None if there are none, or the first one has its outcome already."""
         left = max(self._left - self._begun, 1) if self._left is not None else 4 * self._nodes * self._window.batch
-        popleft = drawn.popleft
-        items = [popleft() for _ in range(min(self._window.calls(left), len(drawn)))]
-        if not NUMBERS_OR_TUPLES.issuperset(map(type, items)):
-            most = _count_together(items)
-            drawn.extendleft(reversed(items[most:]))
-            del items[most:]
-        first = self._begun
+        count = self._window.calls(left)
+        items = self._taken_directly(count) if self._direct is not None else self._taken_drawn(count)
         if not items:
-            self._pieces[first] = popleft()
-            self._begun += 1
+            return None
+        first = self._begun
+        self._begun += len(items)
+        if type(items[0]) is Raised:
+            self._pieces[first] = items[0]
             self._changed.notify_all()
             return None
-        self._begun += len(items)
         return _Chunk(first, items)
+
+    def _taken_drawn(self, count: int) -> list[Any]:
+        popleft = self._drawn.popleft
+        items = [popleft() for _ in range(min(count, len(self._drawn)))]
+        if not NUMBERS.issuperset(map(type, items)):
+            most = _count_together(items)
+            self._drawn.extendleft(reversed(items[most:]))
+            del items[most:]
+        return items
+
+    def _taken_directly(self, count: int) -> list[Any]:
+        assert self._direct is not None
+        items = [*islice(self._direct, count)]
+        kinds = set(map(type, items))
+        most = count if kinds <= NUMBERS else _count_together(items)
+        if most < len(items):
+            self._direct = chain(items[most:], self._direct)
+            del items[most:]
+        elif len(items) < count:
+            self._is_drawn = True
+            self._changed.notify_all()
+        if len(self._iterables) == 1 and not kinds <= ATOMS:  # the list was changed meanwhile
+            items = [item if type(item) in ATOMS else _Pickled(pickled(((item,), {}))) for item in items]
+        return items
 
     def begin(self, numbers: Iterable[int]) -> None:
         """Nothing depends on it."""
@@ -400,6 +428,14 @@ class _Ended(Exception):  # noqa: N818 (no error: it ends the drawing)
     """Nothing more is to be drawn."""
 
 
+def _direct(iterables: tuple[Iterable[Any], ...]) -> Iterator[Any] | None:
+    """Return the items where drawing them neither waits nor fails and they need not be pickled one by one."""
+    for one in iterables:
+        if type(one) is not range and not (type(one) in {list, tuple} and ATOMS.issuperset(map(type, one))):
+            return None
+    return iter(iterables[0]) if len(iterables) == 1 else zip(*iterables, strict=False)
+
+
 def _of_one(item: Any) -> Any:
     return [(item,), {}]
 
@@ -409,12 +445,13 @@ def _of_several(items: tuple[Any, ...]) -> Any:
 
 
 def _count_together(items: list[Any]) -> int:
-    """Return how many of the items may go together: up to what must not go, and no more than fits."""
+    """Return how many of the items may go together: no more than fits; what has its outcome already goes alone."""
     held_bytes = 0
     for count, item in enumerate(items):
         if type(item) is Raised:
-            return count
-        held_bytes += len(item) if isinstance(item, (str, bytes)) else 0
+            return max(count, 1)
+        for one in item if type(item) is tuple else (item,):
+            held_bytes += len(one) if isinstance(one, (str, bytes)) else 0
         if held_bytes > MOST_BYTES and count:
             return count
     return len(items)

@@ -6,13 +6,14 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
@@ -150,7 +151,7 @@ def map(
         stack.callback(feed.end, wait=out is not None)
         meter = _Meter(length(iterables), _shown(progress, stack))
         until = None if timeout is None else time.monotonic() + timeout
-        return Results(feed, meter, stack.pop_all(), until, return_exceptions)
+        return Results.of(_Pieces(feed, meter, stack.pop_all(), until, return_exceptions))
 
 
 def _shown(progress: Advance | bool | None, stack: ExitStack) -> Advance | None:
@@ -161,8 +162,39 @@ def _shown(progress: Advance | bool | None, stack: ExitStack) -> Advance | None:
     return progress or None
 
 
-class Results(Iterator[R], Generic[R]):
-    """The results of a map. Deleting or closing it leaves no call to begin."""
+class Results(chain[R]):
+    """The results of a map. Deleting or closing it leaves no call to begin.
+
+    It is a `chain` of the pieces that come: an item of those costs no more than the next one of a list.
+    """
+
+    _pieces: _Pieces
+
+    @classmethod
+    def of(cls, pieces: _Pieces) -> Results[R]:
+        """Return the results that come in pieces."""
+        found: Results[R] = cls.from_iterable(pieces)  # type: ignore[assignment] # it is of this class
+        found._pieces = pieces
+        return found
+
+    def close(self) -> None:
+        """Let no more calls begin, and take no more results."""
+        self._pieces.close()
+
+    def __enter__(self) -> Results[R]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self._pieces.drop()
+
+
+class _Pieces:
+    """The pieces of a map's results as they come."""
 
     def __init__(
         self,
@@ -175,18 +207,12 @@ class Results(Iterator[R], Generic[R]):
         self._feed, self._meter, self._held = feed, meter, held
         self._until, self._return_exceptions = until, return_exceptions
         self._is_closed = self._is_begun = False
-        self._values: Iterator[R] = iter(())
+        self._last: list[Any] = []
 
-    def __iter__(self) -> Results[R]:
+    def __iter__(self) -> _Pieces:
         return self
 
-    def __next__(self) -> R:
-        for value in self._values:  # what costs each short call its time: there is nothing quicker
-            return value
-        return self._next_piece()
-
-    def _next_piece(self) -> R:
-        """Take the next values, and return the first."""
+    def __next__(self) -> list[Any]:
         if self._is_closed:
             raise StopIteration
         self._is_begun = True
@@ -195,8 +221,8 @@ class Results(Iterator[R], Generic[R]):
             if piece is None:
                 self._feed.finish()
                 raise StopIteration
-            values = self._returned(piece.error) if isinstance(piece, Raised) else piece
-            self._meter.more(len(values))
+            self._last = self._returned(piece.error) if isinstance(piece, Raised) else piece
+            self._meter.more(len(self._last))
         except KeyboardInterrupt:
             self._feed.interrupt()
             self._feed.finish()
@@ -205,8 +231,7 @@ class Results(Iterator[R], Generic[R]):
         except BaseException:
             self.close()
             raise
-        self._values = iter(values)
-        return next(self._values)
+        return self._last
 
     def _returned(self, error: BaseException) -> list[Any]:
         """Return what a call raised as a value, or raise it."""
@@ -220,22 +245,15 @@ class Results(Iterator[R], Generic[R]):
         """Let no more calls begin, and take no more results."""
         if not self._is_closed:
             self._is_closed = True
-            self._values = iter(())
+            self._last.clear()  # what has not been taken of it is not any more
             self._held.close()
 
-    def __enter__(self) -> Results[R]:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __del__(self) -> None:
+    def drop(self) -> None:
+        """Close, and warn if nothing was taken at all."""
         if not self._is_closed:
             if not self._is_begun:
                 message = "the results of crosswind.map were dropped before any was taken, so its calls are cancelled"
-                warnings.warn(message, RuntimeWarning, stacklevel=2)
+                warnings.warn(message, RuntimeWarning, stacklevel=3)
             with suppress(Exception):
                 self.close()
 

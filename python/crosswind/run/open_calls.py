@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pickle
 import threading
+from _thread import RLock
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, InvalidStateError
+from concurrent.futures._base import PENDING
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from crosswind.errors import AgentLost
 from crosswind.run import batches
@@ -19,6 +21,15 @@ from crosswind.run.local_values import GoneError
 from crosswind.run.window import Window
 
 
+class _Condition(RLock):  # type: ignore[misc] # final in its stubs only
+    """The lock of a call, in the place of a future's condition: on that only `result` and `exception` would wait."""
+
+    __slots__ = ()
+
+    def notify_all(self) -> None:
+        """Wake nobody: who waits for a call has it set an event."""
+
+
 class Call(Future[Any]):
     """A call of a farm. It is running when a node computes it.
 
@@ -26,17 +37,44 @@ class Call(Future[Any]):
     ----------
     withdraw : callable
         Cancels the call if no node has begun it.
+    function : bytes
+        What it calls, pickled.
+    arguments : bytes, optional
+        Pickled, once they are there.
     """
 
-    def __init__(self, withdraw: Callable[[list[Call]], None]) -> None:
-        super().__init__()
-        self._withdraw = withdraw
+    def __init__(
+        self, withdraw: Callable[[list[Call]], None], function: bytes = b"", arguments: bytes | None = None
+    ) -> None:
+        # What Future.__init__ does, without a condition: that takes longer than all else that a short call needs.
+        self._condition = _Condition()  # type: ignore[assignment] # it has all that futures use
+        self._state, self._result, self._exception = PENDING, None, None
+        self._waiters: list[Any] = []
+        self._done_callbacks: list[Callable[[Future[Any]], object]] = []
+        self._withdraw, self.function, self.arguments = withdraw, function, arguments
         self.number: int | None = None
         """Of its task, once it is handed over."""
         self.withdrawn = False
         """Whether it must not be handed over."""
         self.goes_alone = False
         """Whether it must not go in a batch: an agent was lost with the one in which it was."""
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Wait for the value and return it, or raise what the call raised."""
+        self._wait(timeout)
+        return super().result(0)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Wait for the outcome and return what the call raised, if anything."""
+        self._wait(timeout)
+        return super().exception(0)
+
+    def _wait(self, timeout: float | None) -> None:
+        if not self.done():
+            ended = threading.Event()
+            self.add_done_callback(lambda _: ended.set())
+            if not ended.wait(timeout):
+                raise TimeoutError
 
     def cancel(self) -> bool:
         """Cancel the call unless a node computes it or has done so, and return whether it is cancelled.
@@ -58,19 +96,11 @@ class Call(Future[Any]):
             self.set_running_or_notify_cancel()
 
 
-class Waiting(NamedTuple):
-    """A call with what travels."""
-
-    call: Call
-    function: bytes
-    arguments: bytes
-
-
 @dataclass
 class _Out:
     """The calls of a task that nodes have."""
 
-    calls: list[Waiting]
+    calls: list[Call]
     is_batch: bool
 
 
@@ -93,17 +123,19 @@ class OpenCalls:
         self.performer = Performer(plain=plain, local=local)
         self._loads = loads_from(plain=plain)
         self._changed = threading.Condition()
-        self._waiting: deque[Waiting] = deque()
+        self._waiting: deque[Call] = deque()
         self._held: set[Call] = set()
         self._out: dict[int, _Out] = {}
         """The tasks that nodes have, by number."""
+        self._is_idle = False
+        """Whether what hands over waits for a call."""
         self._handing: int | None = None
         self._handed_over = 0
         self._is_closed = self._is_cancelled = False
         self.broken: BaseException | None = None
         """Why no call is taken any more, if the run has ended."""
 
-    def add(self, call: Call, function: bytes, arguments: bytes | None) -> None:
+    def add(self, call: Call) -> None:
         """Take up a call; without arguments, it waits for a future among them.
 
         Raises
@@ -118,21 +150,23 @@ class OpenCalls:
                 raise AgentLost(f"the farm's run is over: {self.broken}", "farm-over") from self.broken
             if self._is_closed:
                 raise RuntimeError("cannot submit a call after shutdown")
-            if arguments is None:
+            if call.arguments is None:
                 self._held.add(call)
             else:
-                self._waiting.append(Waiting(call, function, arguments))
-                if len(self._out) < self._window.size:  # else it is waited for answers
+                self._waiting.append(call)
+                if self._is_idle:
+                    self._is_idle = False
                     self._changed.notify_all()
 
-    def release(self, call: Call, function: bytes, arguments: bytes | None) -> bool:
+    def release(self, call: Call, arguments: bytes | None) -> bool:
         """Take up a call whose arguments are there; without, one that has failed. Whether it was waited for."""
         with self._changed:
             if call not in self._held:  # it was cancelled, or the run is over
                 return False
             self._held.remove(call)
             if arguments is not None:
-                self._waiting.append(Waiting(call, function, arguments))
+                call.arguments = arguments
+                self._waiting.append(call)
             self._changed.notify_all()
         return True
 
@@ -150,24 +184,27 @@ class OpenCalls:
         with self._changed:
             self._handing = None
             self._changed.notify_all()
-            self._changed.wait_for(self._is_due)
+            while not self._is_due():
+                self._is_idle = not self._waiting  # else it waits for answers
+                self._changed.wait()
+            self._is_idle = False
             if not self._waiting:
                 return None
             together = self._together()
             number = self._handing = self._handed_over
             self._handed_over += 1
-            for one in together:
-                one.call.number = number
+            for call in together:
+                call.number = number
             is_batch = len(together) > 1
             self._out[number] = _Out(together, is_batch)  # before it is handed over: its answer may come at once
         function = together[0].function
-        call: tuple[Any, ...] = (function, together[0].arguments)
+        sent: tuple[Any, ...] = (function, together[0].arguments)
         if is_batch:
-            call = (function, "pickles", [one.arguments for one in together])
-        return Handed(number, pickle.dumps(call, pickle.HIGHEST_PROTOCOL), is_batch)
+            sent = (function, "pickles", [call.arguments for call in together])
+        return Handed(number, pickle.dumps(sent, pickle.HIGHEST_PROTOCOL), is_batch)
 
     def _is_due(self) -> bool:
-        while self._waiting and self._waiting[0].call.withdrawn:
+        while self._waiting and self._waiting[0].withdrawn:
             self._waiting.popleft()
         if self._waiting:
             return len(self._out) < self._window.size
@@ -176,19 +213,19 @@ class OpenCalls:
         may_come_back = any(out.is_batch or self._local for out in self._out.values())
         return self._is_closed and not self._held and not may_come_back
 
-    def _together(self) -> list[Waiting]:
+    def _together(self) -> list[Call]:
         """Take the first call, and those after it that go with it."""
         first = self._waiting.popleft()
-        found, held_bytes = [first], len(first.arguments)
+        found, held_bytes = [first], len(first.arguments or b"")
         for _ in range(self._window.calls(len(self._waiting) + 1) - 1):
             following = self._waiting[0]
-            held_bytes += len(following.arguments)
-            if first.call.goes_alone or following.call.goes_alone or held_bytes > batches.MOST_BYTES:
+            held_bytes += len(following.arguments or b"")
+            if first.goes_alone or following.goes_alone or held_bytes > batches.MOST_BYTES:
                 break
             if following.function is not first.function and following.function != first.function:
                 break
             self._waiting.popleft()
-            if not following.call.withdrawn:
+            if not following.withdrawn:
                 found.append(following)
         return found
 
@@ -198,7 +235,7 @@ class OpenCalls:
             for number in numbers:
                 out = self._out.get(number)
                 if out is not None and len(out.calls) == 1:
-                    out.calls[0].call.be_running()
+                    out.calls[0].be_running()
 
     def partial(self, number: int, data: bytes, node: str = "") -> None:
         """Answer the first calls of a batch, and take up again those that it gives back."""
@@ -219,7 +256,7 @@ class OpenCalls:
             del out.calls[stay:]
             unwanted = self._take_again([*gone, *back])
             if len(outcomes) < stay:
-                out.calls[len(outcomes)].call.be_running()
+                out.calls[len(outcomes)].be_running()
         _cancel(unwanted)
 
     def answer(self, number: int, data: bytes, ok: bool, node: str) -> int:
@@ -234,10 +271,12 @@ class OpenCalls:
         else:
             outcomes, seconds = [(data,) if ok else (data, None)], 0.0
         gone = self._answer_calls(out.calls, outcomes or [], node)
-        left = [one for one in out.calls if not one.call.done()]
+        left = gone
+        if len(outcomes or []) < len(out.calls):
+            left = [call for call in out.calls if not call.done()]
         with self._changed:
-            for one in gone if outcomes is not None else left:
-                one.call.goes_alone = True
+            for call in gone if outcomes is not None else left:
+                call.goes_alone = True
             unwanted = self._take_again(left)
             if out.is_batch:
                 self._window.took(len(outcomes or []), seconds)
@@ -251,37 +290,37 @@ class OpenCalls:
             return None, 0.0
         return outcomes, seconds
 
-    def _answer_calls(self, calls: list[Waiting], outcomes: list[batches.Outcome], node: str) -> list[Waiting]:
+    def _answer_calls(self, calls: list[Call], outcomes: list[batches.Outcome], node: str) -> list[Call]:
         """Answer the first calls of a task, and return those whose value is gone with its agent."""
         gone = []
-        for one, found in zip(calls, outcomes, strict=False):
-            if one.call.done():
-                continue
+        for call, found in zip(calls, outcomes, strict=False):
             if type(found) is not tuple:
-                _end(one.call.set_result, found)
+                _end(call, found)
+                continue
+            if call.done():
                 continue
             try:
                 value = outcome(found[0], len(found) == 1, node, plain=self._plain)
             except GoneError as error:
-                if not one.call.goes_alone:
-                    gone.append(one)
+                if not call.goes_alone:
+                    gone.append(call)
                     continue
-                _end(one.call.set_exception, CallError(f"{node} keeps a large value that cannot be read: {error}"))
+                _fail(call, CallError(f"{node} keeps a large value that cannot be read: {error}"))
             except BaseException as error:  # also of a class that only the node knows, or whose making raises anything
-                _end(one.call.set_exception, error)
+                _fail(call, error)
             else:
-                _end(one.call.set_result, value)
+                _end(call, value)
         return gone
 
-    def _take_again(self, calls: list[Waiting]) -> list[Call]:
+    def _take_again(self, calls: list[Call]) -> list[Call]:
         """Have calls wait again, before the others. Returns those that are not wanted any more, to be cancelled."""
         unwanted = []
-        for one in reversed(calls):
-            one.call.number = None
-            if one.call.withdrawn or self._is_cancelled:
-                unwanted.append(one.call)
+        for call in reversed(calls):
+            call.number = None
+            if call.withdrawn or self._is_cancelled:
+                unwanted.append(call)
             else:
-                self._waiting.appendleft(one)
+                self._waiting.appendleft(call)
         self._changed.notify_all()
         return unwanted
 
@@ -294,7 +333,7 @@ class OpenCalls:
                 if out is not None and out.is_batch:
                     unwanted += self._take_again(out.calls)
                 elif out is not None:
-                    unwanted += [one.call for one in out.calls]
+                    unwanted += out.calls
             self._changed.notify_all()
         _cancel(unwanted)
 
@@ -337,8 +376,8 @@ class OpenCalls:
     def all(self) -> list[Call]:
         """Return all calls without an answer."""
         with self._changed:
-            out = [one.call for out in self._out.values() for one in out.calls if not one.call.done()]
-            return [*self._held, *(one.call for one in self._waiting), *out]
+            out = [call for out in self._out.values() for call in out.calls if not call.done()]
+            return [*self._held, *self._waiting, *out]
 
     @property
     def out(self) -> int:
@@ -364,7 +403,7 @@ class OpenCalls:
         for call in calls:
             lost = AgentLost(str(error), getattr(error, "code", "farm-over"), getattr(error, "hint", None))
             lost.__cause__ = error  # each its own: a raised exception keeps where it was raised
-            _end(call.set_exception, lost)
+            _fail(call, lost)
 
 
 def _cancel(calls: Iterable[Call]) -> None:
@@ -372,7 +411,16 @@ def _cancel(calls: Iterable[Call]) -> None:
         call.end_cancelled()
 
 
-def _end(end: Callable[[Any], None], found: Any) -> None:
-    """Give a call its outcome, unless it has one: it was cancelled, or two nodes did it."""
+def _end(call: Call, value: Any) -> None:
+    """Give a call its value, unless it has an outcome: it was cancelled, or two nodes did it."""
+    call.arguments = None
+    try:  # noqa: SIM105 (`suppress` takes longer than the rest)
+        call.set_result(value)
+    except InvalidStateError:
+        pass
+
+
+def _fail(call: Call, error: BaseException) -> None:
+    call.arguments = None
     with suppress(InvalidStateError):
-        end(found)
+        call.set_exception(error)

@@ -11,8 +11,8 @@ import pytest
 from in_process import InProcess
 
 import crosswind
-from crosswind.run import call_run
-from crosswind.run.functions import Functions, held_by
+from crosswind.run import agent, call_run
+from crosswind.run.functions import Functions, slots_of
 
 LIMIT = 3
 SEEN = [1]
@@ -76,6 +76,45 @@ def test_globals_and_defaults_count_also_of_functions_that_are_called(functions)
     assert called(functions.bytes_of(f)) == 105
 
 
+def test_a_default_by_name_an_attribute_and_a_name_that_appears_count_too(functions):
+    f = made("def f(*, x=1): return x + len(()) + (0 if 'y' not in globals() else y)")
+    assert called(functions.bytes_of(f)) == 1
+    assert functions.bytes_of(f) is functions.bytes_of(f)
+    f.__kwdefaults__["x"] = 5
+    assert called(functions.bytes_of(f)) == 5
+    f.__globals__["len"] = made("def f(x): return 10")
+    assert called(functions.bytes_of(f)) == 15
+    f.__globals__["y"] = 100
+    assert called(functions.bytes_of(f)) == 115
+    f.note = "new"
+    assert pickle.loads(functions.bytes_of(f)).note == "new"
+
+
+def test_a_function_whose_module_has_another_of_its_name_is_pickled_by_value(functions, monkeypatch):
+    f = agent.load
+    by_name = functions.bytes_of(f)
+    assert functions.bytes_of(f) is by_name
+    monkeypatch.setattr(agent, "load", None)
+    assert functions.bytes_of(f) is not by_name
+
+
+def test_a_cell_that_is_filled_later_is_seen(functions):
+    def outer():
+        def f():
+            return later
+
+        yield f
+        later = 7
+        yield f
+
+    both = outer()
+    f = next(both)
+    f.__module__ = "__main__"
+    functions.bytes_of(f)
+    next(both)
+    assert called(functions.bytes_of(f)) == 7
+
+
 def test_recursion_ends(functions):
     f = made("def f(n): return n and f(n - 1)")
     functions.bytes_of(f)
@@ -84,13 +123,13 @@ def test_recursion_ends(functions):
 
 @pytest.mark.parametrize("function", [abs, len, pickle.dumps, dict])
 def test_what_is_imported_by_its_name_is_pickled_once(functions, function):
-    assert held_by(function) == ()
+    assert slots_of(function) is not None
     assert functions.bytes_of(function) is functions.bytes_of(function)
 
 
 @pytest.mark.parametrize("function", [partial(pow, 2), [].append, type("Own", (), {"__call__": lambda self: 1})()])
 def test_of_other_callables_nothing_is_known(function):
-    assert held_by(function) is None
+    assert slots_of(function) is None
 
 
 def test_the_package_itself_can_be_sent():

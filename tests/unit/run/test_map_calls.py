@@ -199,7 +199,7 @@ def test_after_the_end_of_the_run_the_values_that_came_are_there_and_then_the_er
 
 
 def test_bytes_that_are_no_outcome_fail_their_call_and_a_batch_of_them_goes_again():
-    calls = calls_of(abs, range(4), chunksize=4)
+    calls = calls_of(abs, iter(range(4)), chunksize=4)
     due = calls.next()
     calls.partial(due.number, b"damaged")
     calls.answer(due.number, b"damaged", True, "a")
@@ -210,3 +210,33 @@ def test_bytes_that_are_no_outcome_fail_their_call_and_a_batch_of_them_goes_agai
         calls.answer(one.number, calls.performer(pickle.loads(one.data)), True, "a")
     assert str(calls.take(None).error) == "a sent what is no outcome of a call"
     assert taken(calls) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("items", [[], [1], list(range(3_000)), tuple("ab" * 700), range(5_000), ["x" * 400_000] * 9])
+def test_items_of_a_list_are_taken_without_a_thread_and_are_all_there(items):
+    calls = calls_of(lambda item: item, items)
+    Nodes(calls, gives_back=0.3)
+    assert taken(calls) == list(items)
+    assert calls._drawing is None
+    calls = calls_of(lambda a, b: (a, b), items, list(range(len(items))))
+    Nodes(calls)
+    assert taken(calls) == list(zip(items, range(len(items)), strict=True))
+
+
+def test_a_list_that_changes_while_it_is_mapped_is_taken_as_it_is():
+    items = list(range(200))
+    calls = calls_of(lambda item: item, items)
+    first = calls.next()
+    items[100:] = [(1, 2), [3], {"a": 4}]
+    calls.answer(first.number, calls.performer(pickle.loads(first.data)), True, "a")
+    Nodes(calls)
+    assert taken(calls) == [*range(100), (1, 2), [3], {"a": 4}]
+
+
+def test_items_are_not_taken_long_before_their_values_are():
+    calls = calls_of(abs, range(10**9))
+    Nodes(calls)
+    assert calls.take(None) == [0]
+    threading.Event().wait(0.3)
+    assert calls._begun < 2 * 10 * 8 * 16_384
+    calls.withdraw(None, 1.0)
