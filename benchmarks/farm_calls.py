@@ -58,7 +58,7 @@ def one_more(number: int) -> int:
 
 
 def map_crosswind() -> None:
-    assert sum(1 for _ in crosswind.map(one_more, range(MAPPED), max_workers=2, progress=False)) == MAPPED
+    assert len(list(crosswind.map(one_more, range(MAPPED), max_workers=2))) == MAPPED
 
 
 def map_pool() -> None:

@@ -1,9 +1,9 @@
 //! `crosswind-live` for Python: the root of a farm on a thread of its own, and an agent on the calling thread.
 
 use std::collections::HashMap;
-use std::ffi::{OsString, c_int};
+use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use crosswind_access::Access;
@@ -23,10 +23,10 @@ use crosswind_live::farm::replay::replay;
 use crosswind_live::farm::root::{NewTask, RunSummary};
 use crosswind_live::farm::task_source::{Counter, Label};
 use crosswind_live::protocol::PROTOCOL;
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView};
 
+use crate::buffers::Input;
 use crate::errors;
 use crate::journal::PyJournal;
 use crate::schema::{PyPlatform, json};
@@ -54,26 +54,6 @@ pub fn exception(py: Python<'_>, error: &LiveError) -> PyErr {
 
 pub fn wrong(what: &str, error: impl ToString) -> LiveError {
     LiveError::Setup(format!("{what}: {}", error.to_string()))
-}
-
-/// A task's input as Python sees it, without a copy: a read-only buffer.
-#[pyclass(frozen, module = "crosswind._core")]
-struct Input(Arc<Vec<u8>>);
-
-#[pymethods]
-impl Input {
-    /// # Safety
-    /// As the buffer protocol requires: `view` is valid or null.
-    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let bytes = &slf.get().0;
-        let (start, length) = (bytes.as_ptr().cast_mut().cast(), bytes.len() as ffi::Py_ssize_t);
-        // SAFETY: the bytes live as long as this object, which the view keeps alive, and are never written: the view
-        // is read-only.
-        match unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags) } {
-            0 => Ok(()),
-            _ => Err(PyErr::fetch(slf.py())),
-        }
-    }
 }
 
 /// Where a batch of calls passes on the outcomes of its first calls: `early(bytes)`.

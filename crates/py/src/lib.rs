@@ -6,6 +6,7 @@
 use pyo3::prelude::*;
 
 mod access;
+mod buffers;
 mod contention;
 mod errors;
 mod farm;
@@ -40,6 +41,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     access::register(module)?;
     measure::register(module)?;
     gpu::register(module)?;
+    buffers::register(module)?;
     farm::register(module)?;
     journal::register(module)?;
     inject::register(module)?;

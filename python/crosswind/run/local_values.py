@@ -1,23 +1,27 @@
 """Large values between processes of one machine: a copy into shared memory and one out of it, no way through sockets.
 
 An agent that the root has started on the same machine keeps a large value in memory that has no name in any file
-system (memfd), and sends where it is. The root reads it there and empties it, and the kernel frees it however both end.
-An agent keeps 256 MiB at most; further values travel as others do, and so does what cannot be kept.
+system (memfd), and sends where it is. The root reads texts and objects there, and maps the buffers of arrays, which
+become its own. It then changes the size of the memory, by which the agent sees that it need not keep it, and the kernel
+frees what nobody holds, however both end. An agent keeps 256 MiB at most; further values travel as others do, and so
+does what cannot be kept.
 """
 
 from __future__ import annotations
 
 import io
-import mmap
 import os
 import pickle
-from collections.abc import Iterable, Iterator
+import threading
+import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import cloudpickle
 
+from crosswind import _core
 from crosswind.run.batches import NUMBERS
 
 MARK: Final = b"\xfe"
@@ -28,6 +32,9 @@ MOST_KEPT: Final = 256 << 20
 """With so many bytes kept, further values are sent."""
 _PART: Final = 1 << 16
 """Buffers with fewer bytes are in the pickle."""
+_ALIGNED: Final = 64
+"""Where buffers begin: what processors and libraries like best."""
+_LOOK_S: Final = 0.1
 _MOST_AT_ONCE: Final = 1 << 30
 _NAME: Final = "crosswind-value-"
 
@@ -42,6 +49,8 @@ class Keeper:
     def __init__(self) -> None:
         self._kept: dict[int, int] = {}
         """Bytes by descriptor."""
+        self._held = threading.Lock()
+        self._looks = False
 
     def pickled(self, value: Any) -> bytes:
         """Return a value as a pickle, or where it is kept, if it is large.
@@ -53,40 +62,60 @@ class Keeper:
         """
         if type(value) in NUMBERS:
             return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-        self._forget_read()
-        if sum(self._kept.values()) <= MOST_KEPT:
+        if self._forget_read() <= MOST_KEPT:
             with suppress(OSError):  # no memory is left for it
-                memory, sizes = _written(value, may_be_kept=True)
+                memory, places = _written(value, may_be_kept=True)
                 if memory.descriptor is not None:
-                    self._kept[memory.descriptor] = memory.size
-                    begin = memory.size - sum(sizes)
-                    return MARK + pickle.dumps((os.getpid(), memory.descriptor, memory.name, begin, sizes))
-                if not sizes:
+                    self._keep(memory.descriptor, memory.size)
+                    return MARK + pickle.dumps((os.getpid(), memory.descriptor, memory.name, memory.size, places))
+                if not places:
                     return bytes(memory.held)
         return bytes(_written(value, may_be_kept=False)[0].held)
 
-    def _forget_read(self) -> None:
-        """Close what has been emptied."""
-        for descriptor in list(self._kept):
-            if os.fstat(descriptor).st_size == 0:
-                del self._kept[descriptor]
-                os.close(descriptor)
+    def _keep(self, descriptor: int, size: int) -> None:
+        with self._held:
+            self._kept[descriptor] = size
+            if not self._looks:
+                self._looks = True
+                threading.Thread(target=self._look, name="crosswind-values", daemon=True).start()
+
+    def _look(self) -> None:
+        """Forget what has been read, soon after it was, also if no value follows."""
+        while True:
+            time.sleep(_LOOK_S)
+            self._forget_read()
+            with self._held:
+                if not self._kept:
+                    self._looks = False
+                    return
+
+    def _forget_read(self) -> int:
+        """Close what has been read, and return how many bytes are kept."""
+        with self._held:
+            for descriptor, size in list(self._kept.items()):
+                if os.fstat(descriptor).st_size != size:
+                    del self._kept[descriptor]
+                    os.close(descriptor)
+            return sum(self._kept.values())
 
 
-def _written(value: Any, *, may_be_kept: bool) -> tuple[_Memory, list[int]]:
-    """Return a pickle, followed by the large buffers that are not in it, and their sizes."""
+def _written(value: Any, *, may_be_kept: bool) -> tuple[_Memory, list[tuple[int, int]]]:
+    """Return a pickle followed by the large buffers that are not in it, and where each of those begins and ends."""
     for pickler in (pickle.Pickler, cloudpickle.Pickler):  # what the other side cannot import travels by cloudpickle
         memory, buffers = _Memory(may_be_kept=may_be_kept), _Buffers(may_be_kept=may_be_kept)
         try:
             pickler(memory, pickle.HIGHEST_PROTOCOL, buffer_callback=buffers.stays).dump(value)
+            places = []
             for buffer in buffers.out:
+                memory.write(bytes(-memory.size % _ALIGNED))
+                places.append((memory.size, memory.size + buffer.nbytes))
                 memory.write(buffer)
         except BaseException as error:
             memory.close()
             if pickler is cloudpickle.Pickler or not isinstance(error, Exception):
                 raise
         else:
-            return memory, [buffer.nbytes for buffer in buffers.out]
+            return memory, places
     raise AssertionError  # one of the two returned or raised
 
 
@@ -145,25 +174,24 @@ def _write(descriptor: int, data: Any) -> None:
 
 
 def value_at(place: bytes) -> Any:
-    """Return a value that an agent of this machine keeps, and empty its memory.
+    """Return a value that an agent of this machine keeps, and have the agent keep it no longer.
 
     Raises
     ------
     GoneError
         When the agent has ended.
     """
-    process, descriptor, name, size, sizes = pickle.loads(place[len(MARK) :])
+    process, descriptor, name, size, places = pickle.loads(place[len(MARK) :])
     try:
         with open(f"/proc/{process}/fd/{descriptor}", "r+b", buffering=0) as file:  # noqa: PTH123 (it is no path)
             if name not in str(Path(f"/proc/self/fd/{file.fileno()}").readlink()):  # of a process with the same number
                 raise GoneError(f"process {process} is another one")
-            if os.fstat(file.fileno()).st_size != size + sum(sizes):
+            if os.fstat(file.fileno()).st_size != size:
                 raise GoneError("it has been read already")
             try:
-                buffers = _buffers(file, size, sizes)
-                return pickle.Unpickler(_Source(file), buffers=buffers).load()
+                return pickle.Unpickler(_Source(file), buffers=_buffers(file, size, places)).load()
             finally:
-                os.ftruncate(file.fileno(), 0)
+                os.ftruncate(file.fileno(), size + 1 if places else 0)  # what is mapped must stay as large
     except OSError as error:
         raise GoneError(str(error)) from error
 
@@ -184,18 +212,12 @@ class _Source:
         return self._file.readline()
 
 
-def _buffers(file: io.FileIO, at: int, sizes: Iterable[int]) -> Iterator[mmap.mmap]:
-    """Yield the buffers that are not in the pickle, in memory of this process."""
-    for size in sizes:
-        room = mmap.mmap(-1, size)
-        room.madvise(mmap.MADV_HUGEPAGE)
-        left = memoryview(room)
-        while left:
-            count = os.preadv(file.fileno(), [left[:_MOST_AT_ONCE]], at)
-            if count == 0:
-                raise GoneError("it is empty")
-            left, at = left[count:], at + count
-        yield room
+def _buffers(file: io.FileIO, size: int, places: Sequence[tuple[int, int]]) -> list[memoryview]:
+    """Return the buffers that are not in the pickle: this process's own, and copied only where they are written."""
+    if not places:
+        return []
+    mapped = memoryview(_core.Mapped(file.fileno(), size))  # Python's own `mmap` would keep a descriptor for each
+    return [mapped[begin:end] for begin, end in places]
 
 
 KEEPER: Final = Keeper()

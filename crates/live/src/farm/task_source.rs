@@ -338,7 +338,13 @@ impl SharedDesk {
         } else if matches!(input, Payload::Blank(_)) || input.len() != bytes {
             *input = Payload::bytes(vec![0x5a; bytes as usize]);
         }
-        Some(Supply::Task(NewTask { task, payload: input.clone(), work: tasks.work.get(task), name: Vec::new(), is_batch: false }))
+        Some(Supply::Task(NewTask {
+            task,
+            payload: input.clone(),
+            work: tasks.work.get(task),
+            name: Vec::new(),
+            is_batch: false,
+        }))
     }
 
     /// Waits until the delivered results are written. Returns how the run ended.

@@ -352,7 +352,9 @@ mod tests {
         let mut command =
             UsersCommand::new("cp {input} {output}", &TaskLimits::default(), &directory).expect("a command");
         for _ in 0..3 {
-            assert!(command.run(&Job { task: 0, work: 0.0, input: Payload::bytes(vec![1]), name: None, early: None }).ok);
+            assert!(
+                command.run(&Job { task: 0, work: 0.0, input: Payload::bytes(vec![1]), name: None, early: None }).ok
+            );
         }
         let spool = std::fs::read_dir(&directory).expect("there").next().expect("a spool").expect("readable").path();
         assert_eq!(std::fs::read_dir(&spool).expect("there").count(), 0);
