@@ -1,6 +1,7 @@
 """Large values between the processes of this machine: each comes once, whatever happens to the agent that keeps it."""
 
 import os
+import signal
 import threading
 import time
 from contextlib import suppress
@@ -58,3 +59,13 @@ def test_a_value_whose_agent_ends_is_made_again(seconds, tmp_path):
         assert len(future.result(60)) == 60 * MB
     [value] = crosswind.map(ends_soon, [seconds], [str(tmp_path / "map")], max_workers=1, quiet=True)
     assert len(value) == 60 * MB
+
+
+def test_a_function_that_holds_much_is_sent_once_to_each_node_and_again_when_it_changes():
+    held = np.ones(3 * MB)
+    with Farm(max_workers=2) as farm:
+        assert {farm.submit(lambda at: held[at] + at, at).result() for at in range(20)} == set(range(1, 21))
+        held[5] = 10.0
+        assert farm.submit(lambda at: held[at], 5).result() == 10.0
+        os.kill(farm._run.live.processes.pid("cpu0"), signal.SIGKILL)
+        assert [farm.submit(lambda at: held[at] + at, 5).result() for _ in range(8)] == [15.0] * 8

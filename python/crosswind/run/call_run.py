@@ -153,7 +153,7 @@ class CallRun:
             plain = not launch.trusted
             nodes = max(sum(node["compute_per_s"] > 0 for node in self.platform.nodes), 1)
             tries_once = not limits.retries and limits.task_timeout_s is None
-            local = type(launch) is Launch and not launch.by_hand
+            local = _is_local(launch, self.platform)
             self.calls = calls_of(Setting(nodes, plain, local, tries_once, bool(trace or watch)))
             if watch is True:
                 from crosswind.watch import Watch
@@ -263,6 +263,13 @@ class CallRun:
         if isinstance(error, KeyboardInterrupt):  # the run was interrupted: not what a call of the user's raised
             error = AgentLost("the farm was interrupted", "interrupted")
         self.calls.fail(error)
+
+
+def _is_local(launch: Deployment, platform: Platform) -> bool:
+    """Whether this process starts the agents itself, on this machine and as its own user."""
+    if type(launch) is not Launch or launch.by_hand:
+        return False
+    return not any(launch.prefix(node["name"]) for node in platform.nodes)
 
 
 def _placed(

@@ -135,7 +135,9 @@ def _rebuilt(kind: Any, args: tuple[Any, ...] = (), attributes: dict[str, Any] |
 
 @lru_cache(maxsize=64)
 def _function(function: bytes) -> Any:
-    return pickle.loads(function)
+    return (
+        local_values.value_at(function, keep=True) if function.startswith(local_values.MARK) else pickle.loads(function)
+    )
 
 
 def outcome(data: bytes, ok: bool, node: str, *, plain: bool) -> Any:

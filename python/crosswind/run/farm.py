@@ -119,7 +119,6 @@ class Farm(Executor):
         quiet: bool = False,
     ) -> None:
         self._pid = os.getpid()
-        self._functions = Functions(pickled)
         self._run = CallRun(
             self._calls_of,
             on=on,
@@ -140,6 +139,7 @@ class Farm(Executor):
 
     def _calls_of(self, setting: Setting) -> OpenCalls:
         most = MOST if setting.tries_once and not setting.tells_each else 1
+        self._functions = Functions(pickled, local=setting.local)
         self._open = OpenCalls(Window(setting.nodes, most=most), plain=setting.plain, local=setting.local)
         return self._open
 

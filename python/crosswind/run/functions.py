@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import sys
 import types
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import cloudpickle
 
+from crosswind.run.local_values import LARGE, Shared
+
 _KEPT: Final = 64
+_PLACES: Final = 4
 _ATOMS: Final = (type(None), bool, int, float, complex, str, bytes)
 _MISSING: Final = object()
 _NOTHING: Final = object()
@@ -37,12 +41,16 @@ class Functions:
     ----------
     pickled : callable
         Returns a value as bytes.
+    local : bool
+        Whether agents of this machine may read the bytes of a large function where they are: once each.
     """
 
-    def __init__(self, pickled: Callable[[Any], bytes]) -> None:
-        self._pickled = pickled
+    def __init__(self, pickled: Callable[[Any], bytes], *, local: bool = False) -> None:
+        self._pickled, self._local = pickled, local
         self._known: dict[int, _Known] = {}
         self._by_value: set[str] = set()
+        self._places: deque[Shared] = deque(maxlen=_PLACES)
+        """Where the last large functions are; open calls hold theirs longer."""
 
     def bytes_of(self, function: Any) -> bytes:
         """Return a function as bytes; the same object again where it has not changed."""
@@ -54,11 +62,22 @@ class Functions:
             return known.data
         slots = slots_of(function)
         data = self._pickled(function)
+        if self._local and len(data) > LARGE:
+            data = self._shared(data)
         if slots is not None:
             if len(self._known) >= _KEPT:
                 self._known.clear()
             self._known[id(function)] = _Known(function, slots, data)
         return data
+
+    def _shared(self, data: bytes) -> bytes:
+        """Return where the bytes of a large function are; the same place again for the same bytes."""
+        place = next((one for one in self._places if one.content == data), None) or Shared.of(data)
+        if place is None:
+            return data
+        if place not in self._places:
+            self._places.append(place)
+        return place
 
 
 def slots_of(function: Any) -> list[Slot] | None:

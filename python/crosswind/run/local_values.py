@@ -173,13 +173,37 @@ def _write(descriptor: int, data: Any) -> None:
         left = left[os.write(descriptor, left[:_MOST_AT_ONCE]) :]
 
 
-def value_at(place: bytes) -> Any:
-    """Return a value that an agent of this machine keeps, and have the agent keep it no longer.
+class Shared(bytes):
+    """Where bytes of this process are, for agents of this machine. They are there as long as this object."""
+
+    descriptor: int
+    content: bytes
+
+    @classmethod
+    def of(cls, data: bytes) -> Shared | None:
+        """Return where bytes are, or None if there is no memory for them."""
+        name = _NAME + os.urandom(8).hex()
+        try:
+            descriptor = os.memfd_create(name)
+            _write(descriptor, data)
+        except OSError:
+            return None
+        found = cls(MARK + pickle.dumps((os.getpid(), descriptor, name, len(data), [])))
+        found.descriptor, found.content = descriptor, data
+        return found
+
+    def __del__(self) -> None:
+        with suppress(AttributeError, OSError):  # of a copy
+            os.close(self.descriptor)
+
+
+def value_at(place: bytes, *, keep: bool = False) -> Any:
+    """Return a value that another process of this machine keeps, and unless `keep`, have it keep it no longer.
 
     Raises
     ------
     GoneError
-        When the agent has ended.
+        When that process has ended.
     """
     process, descriptor, name, size, places = pickle.loads(place[len(MARK) :])
     try:
@@ -191,7 +215,8 @@ def value_at(place: bytes) -> Any:
             try:
                 return pickle.Unpickler(_Source(file), buffers=_buffers(file, size, places)).load()
             finally:
-                os.ftruncate(file.fileno(), size + 1 if places else 0)  # what is mapped must stay as large
+                if not keep:
+                    os.ftruncate(file.fileno(), size + 1 if places else 0)  # what is mapped must stay as large
     except OSError as error:
         raise GoneError(str(error)) from error
 

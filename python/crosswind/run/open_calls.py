@@ -197,7 +197,7 @@ class OpenCalls:
                 call.number = number
             is_batch = len(together) > 1
             self._out[number] = _Out(together, is_batch)  # before it is handed over: its answer may come at once
-        function = together[0].function
+        function = bytes(together[0].function)  # the call keeps what holds a large one
         sent: tuple[Any, ...] = (function, together[0].arguments)
         if is_batch:
             sent = (function, "pickles", [call.arguments for call in together])

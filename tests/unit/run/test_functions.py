@@ -13,6 +13,7 @@ from in_process import InProcess
 import crosswind
 from crosswind.run import agent, call_run
 from crosswind.run.functions import Functions, slots_of
+from crosswind.run.local_values import GoneError, value_at
 
 LIMIT = 3
 SEEN = [1]
@@ -113,6 +114,31 @@ def test_a_cell_that_is_filled_later_is_seen(functions):
     functions.bytes_of(f)
     next(both)
     assert called(functions.bytes_of(f)) == 7
+
+
+def test_a_large_function_is_where_agents_of_this_machine_read_it_as_long_as_it_is_held():
+    functions = Functions(cloudpickle.dumps, local=True)
+    held, changing = b"x" * 3_000_000, [1]
+    f = made("def f(): return len(held)", held=held)
+    place = functions.bytes_of(f)
+    assert len(place) < 200
+    assert functions.bytes_of(f) is place
+    for _ in range(2):
+        assert value_at(bytes(place), keep=True)() == 3_000_000
+    g = made("def f(): return len(held) + len(changing)", held=held, changing=changing)
+    first = functions.bytes_of(g)
+    assert functions.bytes_of(g) is first  # pickled again, with the same bytes
+    changing.append(2)
+    assert functions.bytes_of(g) != first
+    assert value_at(bytes(first), keep=True)() == 3_000_001
+    for number in range(6):
+        functions.bytes_of(made("def f(): return held", held=held + bytes([number])))
+    gone = bytes(first)
+    del first
+    with pytest.raises(GoneError):
+        value_at(gone, keep=True)
+    small = functions.bytes_of(abs)
+    assert pickle.loads(small) is abs
 
 
 def test_recursion_ends(functions):
