@@ -1,4 +1,4 @@
-"""What calls, large values and commands cost, beside those who are used for the same: processor time and wall time.
+"""What calls, large values and commands cost, beside what is used for the same: processor time and wall time.
 
 - Tiny calls: `crosswind.map` beside `Pool.map` and joblib's peers of the standard library; `Farm.submit` beside
   `ProcessPoolExecutor.submit` and `Pool.apply_async`.
@@ -107,21 +107,23 @@ def made_array(size: int) -> np.ndarray:
 
 
 def large_values(executor: Executor, make: Callable[[int], object], size: int, count: int) -> Cost:
-    """Return the cost of values that are read a byte a page, four under way."""
+    """Return the cost of values that are read a byte a page, four under way.
+
+    The wall time is that without the start and the end of the workers; their processor time is known after their end.
+    """
+    used = cpu_s()
     with executor:
         for _ in range(4):
             executor.submit(make, 1_000).result()
-
-        def read() -> None:
-            under_way: deque = deque()
-            for number in range(count + 4):
-                if number < count:
-                    under_way.append(executor.submit(make, size))
-                if len(under_way) > 3 or number >= count:
-                    value = under_way.popleft().result() if under_way else b""
-                    int(np.frombuffer(value, "u1")[::4096].sum()) if len(value) else 0
-
-        return cost(read)
+        begun = time.perf_counter()
+        under_way: deque = deque()
+        for number in range(count + 3):
+            if number < count:
+                under_way.append(executor.submit(make, size))
+            if number >= 3:
+                int(np.frombuffer(under_way.popleft().result(), "u1")[::4096].sum())
+        wall = time.perf_counter() - begun
+    return cpu_s() - used, wall
 
 
 class Gzip:

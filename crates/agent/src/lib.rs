@@ -34,7 +34,7 @@ pub mod fields;
 pub mod frame;
 mod input;
 pub mod late;
-mod limits;
+pub mod limits;
 pub mod phases;
 mod rate_changes;
 pub mod recall;

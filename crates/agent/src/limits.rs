@@ -7,7 +7,7 @@ use crate::settings::Work;
 use crate::stock::Finished;
 
 /// The result of a batch of calls that is given up, as an error text. Its user submits the calls one by one.
-const SPLIT: &str = "the agent that computed a batch of calls was lost";
+pub const SPLIT: &str = "the agent that computed a batch of calls was lost";
 
 impl<P: TaskBytes> Agent<P> {
     /// Returns when an attempt exceeds its time limit, on the agent's own clock, ns. `None` without a limit.

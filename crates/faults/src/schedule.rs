@@ -207,6 +207,12 @@ impl Schedule {
     }
 
     /// Draws requests to withdraw tasks, in a third of the schedules: of some tasks, or of most of them at once.
+    /// Whether a task is a batch of calls, which passes on outcomes early.
+    #[must_use]
+    pub fn is_batch(&self, task: u64) -> bool {
+        (self.seed ^ task.wrapping_mul(0x9e37_79b9)) % 3 == 0
+    }
+
     fn recalls(seed: u64, tasks: &[TaskPlan]) -> Vec<(u64, u64)> {
         let mut random = Random::new(seed, 3);
         if !random.chance(333) {

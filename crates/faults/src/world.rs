@@ -126,6 +126,8 @@ pub struct World<'a> {
     answered: Vec<(u32, bool)>,
     /// Whether each task was withdrawn on the user's request.
     withdrawn: Vec<bool>,
+    /// Whether outcomes of each batch came early.
+    partial: Vec<bool>,
     /// Number of processes and connections lost so far. Each may cost a task an attempt.
     losses: u32,
     /// Whether a parent has closed a connection: its child may not know that it is lost.
@@ -187,6 +189,7 @@ impl<'a> World<'a> {
             connections: Vec::new(),
             answered: vec![(0, false); schedule.tasks.iter().map(|task| task.task as usize + 1).max().unwrap_or(0)],
             withdrawn: vec![false; schedule.tasks.iter().map(|task| task.task as usize + 1).max().unwrap_or(0)],
+            partial: vec![false; schedule.tasks.iter().map(|task| task.task as usize + 1).max().unwrap_or(0)],
             losses: 0,
             has_closed: false,
             over_time: vec![0; schedule.tasks.iter().map(|task| task.task as usize + 1).max().unwrap_or(0)],

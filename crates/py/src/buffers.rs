@@ -8,63 +8,39 @@ use memmap2::{MmapMut, MmapOptions};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// A task's input: a read-only buffer.
-#[pyclass(frozen, module = "crosswind._core")]
-pub struct Input(pub Arc<Vec<u8>>);
-
-#[pymethods]
-impl Input {
-    /// # Safety
-    /// As the buffer protocol requires: `view` is valid or null.
-    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let bytes = &slf.get().0;
-        // SAFETY: the bytes live as long as this object, which the view keeps alive, and the view is read-only.
-        unsafe { fill(&slf, view, bytes.as_ptr().cast_mut(), bytes.len(), true, flags) }
-    }
+pub enum Bytes {
+    /// A task's input: read-only.
+    Input(Arc<Vec<u8>>),
+    /// The content of a file. What Python writes into it is this process's own.
+    Mapped(MmapMut),
 }
 
-/// The content of a file, mapped: a buffer whose changes are this process's own.
 #[pyclass(frozen, module = "crosswind._core")]
-pub struct Mapped(MmapMut);
+pub struct Buffer(pub Bytes);
 
 #[pymethods]
-impl Mapped {
+impl Buffer {
     /// Maps the first `size` bytes of an open file, which no process may change or cut as long as this object lives.
-    #[new]
-    fn new(descriptor: RawFd, size: usize) -> PyResult<Self> {
-        // SAFETY: the caller's descriptor is open during this call, and the caller answers for the file's content.
+    #[staticmethod]
+    fn mapped(descriptor: RawFd, size: usize) -> PyResult<Self> {
+        // SAFETY: the descriptor is open during this call, and the caller answers for the file's content.
         let map = unsafe { MmapOptions::new().len(size).map_copy(&BorrowedFd::borrow_raw(descriptor)) };
-        Ok(Self(map?))
+        Ok(Self(Bytes::Mapped(map?)))
     }
 
     /// # Safety
     /// As the buffer protocol requires: `view` is valid or null.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let map = &slf.get().0;
-        // SAFETY: the map lives as long as this object, which the view keeps alive. Rust never looks at its bytes.
-        unsafe { fill(&slf, view, map.as_ptr().cast_mut(), map.len(), false, flags) }
+        let (start, length, readonly) = match &slf.get().0 {
+            Bytes::Input(bytes) => (bytes.as_ptr(), bytes.len(), 1),
+            Bytes::Mapped(map) => (map.as_ptr(), map.len(), 0),
+        };
+        let (start, length) = (start.cast_mut().cast(), length as ffi::Py_ssize_t);
+        // SAFETY: the bytes live as long as this object, which the view keeps alive. Input is never written, and Rust
+        // never looks at what is mapped.
+        match unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, readonly, flags) } {
+            0 => Ok(()),
+            _ => Err(PyErr::fetch(slf.py())),
+        }
     }
-}
-
-/// # Safety
-/// `start` is valid for `length` bytes as long as `owner` lives, and for writing unless `readonly`; `view` is valid or
-/// null.
-unsafe fn fill<T>(
-    owner: &Bound<'_, T>,
-    view: *mut ffi::Py_buffer,
-    start: *mut u8,
-    length: usize,
-    readonly: bool,
-    flags: c_int,
-) -> PyResult<()> {
-    let length = length as ffi::Py_ssize_t;
-    // SAFETY: the caller's.
-    match unsafe { ffi::PyBuffer_FillInfo(view, owner.as_ptr(), start.cast(), length, c_int::from(readonly), flags) } {
-        0 => Ok(()),
-        _ => Err(PyErr::fetch(owner.py())),
-    }
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Mapped>()
 }

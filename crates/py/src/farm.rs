@@ -26,7 +26,7 @@ use crosswind_live::protocol::PROTOCOL;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView};
 
-use crate::buffers::Input;
+use crate::buffers::{Buffer, Bytes};
 use crate::errors;
 use crate::journal::PyJournal;
 use crate::schema::{PyPlatform, json};
@@ -76,7 +76,9 @@ impl Executor for Callable {
         Python::attach(|py| {
             let input = match &job.input {
                 Payload::File(file) => file.path.as_os_str().into_pyobject(py)?.into_any(),
-                other => PyMemoryView::from(&Bound::new(py, Input(other.read()?))?.into_any())?.into_any(),
+                other => {
+                    PyMemoryView::from(&Bound::new(py, Buffer(Bytes::Input(other.read()?)))?.into_any())?.into_any()
+                }
             };
             let early = job.early.clone().map(|early| Bound::new(py, EarlyOutcomes(early))).transpose()?;
             let (ok, output): (bool, Bound<'_, PyBytes>) = self.0.bind(py).call1((input, early))?.extract()?;

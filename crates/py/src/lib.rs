@@ -41,7 +41,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     access::register(module)?;
     measure::register(module)?;
     gpu::register(module)?;
-    buffers::register(module)?;
+    module.add_class::<buffers::Buffer>()?;
     farm::register(module)?;
     journal::register(module)?;
     inject::register(module)?;

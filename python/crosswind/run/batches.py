@@ -1,9 +1,9 @@
 """Batches: many short calls as one task, each with its own outcome.
 
 Handing a task over costs more than most short calls take, so calls travel together as soon as they have shown that they
-are short. A batch is meant to take 20 ms. One that takes longer than 50 ms, since a call in it is slow, gives back the
-calls that it has not begun and says what came of those before, while the slow one goes on: no call waits behind another
-for longer than that.
+are short. A batch is meant to take 20 ms. One that takes longer than 50 ms, because a call in it is slow, sends the
+outcomes that are there and gives back the calls that it has not begun, and the slow one continues: no call waits behind
+another for longer than that.
 
 Numbers and short texts travel as they are. Any other value is pickled alone, right after its call: what the function
 changes later does not change it.
@@ -14,7 +14,6 @@ from __future__ import annotations
 import pickle
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import starmap
 from typing import Any, Final, Literal
@@ -40,8 +39,8 @@ Outcome = Any
 Early = Callable[[bytes], None]
 
 
-def told(data: bytes, loads: Callable[[bytes], Any]) -> tuple[list[Outcome], int, float]:
-    """Return what a node says of a batch.
+def outcomes_of(data: bytes, loads: Callable[[bytes], Any]) -> tuple[list[Outcome], int, float]:
+    """Return what the bytes from a node hold.
 
     Parameters
     ----------
@@ -57,7 +56,7 @@ def told(data: bytes, loads: Callable[[bytes], Any]) -> tuple[list[Outcome], int
     given_back : int
         How many calls at the end of the batch are not computed there.
     seconds : float
-        How long all calls that have an outcome took, s; 0 while the batch goes on.
+        How long all calls that have an outcome took, s; 0 before the end of the batch.
 
     Raises
     ------
@@ -95,50 +94,49 @@ class Batch:
     ) -> None:
         self._function, self._form = function, form
         self._value, self._raised = value, raised
-        self._todo = deque(items)
-        self._count = len(self._todo)
+        self._items = list(items)
+        self._count = len(self._items)
+        self._todo = iter(self._items)
         self._outcomes: list[Outcome] = []
-        self._bytes = self._given_back = 0
+        self._bytes = 0
         self._held = threading.Lock()
         self._is_over = False
         self.began_s = time.perf_counter()
 
     def run(self) -> bytes:
         """Do the calls, and return what came of them."""
-        outcomes, todo = self._outcomes, self._todo
+        outcomes = self._outcomes
         add, numbers, other = outcomes.append, NUMBERS, self._other
-        while todo:
-            values = self._values()
+        while True:
             try:
-                for value in values:
+                for value in self._values():
                     add(value if type(value) in numbers else other(value))
-                with self._held:
-                    begun = self._count - len(todo) - self._given_back
-                if len(outcomes) < begun:  # it ends a `map` like the end of its items
-                    raise StopIteration
+                if self._begun() is None:
+                    break
+                raise StopIteration  # the function did, which ends a `map` like the end of its items
             except BaseException as error:  # whatever a user's function raises is its outcome
                 add((self._raised(error), None))
         with self._held:
             self._is_over = True
             seconds = time.perf_counter() - self.began_s
-            return _as_bytes(outcomes, self._given_back, seconds)
+            return _as_bytes(outcomes, self._count - len(outcomes), seconds)
 
     def give_back(self, early: Early) -> None:
         """Give back what has not begun, and say what came of the calls before; from another thread."""
         with self._held:
             if self._is_over:
                 return
-            self._empty()
-            early(_as_bytes(self._outcomes[:], self._given_back, 0.0))
+            begun = self._empty()
+            if begun is not None:  # else it ends by itself, about now
+                early(_as_bytes(self._outcomes[:], self._count - begun, 0.0))
 
     def _values(self) -> Iterator[Any]:
         """Call the function on what is left, one by one."""
-        items = _taken(self._todo)
         if self._form == "atoms":
-            return map(self._function, items)
+            return map(self._function, self._todo)
         if self._form == "tuples":
-            return starmap(self._function, items)
-        return map(self._called, items)
+            return starmap(self._function, self._todo)
+        return map(self._called, self._todo)
 
     def _called(self, arguments: bytes) -> Any:
         args, kwargs = pickle.loads(arguments)
@@ -153,23 +151,21 @@ class Batch:
             self._empty()
         return (data,)
 
-    def _empty(self) -> None:
-        """Take away what has not begun. The call that is in progress is in `_todo` no more."""
-        try:
-            while True:
-                self._todo.pop()
-                self._given_back += 1
-        except IndexError:
-            pass
+    def _begun(self) -> int | None:
+        """Return how many calls have begun; None once the items have been seen to end."""
+        state = self._todo.__reduce__()
+        return state[2] if len(state) == 3 else None  # type: ignore[return-value] # as a list has it
 
+    def _empty(self) -> int | None:
+        """Take away what has not begun, and return how many calls have, or None if all have and have ended.
 
-def _taken(todo: deque[Any]) -> Iterator[Any]:
-    """Yield items until there are none; others may take them away at the other end meanwhile."""
-    try:
-        while True:
-            yield todo.popleft()
-    except IndexError:
-        return
+        Nothing begins once the list is cut. What has begun between the look and the cut is behind the cut, and counted.
+        """
+        begun = self._begun()
+        if begun is None:
+            return None
+        del self._items[begun:]
+        return self._begun()
 
 
 def _as_bytes(outcomes: list[Outcome], given_back: int, seconds: float) -> bytes:

@@ -63,7 +63,7 @@ class Performer:
         self._plain, self._function, self._local = plain, function, local
 
     def __call__(self, call: tuple[Any, ...], early: Early | None = None) -> Outcome:
-        """Do a call, `(function, arguments)`, or a batch, `(function, form, items)`; `early` hears of a batch."""
+        """Do a call, `(function, arguments)`, or a batch, `(function, form, items)`: `early` takes outcomes of it."""
         value, raised = (_plain_value, _plain_error) if self._plain else (_pickled, _pickled_error)
         if self._local:
             value = local_values.KEEPER.pickled

@@ -2,9 +2,9 @@
 
 An agent that the root has started on the same machine keeps a large value in memory that has no name in any file
 system (memfd), and sends where it is. The root reads texts and objects there, and maps the buffers of arrays, which
-become its own. It then changes the size of the memory, by which the agent sees that it need not keep it, and the kernel
-frees what nobody holds, however both end. An agent keeps 256 MiB at most; further values travel as others do, and so
-does what cannot be kept.
+become its own. It then changes the size of the memory, by which the agent sees that it need not keep it. The kernel
+frees what is not held any more, however both end. An agent keeps 256 MiB at most; further values travel as others do,
+and so does what cannot be kept.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MARK: Final = b"\xfe"
 LARGE: Final = 1 << 20
 """Values with more bytes are kept."""
 MOST_KEPT: Final = 256 << 20
-"""With so many bytes kept, further values are sent."""
+"""Further values are sent once more bytes than this are kept."""
 _PART: Final = 1 << 16
 """Buffers with fewer bytes are in the pickle."""
 _ALIGNED: Final = 64
@@ -241,7 +241,8 @@ def _buffers(file: io.FileIO, size: int, places: Sequence[tuple[int, int]]) -> l
     """Return the buffers that are not in the pickle: this process's own, and copied only where they are written."""
     if not places:
         return []
-    mapped = memoryview(_core.Mapped(file.fileno(), size))  # Python's own `mmap` would keep a descriptor for each
+    # Python's own `mmap` would keep a descriptor for each.
+    mapped = memoryview(_core.Buffer.mapped(file.fileno(), size))
     return [mapped[begin:end] for begin, end in places]
 
 

@@ -58,6 +58,8 @@ class _Chunk:
         Whether its calls go one by one: an agent was lost with them.
     is_batch : bool
         Whether it was handed over as a batch, of which some may come back.
+    are_numbers : bool
+        Whether all items are known to be numbers.
     """
 
     first: int
@@ -65,6 +67,7 @@ class _Chunk:
     answered: int = 0
     goes_alone: bool = False
     is_batch: bool = False
+    are_numbers: bool = False
 
 
 class MapCalls:
@@ -101,6 +104,7 @@ class MapCalls:
         self._nodes, self._local = setting.nodes, setting.local
         self._left = length(iterables)
         self._direct = _direct(iterables)
+        self._are_numbers = [type(one) for one in iterables] == [range]
         self._changed = threading.Condition()
         self._drawn: deque[Any] = deque()
         """Items that have not been handed over; appended without the lock."""
@@ -201,7 +205,7 @@ class MapCalls:
         if not self._in_batches:
             [item] = chunk.items
             return Handed(number, _as_bytes(_pickle(item)), False)
-        return Handed(number, _as_bytes(*_as_sent(chunk.items)), chunk.is_batch)
+        return Handed(number, _as_bytes(*_as_sent(chunk.items, chunk.are_numbers)), chunk.is_batch)
 
     def _is_due(self) -> bool:
         if self._is_ended:
@@ -238,7 +242,7 @@ class MapCalls:
             self._pieces[first] = items[0]
             self._changed.notify_all()
             return None
-        return _Chunk(first, items)
+        return _Chunk(first, items, are_numbers=self._are_numbers)
 
     def _taken_drawn(self, count: int) -> list[Any]:
         popleft = self._drawn.popleft
@@ -252,7 +256,7 @@ class MapCalls:
     def _taken_directly(self, count: int) -> list[Any]:
         assert self._direct is not None
         items = [*islice(self._direct, count)]
-        kinds = set(map(type, items))
+        kinds = {int} if self._are_numbers else set(map(type, items))
         most = count if kinds <= NUMBERS else _count_together(items)
         if most < len(items):
             self._direct = chain(items[most:], self._direct)
@@ -272,7 +276,7 @@ class MapCalls:
         with self._changed:
             chunk = self._out.get(number)
             try:
-                outcomes, given_back, _ = batches.told(data, self._loads)
+                outcomes, given_back, _ = batches.outcomes_of(data, self._loads)
             except Exception:  # of a node that must not be trusted: the result will show it
                 return
             stay = len(chunk.items) - given_back if chunk else 0
@@ -308,7 +312,7 @@ class MapCalls:
         if not self._in_batches:
             return [(data,)]
         try:
-            outcomes, _, seconds = batches.told(data, self._loads)
+            outcomes, _, seconds = batches.outcomes_of(data, self._loads)
         except Exception:  # what it says is damaged
             return None
         self._window.took(len(outcomes), seconds)
@@ -457,8 +461,10 @@ def _count_together(items: list[Any]) -> int:
     return len(items)
 
 
-def _as_sent(items: list[Any]) -> tuple[batches.Form, list[Any]]:
+def _as_sent(items: list[Any], are_numbers: bool) -> tuple[batches.Form, list[Any]]:
     """Return a form that fits all items, and the items in it."""
+    if are_numbers:
+        return "atoms", items
     kinds = set(map(type, items))
     if kinds <= ATOMS:
         return "atoms", items

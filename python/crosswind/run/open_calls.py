@@ -27,7 +27,7 @@ class _Condition(RLock):  # type: ignore[misc] # final in its stubs only
     __slots__ = ()
 
     def notify_all(self) -> None:
-        """Wake nobody: who waits for a call has it set an event."""
+        """Do nothing: threads that wait for a call wait for an event."""
 
 
 class Call(Future[Any]):
@@ -244,7 +244,7 @@ class OpenCalls:
         if out is None:
             return
         try:
-            outcomes, given_back, _ = batches.told(data, self._loads)
+            outcomes, given_back, _ = batches.outcomes_of(data, self._loads)
         except Exception:  # of a node that must not be trusted: the result will show it
             return
         stay = len(out.calls) - given_back
@@ -267,7 +267,7 @@ class OpenCalls:
         if out is None:
             return 0
         if out.is_batch:
-            outcomes, seconds = self._told(data) if ok else (None, 0.0)
+            outcomes, seconds = self._outcomes_of(data) if ok else (None, 0.0)
         else:
             outcomes, seconds = [(data,) if ok else (data, None)], 0.0
         gone = self._answer_calls(out.calls, outcomes or [], node)
@@ -283,9 +283,9 @@ class OpenCalls:
         _cancel(unwanted)
         return len(out.calls) - len(left)
 
-    def _told(self, data: bytes) -> tuple[list[batches.Outcome] | None, float]:
+    def _outcomes_of(self, data: bytes) -> tuple[list[batches.Outcome] | None, float]:
         try:
-            outcomes, _, seconds = batches.told(data, self._loads)
+            outcomes, _, seconds = batches.outcomes_of(data, self._loads)
         except Exception:  # what it says is damaged
             return None, 0.0
         return outcomes, seconds
@@ -367,7 +367,7 @@ class OpenCalls:
         return sorted(numbers)
 
     def keep(self, calls: Iterable[Call]) -> None:
-        """Let calls go on that could not be withdrawn."""
+        """Keep calls that could not be withdrawn."""
         with self._changed:
             for call in calls:
                 if not call.done():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosswind.run import batches, plain_data
-from crosswind.run.batches import Batch, Overdue, told
+from crosswind.run.batches import Batch, Overdue, outcomes_of
 from crosswind.run.calls import Performer, outcome
 
 
@@ -18,7 +18,7 @@ def batch_of(function, items, form="atoms"):
 
 
 def outcomes(data):
-    found, given_back, _ = told(data, pickle.loads)
+    found, given_back, _ = outcomes_of(data, pickle.loads)
     return [pickle.loads(one[0]) if type(one) is tuple and len(one) == 1 else one for one in found], given_back
 
 
@@ -116,18 +116,18 @@ def test_no_call_is_lost_or_done_twice_when_the_rest_is_taken_away_at_any_moment
 )
 def test_what_is_said_of_a_batch_must_have_its_form(data):
     with pytest.raises(ValueError, match="damaged"):
-        told(pickle.dumps(data), pickle.loads)
+        outcomes_of(pickle.dumps(data), pickle.loads)
 
 
 def test_a_node_that_must_not_run_code_sends_plain_data():
     function = pickle.dumps(divmod)
     data = Performer(plain=True)((function, "tuples", [(7, 2), (1, 0), (9, 4)]))
-    found, _, _ = told(data, plain_data.loads)
+    found, _, _ = outcomes_of(data, plain_data.loads)
     assert outcome(found[0][0], True, "a", plain=True) == (3, 1)
     with pytest.raises(ZeroDivisionError):
         outcome(found[1][0], False, "a", plain=True)
     data = Performer(plain=False)((pickle.dumps(int), "atoms", ["1", "x"]))
-    found, _, _ = told(data, pickle.loads)
+    found, _, _ = outcomes_of(data, pickle.loads)
     assert found[0] == 1
     with pytest.raises(ValueError, match="invalid literal"):
         outcome(found[1][0], False, "a", plain=False)

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crosswind_agent::Agent;
 use crosswind_agent::action::{Action, End, Peer, Trying, Worked};
+use crosswind_agent::limits::SPLIT;
 use crosswind_agent::phases::{AGENT_FAILED, Phase};
 use crosswind_agent::stock::Finished;
 
@@ -247,6 +248,10 @@ impl World<'_> {
         if self.withdrawn[task as usize] && self.losses == 0 && !self.has_closed {
             self.violations.push(format!("n{node} computes task {task}, which is withdrawn"));
         }
+        let is_batch = self.schedule.is_batch(task);
+        if let Some(agent) = self.agent(node).filter(|_| is_batch) {
+            agent.pass_partial(task, task.to_be_bytes().to_vec());
+        }
         let Some(plan) = self.schedule.tasks.iter().find(|plan| plan.task == task) else { return };
         let tries = if let Deed::Fails(times) = plan.deed { u64::from(times.min(retries)) + 1 } else { 1 };
         if plan.deed != Deed::Hangs {
@@ -313,6 +318,9 @@ impl World<'_> {
     pub(super) fn die(&mut self, node: usize, again_ns: u64, told: bool) {
         let Some(process) = self.places[node].process.take() else { return };
         self.losses += 1;
+        if node == 0 {
+            self.partial.fill(false); // the next root submits its tasks anew
+        }
         for connection in process.children.into_iter().flatten() {
             self.close(connection, 0, told);
         }
@@ -350,6 +358,9 @@ impl World<'_> {
                 return None;
             }
             taken[plan.task as usize] = true;
+            if self.schedule.is_batch(plan.task) {
+                agent.mark_batch(plan.task);
+            }
             agent.submit(plan.task, bytes::input(plan), 1.0, local);
         }
         if !*user_is_done && agent.wants_task() {
@@ -365,9 +376,17 @@ impl World<'_> {
             return;
         }
         let Some(agent) = self.agent(node) else { return };
-        for task in agent.take_news().withdrawn {
+        let news = agent.take_news();
+        for task in news.withdrawn {
             self.note(|| format!("task {task} is withdrawn"));
             self.withdrawn[task as usize] = true;
+        }
+        for (task, outcomes) in news.partial {
+            let is_new = !std::mem::replace(&mut self.partial[task as usize], true);
+            let is_right = self.schedule.is_batch(task) && outcomes == task.to_be_bytes();
+            if !is_new || !is_right || self.answered[task as usize].0 > 0 {
+                self.violations.push(format!("outcomes of task {task} came early that should not have"));
+            }
         }
         let Some(agent) = self.agent(node) else { return };
         for Finished { task, ok, payload, .. } in agent.take_results() {
@@ -386,7 +405,8 @@ impl World<'_> {
                 Deed::Fails(times) => times > self.schedule.retries,
                 Deed::Hangs | Deed::Kills => true,
             };
-            let is_excused = self.losses >= 5 || self.over_time[task as usize] > self.schedule.retries;
+            let is_split = self.schedule.is_batch(task) && payload.0.as_slice() == SPLIT.as_bytes();
+            let is_excused = is_split || self.losses >= 5 || self.over_time[task as usize] > self.schedule.retries;
             if !ok && !fails && !is_excused {
                 let why = String::from_utf8_lossy(&payload.0).into_owned();
                 self.violations.push(format!("task {task} is given up without need: {why}"));
