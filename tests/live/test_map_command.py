@@ -193,3 +193,31 @@ def test_a_command_that_removes_its_input_and_fails_is_tried_again(tmp_path):
     done = run(command, "a", "--retries", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert results(tmp_path / "results") == {b"a": b"words"}
+
+
+@pytest.mark.parametrize("halt", ["2", "soon,fail=2"])
+def test_after_so_many_failures_no_more_commands_begin_and_resume_runs_the_rest(tmp_path, halt):
+    values = [word for number in range(40) for word in ("--values", str(number))]
+    command = "echo {} >> begun; test {} -ne 1 && test {} -ne 3 && echo {}"
+    command = f"cd {tmp_path}; {command}"
+    done = run(command, *values, "-j", "1", "--halt", halt, cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    begun = len((tmp_path / "begun").read_text().split())
+    assert 4 <= begun < 12
+    assert f"2 commands failed, and {40 - begun} inputs were not begun (--halt 2)" in done.stderr.decode()
+    assert len(results(tmp_path / "results")) == begun - 2
+    (tmp_path / "begun").unlink()
+    again = run(command, *values, "-j", "2", "--resume", cwd=tmp_path)
+    assert again.returncode == 3
+    assert len((tmp_path / "begun").read_text().split()) == 40 - (begun - 2)
+    assert len(results(tmp_path / "results")) == 38
+
+
+@pytest.mark.parametrize("halt", ["0", "-1", "now,fail=1", "soon,fail=0", "soon,fail=", "fail=1", "1.5", ""])
+def test_what_halt_does_not_know_is_refused(tmp_path, halt):
+    done = run("true {}", "--values", "1", f"--halt={halt}", cwd=tmp_path)
+    assert done.returncode == 2
+    assert b"a number of failures" in done.stderr
+    assert not (tmp_path / "results").exists()
+    with pytest.raises(DescriptionError, match="at least 1"):
+        map_command("true {}", values=["1"], out=tmp_path / "out", halt=0)

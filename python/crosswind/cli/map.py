@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -116,6 +117,14 @@ def map_(
             rich_help_panel=TASKS,
         ),
     ] = None,
+    halt: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Begin no more commands once N have failed; those that run are finished.",
+            rich_help_panel=TASKS,
+        ),
+    ] = None,
     by_content: Annotated[
         bool,
         typer.Option(
@@ -167,6 +176,7 @@ def map_(
         task_timeout_s=seconds_of("--task-timeout", task_timeout, above_zero=True),
         task_memory_mb=size_mb("--task-memory", task_memory) if task_memory is not None else None,
         grace_s=seconds_of("--grace", grace),
+        halt=_failures(halt) if halt is not None else None,
         resume=resume,
         by_content=by_content,
         sync=sync,
@@ -181,6 +191,15 @@ def map_(
         print_runs(done, rows)
     if failed(done) or any(one["code"] == "inputs-unreadable" for one in done.warnings):
         raise typer.Exit(3)
+
+
+def _failures(halt: str) -> int:
+    """Return the number of failures of `--halt`: a number, or as parallel has it, `soon,fail=3`."""
+    words = re.fullmatch(r"(?:soon,fail=)?([1-9]\d{0,8})|soon", halt)
+    if words is None:
+        hint = "--halt 1 begins no more commands after the first failure; ctrl-C ends those that run, too"
+        raise DescriptionError(f"--halt is {halt!r}; it must be a number of failures, at least 1", "argument", hint)
+    return int(words[1] or 1)
 
 
 def _command_among(words: list[str]) -> tuple[str, list[str]]:

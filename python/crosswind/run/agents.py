@@ -34,6 +34,7 @@ __all__ = ["Launch", "Limits", "LiveFarm", "Result", "Task", "Work", "run_farm"]
 
 _FOREVER_S = 1e8
 _LOOK_S = 0.2
+_RECALL_S = 5.0
 
 
 class Task(NamedTuple):
@@ -426,6 +427,7 @@ def run_farm(
     trace: bool = False,
     progress: Callable[[int, int | None], None] | None = None,
     watch: Watch | None = None,
+    halt: int | None = None,
 ) -> tuple[dict[str, Any], dict[str, bytes] | None]:
     """Run a workload on a tree of agents, one process per node.
 
@@ -459,6 +461,8 @@ def run_farm(
         Called with tasks done, and how many there are where that is known.
     watch : Watch, optional
         Gets the run's events, for the page that shows them.
+    halt : int, optional
+        Number of failed tasks after which no task of the `source` begins any more. Default: all are done.
 
     Returns
     -------
@@ -496,13 +500,20 @@ def run_farm(
                 watch=watch,
             )
         )
-        feeder = _Feeder(farm, source, before, work) if source is not None else None
-        done = 0
+        feeder = None
+        if source is not None:
+            feeder = _Feeder(farm, source, before, work, may_stop=halt is not None)
+        done = failed = 0
         while True:
             results = farm.results(_LOOK_S)
             for result in results:
                 sink(result)
             done += len(results)
+            failed += sum(not result.ok for result in results)
+            if feeder is not None and halt is not None:
+                feeder.forget(result.task for result in results)
+                if failed >= halt:
+                    feeder.stop()
             if progress is not None and results:
                 progress(done + (before.before.done if before is not None else 0), farm.tasks)
             if feeder is not None:
@@ -510,7 +521,8 @@ def run_farm(
             if not results and farm.ended(0.0) and farm.delivered <= done:
                 break
         if before is not None:
-            before.all_asked()
+            if feeder is None or not feeder.is_stopped:
+                before.all_asked()
             on_before(before.before)
         return farm.close()
 
@@ -518,26 +530,51 @@ def run_farm(
 class _Feeder:
     """Takes tasks from a source on a thread of its own, so that a slow one holds no result back."""
 
-    def __init__(self, farm: LiveFarm, source: Iterable[Task], before: Kept | None, work: Work) -> None:
+    def __init__(
+        self, farm: LiveFarm, source: Iterable[Task], before: Kept | None, work: Work, *, may_stop: bool
+    ) -> None:
         """Leave out the tasks that were done `before`."""
+        self._farm, self._before, self._may_stop = farm, before, may_stop
         self._errors: queue.SimpleQueue[BaseException] = queue.SimpleQueue()
-        recipe = digest_of(work.kind, work.command or "")
+        self._recipe = digest_of(work.kind, work.command or "")
+        self._open: set[int] = set()
+        """Tasks that were submitted and have no result, if it may be stopped."""
+        self.is_stopped = self._is_withdrawn = False
+        self._thread = threading.Thread(target=self._feed, args=(source,), name="crosswind-feeder", daemon=True)
+        self._thread.start()
 
-        def feed() -> None:
-            try:
-                for number, task in enumerate(source):
-                    if before is None:
-                        farm.submit(task, number)
-                        continue
-                    known = task._replace(identity=task.identity or _identity(number, task, recipe))
-                    assert known.identity is not None  # it was just made
-                    if not before.has(known.identity, known.name or f"{number:08}"):
-                        farm.submit(known, number)
-                farm.end_of_tasks()
-            except BaseException as error:  # whatever it is, the thread that waits raises it
-                self._errors.put(error)
+    def _feed(self, source: Iterable[Task]) -> None:
+        try:
+            for number, task in enumerate(source):
+                if self.is_stopped:
+                    break
+                if (wanted := self._wanted(number, task)) is not None:
+                    if self._may_stop:
+                        self._open.add(number)
+                    self._farm.submit(wanted, number)
+            self._farm.end_of_tasks()
+        except BaseException as error:  # whatever it is, the thread that waits raises it
+            self._errors.put(error)
 
-        threading.Thread(target=feed, name="crosswind-feeder", daemon=True).start()
+    def _wanted(self, number: int, task: Task) -> Task | None:
+        """Return a task with what it is known by; None if it was done before."""
+        if self._before is None:
+            return task
+        known = task._replace(identity=task.identity or _identity(number, task, self._recipe))
+        assert known.identity is not None  # it was just made
+        return None if self._before.has(known.identity, known.name or f"{number:08}") else known
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        """Note that tasks have results."""
+        self._open.difference_update(numbers)
+
+    def stop(self) -> None:
+        """Submit no more tasks, and withdraw those that no node has begun; called until the run has ended."""
+        self.is_stopped = True
+        is_over = not self._thread.is_alive()  # before the look at what is open: then that is all
+        if self._open and not self._is_withdrawn:
+            self.forget(self._farm.recall(list(self._open), _RECALL_S))
+        self._is_withdrawn = is_over
 
     def raise_error(self) -> None:
         with contextlib.suppress(queue.Empty):

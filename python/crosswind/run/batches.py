@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import starmap
+from math import inf
 from typing import Any, Final, Literal
 
 BATCH_S: Final = 0.02
@@ -31,6 +32,8 @@ NUMBERS: Final = frozenset({type(None), bool, int, float, complex})
 ATOMS: Final = NUMBERS | {str, bytes}
 """What cannot change and holds nothing else: many of them are pickled at once."""
 _SHORT: Final = 4_096
+_MOST_SAID: Final = 4 << 20
+"""Most bytes that are sent early: they travel between the pieces of larger values."""
 
 Form = Literal["atoms", "tuples", "pickles"]
 """What the items of a batch are: one argument each, all positional arguments each, or a pickle of (args, kwargs)."""
@@ -64,7 +67,7 @@ def outcomes_of(data: bytes, loads: Callable[[bytes], Any]) -> tuple[list[Outcom
         When it is something else.
     """
     said = loads(data)
-    if type(said) is tuple and [type(one) for one in said] == [list, int, float] and said[1] >= 0 <= said[2]:
+    if type(said) is tuple and [type(one) for one in said] == [list, int, float] and said[1] >= 0 <= said[2] < inf:
         return said
     raise ValueError("what a node says of a batch of calls is damaged")
 
@@ -127,8 +130,12 @@ class Batch:
             if self._is_over:
                 return
             begun = self._empty()
-            if begun is not None:  # else it ends by itself, about now
-                early(_as_bytes(self._outcomes[:], self._count - begun, 0.0))
+            if begun is None:  # it ends by itself, about now
+                return
+            said = _as_bytes(self._outcomes[:], self._count - begun, 0.0)
+            if len(said) > _MOST_SAID:  # a large last value: its outcomes come at the end
+                said = _as_bytes([], 0, 0.0)
+            early(said)
 
     def _values(self) -> Iterator[Any]:
         """Call the function on what is left, one by one."""
@@ -143,13 +150,12 @@ class Batch:
         return self._function(*args, **kwargs)
 
     def _other(self, value: Any) -> Outcome:
-        if type(value) in ATOMS and len(value) < _SHORT:
-            return value
-        data = self._value(value)
+        is_short = type(value) in ATOMS and len(value) < _SHORT
+        data = value if is_short else self._value(value)
         self._bytes += len(data)
         if self._bytes > MOST_BYTES:
             self._empty()
-        return (data,)
+        return value if is_short else (data,)
 
     def _begun(self) -> int | None:
         """Return how many calls have begun; None once the items have been seen to end."""

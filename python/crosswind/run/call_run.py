@@ -82,6 +82,10 @@ class Calls(Protocol):
     def out(self) -> int:
         """How many tasks nodes have."""
 
+    @property
+    def has_open(self) -> bool:
+        """Whether a call has no answer."""
+
     def fail(self, error: BaseException) -> None:
         """Fail what is open: nothing will answer it."""
 
@@ -250,6 +254,8 @@ class CallRun:
             self._break(error)
         finally:
             self._held.close()
+            if self.calls.has_open:  # it must not be: but nothing may wait for ever
+                self._break(AgentLost("the run has ended, and not all calls are answered", "farm-over"))
 
     def _with_calls(self, summary: dict[str, Any]) -> dict[str, Any]:
         """Return a summary that counts calls where it counts tasks."""

@@ -53,6 +53,7 @@ def map_command(
     by_content: bool = False,
     sync: bool = True,
     force: bool = False,
+    halt: int | None = None,
     trace: bool = False,
     launch: Deployment | None = None,
     progress: Advance | None = None,
@@ -103,6 +104,8 @@ def map_command(
     force : bool
         Make everything anew, and replace files in `out`, also those that no earlier run has made. Inputs are never
         replaced.
+    halt : int, optional
+        Number of failed commands, at least 1, after which no more begin; those that run are finished. Default: all run.
     trace : bool
         Record what each node did when.
     launch : optional
@@ -125,6 +128,8 @@ def map_command(
         earlier run has made, another run writes into `out`, or an argument is wrong.
     """
     check_placeholders(command)
+    if halt is not None and halt < 1:
+        raise DescriptionError(f"--halt is {halt}; it must be at least 1", "argument")
     found = inputs_of(inputs, values)
     files, name = found.names, _template(name, found)
     _check_names(files, name)
@@ -174,12 +179,17 @@ def map_command(
         trace=trace,
         progress=tell,
         watch=watch,
+        halt=halt,
     )
     whole = {"bound_tasks_per_s": None, "root_only_tasks_per_s": None, **summary, "params": {}}
     if resume or befores[0].resumed:
         whole["resumed"] = befores[0].summary()
         whole["warnings"] = [*whole.get("warnings", []), *_damaged(befores[0]), *_gone(befores[0])]
     whole["warnings"] = [*whole.get("warnings", []), *_unlimited(whole.get("events", [])), *found.warnings]
+    left = len(files) - whole["tasks"] - (befores[0].done if befores else 0)
+    if halt is not None and left > 0:
+        message = f"{failures.count} commands failed, and {left} inputs were not begun (--halt {halt})"
+        whole["warnings"].append(warning("halted", message, "--resume runs them, and those that failed"))
     if described:
         whole["warnings"] = [*whole.get("warnings", []), *stale_warnings(whole["nodes"])]
     known = {(event["code"], event["t_s"]) for event in whole.get("events", [])}
@@ -258,12 +268,14 @@ class _Failures:
         self._command, self._files = command, files
         self._told: list[dict[str, object]] = []
         self._untold = 0
+        self.count = 0
         self.begun = time.monotonic()
 
     def take(self, result: Result) -> None:
         """Take note of a result."""
         if result.ok:
             return
+        self.count += 1
         if len(self._told) >= TOLD:
             self._untold += 1
             return

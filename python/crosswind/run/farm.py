@@ -189,8 +189,8 @@ class Farm(Executor):
         self._run.shutdown(wait, cancel_futures)
 
     def cancel_waiting(self) -> None:
-        """Cancel all calls that no node has begun."""
-        self._withdraw(self._open.all())
+        """Cancel all calls that no node has begun, also those that batches give back later."""
+        self._run.withdraw(self._open.all())
 
     def _withdraw(self, calls: list[Call]) -> None:
         """Cancel those calls that no node has begun; asks the nodes that have them."""

@@ -72,10 +72,10 @@ class Functions:
 
     def _shared(self, data: bytes) -> bytes:
         """Return where the bytes of a large function are; the same place again for the same bytes."""
-        place = next((one for one in self._places if one.content == data), None) or Shared.of(data)
+        place = next((one for one in tuple(self._places) if one.content == data), None) or Shared.of(data)
         if place is None:
             return data
-        if place not in self._places:
+        if place not in tuple(self._places):
             self._places.append(place)
         return place
 
@@ -143,6 +143,13 @@ def _content(cell: types.CellType) -> Any:
         return cell
 
 
+def _is_by_value(module: str) -> bool:
+    """Whether the content of a module travels, since it or a package around it is registered for that."""
+    registered = cloudpickle.list_registry_pickle_by_value()
+    parts = module.split(".") if registered else []
+    return any(".".join(parts[:count]) in registered for count in range(1, len(parts) + 1))
+
+
 def _codes(code: types.CodeType) -> list[types.CodeType]:
     """Return a function's code and that of the functions inside of it."""
     inner = [one for constant in code.co_consts if isinstance(constant, types.CodeType) for one in _codes(constant)]
@@ -153,11 +160,11 @@ def _adds_path(value: Any, slots: list[Slot]) -> bool:
     """Whether a function, class or module travels by its name: the other side imports it. Adds where it was found."""
     if isinstance(value, types.ModuleType):
         slots.append((sys.modules, value.__name__, value))
-        return sys.modules.get(value.__name__) is value
+        return sys.modules.get(value.__name__) is value and not _is_by_value(value.__name__)
     if not isinstance(value, (types.FunctionType, type)):
         return False
     module = value.__module__
-    if module in {None, "__main__"} or module in cloudpickle.list_registry_pickle_by_value():
+    if module in {None, "__main__"} or _is_by_value(module):
         return False
     found: Any = sys.modules.get(module)
     path: list[Slot] = [(sys.modules, module, found)]

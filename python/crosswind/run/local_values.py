@@ -32,6 +32,8 @@ MOST_KEPT: Final = 256 << 20
 """Further values are sent once more bytes than this are kept."""
 _PART: Final = 1 << 16
 """Buffers with fewer bytes are in the pickle."""
+_MOST_SHARED: Final = 64
+"""Each takes a descriptor."""
 _ALIGNED: Final = 64
 """Where buffers begin: what processors and libraries like best."""
 _LOOK_S: Final = 0.1
@@ -178,23 +180,33 @@ class Shared(bytes):
 
     descriptor: int
     content: bytes
+    alive = 0
+    """How many there are."""
 
     @classmethod
     def of(cls, data: bytes) -> Shared | None:
         """Return where bytes are, or None if there is no memory for them."""
         name = _NAME + os.urandom(8).hex()
+        if cls.alive >= _MOST_SHARED:
+            return None
         try:
             descriptor = os.memfd_create(name)
+        except OSError:
+            return None
+        try:
             _write(descriptor, data)
         except OSError:
+            os.close(descriptor)
             return None
         found = cls(MARK + pickle.dumps((os.getpid(), descriptor, name, len(data), [])))
         found.descriptor, found.content = descriptor, data
+        Shared.alive += 1
         return found
 
     def __del__(self) -> None:
         with suppress(AttributeError, OSError):  # of a copy
             os.close(self.descriptor)
+            Shared.alive -= 1
 
 
 def value_at(place: bytes, *, keep: bool = False) -> Any:
@@ -207,18 +219,19 @@ def value_at(place: bytes, *, keep: bool = False) -> Any:
     """
     process, descriptor, name, size, places = pickle.loads(place[len(MARK) :])
     try:
-        with open(f"/proc/{process}/fd/{descriptor}", "r+b", buffering=0) as file:  # noqa: PTH123 (it is no path)
-            if name not in str(Path(f"/proc/self/fd/{file.fileno()}").readlink()):  # of a process with the same number
-                raise GoneError(f"process {process} is another one")
-            if os.fstat(file.fileno()).st_size != size:
-                raise GoneError("it has been read already")
-            try:
-                return pickle.Unpickler(_Source(file), buffers=_buffers(file, size, places)).load()
-            finally:
-                if not keep:
-                    os.ftruncate(file.fileno(), size + 1 if places else 0)  # what is mapped must stay as large
-    except OSError as error:
+        opened = open(f"/proc/{process}/fd/{descriptor}", "r+b", buffering=0)  # noqa: PTH123, SIM115 (it is no path)
+    except (FileNotFoundError, ProcessLookupError) as error:
         raise GoneError(str(error)) from error
+    with opened as file:
+        if name not in str(Path(f"/proc/self/fd/{file.fileno()}").readlink()):  # of a process with the same number
+            raise GoneError(f"process {process} is another one")
+        if os.fstat(file.fileno()).st_size != size:
+            raise GoneError("it has been read already")
+        try:
+            return pickle.Unpickler(_Source(file), buffers=_buffers(file, size, places)).load()
+        finally:
+            if not keep:
+                os.ftruncate(file.fileno(), size + 1 if places else 0)  # what is mapped must stay as large
 
 
 class _Source:
@@ -226,15 +239,28 @@ class _Source:
 
     def __init__(self, file: io.FileIO) -> None:
         self._file = file
-        self.readinto = file.readinto
+
+    def readinto(self, into: Any) -> int:
+        """Read until there is no room, or nothing: a call of the system reads 2 GiB at most."""
+        left = memoryview(into).cast("B")
+        size = left.nbytes
+        while left and (count := self._file.readinto(left[:_MOST_AT_ONCE])):
+            left = left[count:]
+        return size - left.nbytes
 
     def read(self, size: int) -> bytes:
         """Read bytes; the unpickler may ask for more than there are."""
-        return self._file.read(size) or b""
+        data = self._file.read(min(size, _MOST_AT_ONCE)) or b""
+        return data if len(data) in {size, 0} else data + self.read(size - len(data))
 
     def readline(self) -> bytes:
         """Read a line, which no pickle of today has."""
         return self._file.readline()
+
+
+def size_of(data: bytes) -> int:
+    """Return how many bytes a value has that was sent, or is kept."""
+    return int(pickle.loads(data[len(MARK) :])[3]) if data.startswith(MARK) else len(data)
 
 
 def _buffers(file: io.FileIO, size: int, places: Sequence[tuple[int, int]]) -> list[memoryview]:

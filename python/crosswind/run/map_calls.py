@@ -11,7 +11,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
-from itertools import chain, islice
+from functools import partial
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from crosswind.errors import AgentLost
@@ -20,12 +21,13 @@ from crosswind.run.batches import ATOMS, MOST_BYTES, NUMBERS
 from crosswind.run.call_run import Handed, Setting
 from crosswind.run.calls import CallError, Performer, loads_from, outcome
 from crosswind.run.futures import futures_in, pickled, resolved, when_all_done
-from crosswind.run.local_values import GoneError
+from crosswind.run.local_values import GoneError, size_of
 from crosswind.run.window import Window
 
 _UNTAKEN_PER_NODE: Final = 64
 """Values that are not taken, and calls under way: bounds the memory. More where calls travel together."""
-_LOOK_S: Final = 0.5
+_UNTAKEN_BYTES_PER_NODE: Final = 64 << 20
+"""Bytes of values that are not taken, beyond which no more calls are handed over."""
 
 
 class Raised(NamedTuple):
@@ -36,6 +38,13 @@ class Raised(NamedTuple):
 
 Piece = list[Any] | Raised
 """Values of calls that follow each other, or what one raised."""
+
+
+class _Awaited(NamedTuple):
+    """The arguments of a call with futures among them that are not done."""
+
+    futures: list[Any]
+    args: tuple[Any, ...]
 
 
 class _Pickled(bytes):
@@ -104,6 +113,8 @@ class MapCalls:
         self._nodes, self._local = setting.nodes, setting.local
         self._left = length(iterables)
         self._direct = _direct(iterables)
+        self._leftover: list[Any] = []
+        """Items that were taken from it and did not fit into a chunk."""
         self._are_numbers = [type(one) for one in iterables] == [range]
         self._changed = threading.Condition()
         self._drawn: deque[Any] = deque()
@@ -112,9 +123,13 @@ class MapCalls:
         self._again: deque[_Chunk] = deque()
         self._out: dict[int, _Chunk] = {}
         self._handing: int | None = None
-        self._handed_over = self._begun = 0
+        self._handed_over = self._begun = self._awaited = 0
         self._may_draw = _UNTAKEN_PER_NODE * self._nodes
         self._taken = 0
+        self._untaken_bytes = 0
+        self._most_bytes = _UNTAKEN_BYTES_PER_NODE * self._nodes
+        self._bytes: dict[int, int] = {}
+        """Of the answers that pieces came with, by the number of the piece's first call."""
         self._pieces: dict[int, Piece] = {}
         """By the number of the first call; if unordered, in the order of completion."""
         self._is_drawn = self._is_ended = False
@@ -154,15 +169,7 @@ class MapCalls:
             return sent
         args, kwargs = sent
         if futures := futures_in(args, kwargs):
-            there = threading.Event()
-            when_all_done(futures, there.set)
-            while not there.wait(_LOOK_S):
-                if self._is_ended:
-                    raise _Ended
-            try:
-                args, kwargs = resolved(args, kwargs)
-            except BaseException as error:  # what an argument raised is what the call raises
-                return Raised(error)
+            return _Awaited(futures, tuple(args))
         return _Pickled(pickled((args, kwargs)))
 
     def _wake(self) -> None:
@@ -211,8 +218,14 @@ class MapCalls:
         if self._is_ended:
             return True
         if self._again or self._has_new():
+            if self._untaken_bytes > self._most_bytes and self._can_be_taken():
+                return False
             return len(self._out) < self._window.size and (bool(self._again) or self._has_room())
-        return self._is_drawn and not any(chunk.is_batch or self._local for chunk in self._out.values())
+        return (
+            self._is_drawn
+            and not self._awaited
+            and not any(chunk.is_batch or self._local for chunk in self._out.values())
+        )
 
     def _has_new(self) -> bool:
         return bool(self._drawn) if self._direct is None else not self._is_drawn
@@ -238,11 +251,26 @@ class MapCalls:
             return None
         first = self._begun
         self._begun += len(items)
-        if type(items[0]) is Raised:
-            self._pieces[first] = items[0]
-            self._changed.notify_all()
+        if type(items[0]) is _Awaited:
+            self._awaited += 1
+            when_all_done(items[0].futures, partial(self._is_there_now, first, items[0].args))
             return None
         return _Chunk(first, items, are_numbers=self._are_numbers)
+
+    def _is_there_now(self, number: int, args: tuple[Any, ...]) -> None:
+        """Take up a call whose arguments are there, or what one of them raised."""
+        found: _Chunk | Raised
+        try:
+            found = _Chunk(number, [_Pickled(pickled(resolved(args, {})))])
+        except BaseException as error:  # what an argument raised is what the call raises
+            found = Raised(error)
+        with self._changed:
+            self._awaited -= 1
+            if isinstance(found, Raised):
+                self._pieces[number] = found
+            else:
+                self._again.append(found)
+            self._changed.notify_all()
 
     def _taken_drawn(self, count: int) -> list[Any]:
         popleft = self._drawn.popleft
@@ -255,11 +283,12 @@ class MapCalls:
 
     def _taken_directly(self, count: int) -> list[Any]:
         assert self._direct is not None
-        items = [*islice(self._direct, count)]
+        items, self._leftover = self._leftover[:count], self._leftover[count:]
+        items += islice(self._direct, count - len(items))
         kinds = {int} if self._are_numbers else set(map(type, items))
         most = count if kinds <= NUMBERS else _count_together(items)
         if most < len(items):
-            self._direct = chain(items[most:], self._direct)
+            self._leftover = items[most:] + self._leftover
             del items[most:]
         elif len(items) < count:
             self._is_drawn = True
@@ -290,11 +319,14 @@ class MapCalls:
 
     def answer(self, number: int, data: bytes, ok: bool, node: str) -> int:
         """Take the values of a chunk; return how many."""
+        size = size_of(data) if not self._in_batches else len(data)
         with self._changed:
             chunk = self._out.pop(number, None)
             if chunk is None:
                 return 0
             before, outcomes = chunk.answered, self._outcomes(chunk, data, ok)
+            self._untaken_bytes += size - self._bytes.get(chunk.first + before, 0)
+            self._bytes[chunk.first + before] = size
             is_gone = self._put(chunk, (outcomes or [])[before:], node)
             if not (chunk.answered or chunk.is_batch or is_gone):
                 self._put_piece(chunk, Raised(CallError(f"{node} sent what is no outcome of a call")))
@@ -396,6 +428,11 @@ class MapCalls:
             self._handing = None
             self._changed.notify_all()
 
+    @property
+    def has_open(self) -> bool:
+        """Whether a call has no answer, those excepted that are not wanted any more."""
+        return not self._is_ended and bool(self._drawn or self._again or self._out or self._awaited)
+
     # Taking values.
 
     def take(self, until: float | None) -> Piece | None:
@@ -415,6 +452,7 @@ class MapCalls:
             at = self._taken if self._ordered else next(iter(self._pieces), None)
             piece = self._pieces.pop(at, None) if at is not None else None
             if piece is not None:
+                self._untaken_bytes -= self._bytes.pop(at, 0) if at is not None else 0
                 self._taken += 1 if type(piece) is Raised else len(piece)
                 self._may_draw = self._taken + self._nodes * max(_UNTAKEN_PER_NODE, 8 * self._window.batch)
                 self._changed.notify_all()
@@ -422,10 +460,11 @@ class MapCalls:
                 raise self._error
             return piece
 
+    def _can_be_taken(self) -> bool:
+        return self._taken in self._pieces if self._ordered else bool(self._pieces)
+
     def _is_there(self) -> bool:
-        if self._pieces and (not self._ordered or self._taken in self._pieces):
-            return True
-        return self._is_ended or (self._is_drawn and not (self._drawn or self._again or self._out))
+        return self._can_be_taken() or self._is_ended or (self._is_drawn and not self.has_open)
 
 
 class _Ended(Exception):  # noqa: N818 (no error: it ends the drawing)
@@ -449,10 +488,10 @@ def _of_several(items: tuple[Any, ...]) -> Any:
 
 
 def _count_together(items: list[Any]) -> int:
-    """Return how many of the items may go together: no more than fits; what has its outcome already goes alone."""
+    """Return how many of the items may go together: no more than fits; what waits for its arguments goes alone."""
     held_bytes = 0
     for count, item in enumerate(items):
-        if type(item) is Raised:
+        if type(item) is _Awaited:
             return max(count, 1)
         for one in item if type(item) is tuple else (item,):
             held_bytes += len(one) if isinstance(one, (str, bytes)) else 0

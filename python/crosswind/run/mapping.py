@@ -6,7 +6,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -83,8 +83,8 @@ def map(
         Yield an exception that the function raised as its result, instead of raising it, which ends the map.
     chunksize : int, optional
         Most calls that travel together, at least 1, as soon as the map begins. Default: one at first, then as many as
-        take 20 ms. A batch that takes longer than 50 ms gives back what it has not begun. With `retries`,
-        `task_timeout_s` or `out`, each call travels alone.
+        take 20 ms. A batch that takes longer than 50 ms gives back what it has not begun. With `retries` or
+        `task_timeout_s` each call travels alone.
     out : path, optional
         Directory in which each result is kept, pickled. Its file is named by a digest of the function's code and of
         the item's key; of equal items, each has a file of its own. A file is whole or not there. Each is on the disk
@@ -151,7 +151,7 @@ def map(
         stack.callback(feed.end, wait=out is not None)
         meter = _Meter(length(iterables), _shown(progress, stack))
         until = None if timeout is None else time.monotonic() + timeout
-        return Results.of(_Pieces(feed, meter, stack.pop_all(), until, return_exceptions))
+        return Results(feed, meter, stack.pop_all(), until, return_exceptions)
 
 
 def _shown(progress: Advance | bool | None, stack: ExitStack) -> Advance | None:
@@ -162,39 +162,11 @@ def _shown(progress: Advance | bool | None, stack: ExitStack) -> Advance | None:
     return progress or None
 
 
-class Results(chain[R]):
+class Results(Iterator[R]):
     """The results of a map. Deleting or closing it leaves no call to begin.
 
-    It is a `chain` of the pieces that come: an item of those costs no more than the next one of a list.
+    Several threads may take from it, and each result goes to one of them.
     """
-
-    _pieces: _Pieces
-
-    @classmethod
-    def of(cls, pieces: _Pieces) -> Results[R]:
-        """Return the results that come in pieces."""
-        found: Results[R] = cls.from_iterable(pieces)  # type: ignore[assignment] # it is of this class
-        found._pieces = pieces
-        return found
-
-    def close(self) -> None:
-        """Let no more calls begin, and take no more results."""
-        self._pieces.close()
-
-    def __enter__(self) -> Results[R]:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        self._pieces.drop()
-
-
-class _Pieces:
-    """The pieces of a map's results as they come."""
 
     def __init__(
         self,
@@ -207,31 +179,51 @@ class _Pieces:
         self._feed, self._meter, self._held = feed, meter, held
         self._until, self._return_exceptions = until, return_exceptions
         self._is_closed = self._is_begun = False
-        self._last: list[Any] = []
+        self._taking = threading.Lock()
+        self._piece: list[R] = []
+        self._values = iter(self._piece)
 
-    def __iter__(self) -> _Pieces:
-        return self
+    def __iter__(self) -> Iterator[R]:
+        """Return what a loop takes results from: the same ones, and a short call costs no step of Python's own."""
+        return chain.from_iterable(_Pieces(self))
 
-    def __next__(self) -> list[Any]:
-        if self._is_closed:
-            raise StopIteration
-        self._is_begun = True
-        try:
-            piece = self._feed.take(self._until)
-            if piece is None:
-                self._feed.finish()
+    def __next__(self) -> R:
+        while True:
+            for value in self._values:
+                return value
+            self.next_piece()
+
+    def next_piece(self) -> Iterator[R]:
+        """Return the next results, which are those that `next` takes from.
+
+        Raises
+        ------
+        StopIteration
+            After the last.
+        """
+        with self._taking:
+            if self._values.__length_hint__():  # type: ignore[attr-defined] # another thread has got it
+                return self._values
+            if self._is_closed:
                 raise StopIteration
-            self._last = self._returned(piece.error) if isinstance(piece, Raised) else piece
-            self._meter.more(len(self._last))
-        except KeyboardInterrupt:
-            self._feed.interrupt()
-            self._feed.finish()
-            self.close()
-            raise
-        except BaseException:
-            self.close()
-            raise
-        return self._last
+            self._is_begun = True
+            try:
+                piece = self._feed.take(self._until)
+                if piece is None:
+                    self._feed.finish()
+                    raise StopIteration
+                self._piece = self._returned(piece.error) if isinstance(piece, Raised) else piece
+                self._meter.more(len(self._piece))
+            except KeyboardInterrupt:
+                self._feed.interrupt()
+                self._feed.finish()
+                self.close()
+                raise
+            except BaseException:
+                self.close()
+                raise
+            self._values = iter(self._piece)
+            return self._values
 
     def _returned(self, error: BaseException) -> list[Any]:
         """Return what a call raised as a value, or raise it."""
@@ -245,17 +237,34 @@ class _Pieces:
         """Let no more calls begin, and take no more results."""
         if not self._is_closed:
             self._is_closed = True
-            self._last.clear()  # what has not been taken of it is not any more
+            self._piece.clear()  # what has not been taken of it is not any more
             self._held.close()
 
-    def drop(self) -> None:
-        """Close, and warn if nothing was taken at all."""
+    def __enter__(self) -> Results[R]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
         if not self._is_closed:
             if not self._is_begun:
                 message = "the results of crosswind.map were dropped before any was taken, so its calls are cancelled"
-                warnings.warn(message, RuntimeWarning, stacklevel=3)
+                warnings.warn(message, RuntimeWarning, stacklevel=2)
             with suppress(Exception):
                 self.close()
+
+
+class _Pieces(Iterator[Iterator[R]]):
+    """The results of a map piece by piece, of which the first may have begun."""
+
+    def __init__(self, results: Results[R]) -> None:
+        self._results = results
+
+    def __next__(self) -> Iterator[R]:
+        return self._results.next_piece()
 
 
 class _Feed:

@@ -6,12 +6,12 @@ import pickle
 import threading
 from _thread import RLock
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from concurrent.futures._base import PENDING
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from crosswind.errors import AgentLost
 from crosswind.run import batches
@@ -19,6 +19,9 @@ from crosswind.run.call_run import Handed
 from crosswind.run.calls import CallError, Performer, loads_from, outcome
 from crosswind.run.local_values import GoneError
 from crosswind.run.window import Window
+
+_BACK_S: Final = batches.GIVE_BACK_S + 0.25
+"""How long a call that is to be cancelled is waited for, which its batch may give back, s."""
 
 
 class _Condition(RLock):  # type: ignore[misc] # final in its stubs only
@@ -28,6 +31,16 @@ class _Condition(RLock):  # type: ignore[misc] # final in its stubs only
 
     def notify_all(self) -> None:
         """Do nothing: threads that wait for a call wait for an event."""
+
+
+class _Waiter(threading.Event):
+    """A thread that waits for a call, as futures notify those."""
+
+    def add_result(self, future: Future[Any]) -> None:
+        """Wake the thread."""
+        self.set()
+
+    add_exception = add_cancelled = add_result
 
 
 class Call(Future[Any]):
@@ -70,11 +83,18 @@ class Call(Future[Any]):
         return super().exception(0)
 
     def _wait(self, timeout: float | None) -> None:
-        if not self.done():
-            ended = threading.Event()
-            self.add_done_callback(lambda _: ended.set())
-            if not ended.wait(timeout):
+        """Wait as `concurrent.futures.wait` does: before the callbacks of the call, not after them."""
+        waiter = _Waiter()
+        with self._condition:
+            if self.done():
+                return
+            self._waiters.append(waiter)
+        try:
+            if not waiter.wait(timeout):
                 raise TimeoutError
+        finally:
+            with self._condition:
+                self._waiters.remove(waiter)
 
     def cancel(self) -> bool:
         """Cancel the call unless a node computes it or has done so, and return whether it is cancelled.
@@ -88,7 +108,12 @@ class Call(Future[Any]):
     def end_cancelled(self) -> None:
         """Be cancelled, unless it has an outcome."""
         if not self.done() and super().cancel():
+            self.forget_what_travels()
             self.set_running_or_notify_cancel()
+
+    def forget_what_travels(self) -> None:
+        """Release what an ended call needs no longer, though its future may be kept."""
+        self.function, self.arguments = b"", None
 
     def be_running(self) -> None:
         """Be computed by a node."""
@@ -250,20 +275,19 @@ class OpenCalls:
         stay = len(out.calls) - given_back
         if len(outcomes) > stay:
             return
-        gone = self._answer_calls(out.calls, outcomes, node)
+        self._answer_calls(out.calls, outcomes, node)  # what is gone is seen again at the end of the batch
         with self._changed:
             back = out.calls[stay:]
             del out.calls[stay:]
-            unwanted = self._take_again([*gone, *back])
+            unwanted = self._take_again(back)
             if len(outcomes) < stay:
                 out.calls[len(outcomes)].be_running()
-        _cancel(unwanted)
+        self._end_unwanted(unwanted)
 
     def answer(self, number: int, data: bytes, ok: bool, node: str) -> int:
         """Answer the calls of a task, and return how many that was."""
         with self._changed:
-            out = self._out.pop(number, None)
-            self._changed.notify_all()
+            out = self._out.get(number)  # until its calls are answered: nothing may end meanwhile
         if out is None:
             return 0
         if out.is_batch:
@@ -277,10 +301,11 @@ class OpenCalls:
         with self._changed:
             for call in gone if outcomes is not None else left:
                 call.goes_alone = True
+            self._out.pop(number, None)
             unwanted = self._take_again(left)
             if out.is_batch:
                 self._window.took(len(outcomes or []), seconds)
-        _cancel(unwanted)
+        self._end_unwanted(unwanted)
         return len(out.calls) - len(left)
 
     def _outcomes_of(self, data: bytes) -> tuple[list[batches.Outcome] | None, float]:
@@ -313,16 +338,23 @@ class OpenCalls:
         return gone
 
     def _take_again(self, calls: list[Call]) -> list[Call]:
-        """Have calls wait again, before the others. Returns those that are not wanted any more, to be cancelled."""
+        """Have calls wait again, before the others. Returns those that are not wanted any more, to be ended."""
         unwanted = []
         for call in reversed(calls):
             call.number = None
-            if call.withdrawn or self._is_cancelled:
+            if self.broken is not None or ((call.withdrawn or self._is_cancelled) and not call.running()):
                 unwanted.append(call)
             else:
                 self._waiting.appendleft(call)
         self._changed.notify_all()
         return unwanted
+
+    def _end_unwanted(self, calls: Iterable[Call]) -> None:
+        for call in calls:
+            if self.broken is None or call.withdrawn or self._is_cancelled:
+                call.end_cancelled()
+            if not call.done():
+                _fail(call, _lost(self.broken or AgentLost("the run is over")))
 
     def end_withdrawn(self, numbers: Iterable[int]) -> None:
         """Cancel the calls of tasks that nodes have withdrawn; of a batch, those that are not wanted."""
@@ -335,7 +367,7 @@ class OpenCalls:
                 elif out is not None:
                     unwanted += out.calls
             self._changed.notify_all()
-        _cancel(unwanted)
+        self._end_unwanted(unwanted)
 
     def learn(self, answers: int, out: int, now_s: float) -> None:
         """Tell the window that answers came (`Window.answered`)."""
@@ -354,11 +386,13 @@ class OpenCalls:
                 self._is_cancelled = True
                 calls = self.all()
             for call in calls:
+                if call.running():  # also one that an agent was lost with, and that is done again
+                    continue
                 if call.number is None:
                     call.withdrawn = True
                     self._held.discard(call)
                     here.append(call)
-                elif call.number in self._out and not call.running():
+                elif call.number in self._out:
                     call.withdrawn = True
                     numbers.add(call.number)
             self._changed.notify_all()
@@ -366,9 +400,15 @@ class OpenCalls:
         _cancel(here)
         return sorted(numbers)
 
-    def keep(self, calls: Iterable[Call]) -> None:
-        """Keep calls that could not be withdrawn."""
+    def keep(self, calls: Sequence[Call]) -> None:
+        """Keep calls that could not be withdrawn; first wait for those whose batch may still give them back."""
+
+        def is_known(call: Call) -> bool:
+            out = self._out.get(call.number) if call.number is not None else None
+            return call.done() or call.running() or out is None or not out.is_batch
+
         with self._changed:
+            self._changed.wait_for(lambda: all(map(is_known, calls)), _BACK_S)
             for call in calls:
                 if not call.done():
                     call.withdrawn = False
@@ -387,8 +427,13 @@ class OpenCalls:
 
     @property
     def size(self) -> int:
-        """How many tasks nodes may have at present."""
-        return self._window.size
+        """How many calls nodes may have at present."""
+        return self._window.size * self._window.batch
+
+    @property
+    def has_open(self) -> bool:
+        """Whether a call has no answer."""
+        return bool(self.all())
 
     def fail(self, error: BaseException) -> None:
         """Take no more calls because of an error, and fail those that nothing will answer."""
@@ -401,9 +446,7 @@ class OpenCalls:
             self._handing = None
             self._changed.notify_all()
         for call in calls:
-            lost = AgentLost(str(error), getattr(error, "code", "farm-over"), getattr(error, "hint", None))
-            lost.__cause__ = error  # each its own: a raised exception keeps where it was raised
-            _fail(call, lost)
+            _fail(call, _lost(error))
 
 
 def _cancel(calls: Iterable[Call]) -> None:
@@ -411,9 +454,16 @@ def _cancel(calls: Iterable[Call]) -> None:
         call.end_cancelled()
 
 
+def _lost(error: BaseException) -> AgentLost:
+    """Return an error for one call: a raised exception keeps where it was raised."""
+    lost = AgentLost(str(error), getattr(error, "code", "farm-over"), getattr(error, "hint", None))
+    lost.__cause__ = error
+    return lost
+
+
 def _end(call: Call, value: Any) -> None:
     """Give a call its value, unless it has an outcome: it was cancelled, or two nodes did it."""
-    call.arguments = None
+    call.forget_what_travels()
     try:  # noqa: SIM105 (`suppress` takes longer than the rest)
         call.set_result(value)
     except InvalidStateError:
@@ -421,6 +471,6 @@ def _end(call: Call, value: Any) -> None:
 
 
 def _fail(call: Call, error: BaseException) -> None:
-    call.arguments = None
+    call.forget_what_travels()
     with suppress(InvalidStateError):
         call.set_exception(error)

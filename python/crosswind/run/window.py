@@ -44,7 +44,7 @@ class Window:
     (10, 8)
     >>> window.took(8, 0.004)  # 0.5 ms each, without the way there and back
     >>> window.calls(waiting=1_000), window.calls(waiting=80)
-    (26, 10)
+    (23, 10)
     """
 
     def __init__(self, nodes: int, *, most: int = MOST, begin: int = 1) -> None:

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import threading
 import time
+from contextlib import suppress
 
 import pytest
 from in_process import InProcess
@@ -231,3 +233,41 @@ def test_a_command_over_wrong_inputs_is_refused_before_anything_runs(tmp_path, m
         (tmp_path / directory / "x").write_text("x")
     with pytest.raises(DescriptionError, match=says):
         map_command("cat {}", inputs, tmp_path / "out", name=name)
+
+
+def test_each_result_goes_to_one_of_the_threads_that_take_them():
+    results, found = crosswind.map(abs, range(4_000), platform=here(2)), []
+
+    def by_loop():
+        for value in results:
+            found.append(value)
+
+    def by_next():
+        with suppress(StopIteration):
+            while True:
+                found.append(next(results))
+
+    threads = [threading.Thread(target=take) for take in (by_loop, by_next, by_loop, by_next)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(found) == list(range(4_000))
+
+
+def test_results_are_taken_in_their_order_by_loops_and_by_next_alike():
+    results = crosswind.map(abs, range(300), platform=here(2))
+    assert next(results) == 0
+    for value in results:
+        assert next(results) == value + 1
+        if value > 100:
+            break
+    assert list(results)[0] == value + 2
+
+
+def test_what_raises_stop_iteration_does_not_end_the_results():
+    def raises(item):
+        raise StopIteration
+
+    with pytest.raises(RuntimeError, match="the function raised StopIteration"):
+        list(crosswind.map(raises, range(3), platform=here(2)))

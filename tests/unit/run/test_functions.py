@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from concurrent.futures import CancelledError
 from functools import partial
 
@@ -11,7 +12,7 @@ import pytest
 from in_process import InProcess
 
 import crosswind
-from crosswind.run import agent, call_run
+from crosswind.run import agent, backoff, call_run
 from crosswind.run.functions import Functions, slots_of
 from crosswind.run.local_values import GoneError, value_at
 
@@ -139,6 +140,19 @@ def test_a_large_function_is_where_agents_of_this_machine_read_it_as_long_as_it_
         value_at(gone, keep=True)
     small = functions.bytes_of(abs)
     assert pickle.loads(small) is abs
+
+
+@pytest.mark.parametrize("registered", ["crosswind", "crosswind.run", "crosswind.run.backoff"])
+def test_of_a_module_that_travels_by_value_nothing_is_known(functions, registered, monkeypatch):
+    f = made("def f(): return backoff", backoff=backoff)
+    assert slots_of(backoff.Backoff) is not None
+    assert slots_of(f) is not None
+    cloudpickle.register_pickle_by_value(sys.modules[registered])
+    try:
+        assert slots_of(backoff.Backoff) is None
+        assert slots_of(f) is None
+    finally:
+        cloudpickle.unregister_pickle_by_value(sys.modules[registered])
 
 
 def test_recursion_ends(functions):

@@ -13,7 +13,7 @@ import pytest
 
 from crosswind.run import local_values
 from crosswind.run.calls import Performer, outcome
-from crosswind.run.local_values import LARGE, MARK, GoneError, Keeper, value_at
+from crosswind.run.local_values import LARGE, MARK, GoneError, Keeper, Shared, value_at
 
 MB = 1_000_000
 
@@ -131,3 +131,28 @@ def test_a_node_that_must_not_run_code_here_is_not_read_from():
         outcome(place, True, "a", plain=True)
     done = Performer(plain=True, local=False)((pickle.dumps(bytes), pickle.dumps(((2 * LARGE,), {}))))
     assert not done.startswith(MARK)
+
+
+class Opens:
+    """Raises an error of its own where it is read."""
+
+    def __init__(self):
+        self.held = b"x" * 2_000_000
+
+    def __setstate__(self, state):
+        raise FileNotFoundError("a file of the user's")
+
+
+def test_what_reading_the_value_raises_is_not_taken_for_a_lost_agent():
+    keeper = Keeper()
+    with pytest.raises(FileNotFoundError, match="a file of the user's"):
+        value_at(keeper.pickled(Opens()))
+    assert keeper._forget_read() == 0
+
+
+def test_functions_that_are_held_take_no_more_than_so_many_descriptors():
+    held = [Shared.of(b"x" * 2_000_000) for _ in range(80)]
+    assert Shared.alive == 64
+    assert None in held
+    del held
+    assert Shared.of(b"x") is not None

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosswind.errors import AgentLost
+from crosswind.run import map_calls
 from crosswind.run.call_run import Setting
 from crosswind.run.map_calls import MapCalls, Raised
 
@@ -240,3 +241,40 @@ def test_items_are_not_taken_long_before_their_values_are():
     threading.Event().wait(0.3)
     assert calls._begun < 2 * 10 * 8 * 16_384
     calls.withdraw(None, 1.0)
+
+
+def test_an_item_that_waits_for_a_future_holds_up_no_other():
+    late = Future()
+    calls = calls_of(abs, [late, -1, -2, -3], ordered=False)
+    Nodes(calls)
+    found = []
+    while len(found) < 3:
+        found += calls.take(None)
+    assert sorted(found) == [1, 2, 3]
+    late.set_result(-9)
+    assert taken(calls) == [9]
+
+
+def test_many_items_that_do_not_fit_together_take_no_longer_each():
+    calls = calls_of(len, ["x" * 700_000] * 3_000, chunksize=1_000)
+    Nodes(calls)
+    assert taken(calls, 60.0) == [700_000] * 3_000
+
+
+def test_no_more_calls_are_handed_over_while_too_many_bytes_are_not_taken(monkeypatch):
+    monkeypatch.setattr(map_calls, "_UNTAKEN_BYTES_PER_NODE", 1_000_000)
+    calls = calls_of(lambda item: b"x" * 200_000, range(400))
+    Nodes(calls)
+    found = calls.take(None)
+    threading.Event().wait(0.3)
+    assert calls._untaken_bytes < 4_000_000
+    assert [len(value) for value in found + taken(calls)] == [200_000] * 400
+    assert calls._untaken_bytes == 0
+
+
+def test_a_time_that_is_none_is_no_outcome():
+    calls = calls_of(abs, iter(range(2)), chunksize=2)
+    due = calls.next()
+    calls.answer(due.number, pickle.dumps(([0, 1], 0, float("inf"))), True, "a")
+    Nodes(calls)
+    assert taken(calls) == [0, 1]

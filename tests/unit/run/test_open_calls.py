@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from crosswind.errors import AgentLost
 from crosswind.run.calls import CallError
 from crosswind.run.futures import pickled_arguments
+from crosswind.run.local_values import MARK
 from crosswind.run.open_calls import Call, OpenCalls
 from crosswind.run.window import Window
 
@@ -176,3 +177,102 @@ def test_what_is_no_outcome_of_a_batch_has_its_calls_go_alone():
         assert not alone.is_batch
         calls.answer(alone.number, b"a text", False, "a")
     assert all(isinstance(call.exception(0), CallError) for call in made)
+
+
+GONE = MARK + pickle.dumps((2**22 - 1, 3, "crosswind-value-0", 1, []))
+"""Where a process kept a value that has ended."""
+
+
+def local_calls(count):
+    calls = OpenCalls(Window(2), plain=False, local=True)
+    made = [call_of(number) for number in range(count)]
+    for call in made:
+        calls.add(call)
+    return calls, made
+
+
+def test_a_call_whose_value_is_gone_at_the_very_end_is_done_again():
+    for _ in range(50):
+        calls, [call] = local_calls(1)
+        first = calls.next()
+        calls.close()
+        handed = []
+        feeder = threading.Thread(target=lambda calls=calls, handed=handed: handed.append(calls.next()))
+        feeder.start()
+        calls.answer(first.number, GONE, True, "a")
+        feeder.join(30)
+        calls.answer(handed[0].number, performed(calls, handed[0]), True, "a")
+        assert call.result(0) == 0
+        assert not calls.has_open
+
+
+def test_a_value_that_is_gone_twice_fails_its_call():
+    calls, [call] = local_calls(1)
+    for _ in range(2):
+        calls.answer(calls.next().number, GONE, True, "a")
+    with pytest.raises(CallError, match="a keeps a large value that cannot be read"):
+        call.result(0)
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_call_that_runs_is_done_again_when_its_agent_is_lost_though_all_others_are_cancelled(before):
+    calls, made = open_calls(6, begin=6, most=6)
+    due = calls.next()
+    calls.partial(due.number, pickle.dumps(([0], 3, 0.0)))
+    assert [call.running() for call in made] == [False, True, False, False, False, False]
+    with calls._changed:
+        calls._handing = None
+    if before:
+        calls.withdraw(None, 1.0)
+        calls.answer(due.number, b"lost", False, "a")
+    else:
+        calls.answer(due.number, b"lost", False, "a")
+        calls.withdraw(None, 1.0)
+    calls.close()
+    again = calls.next()
+    assert pickle.loads(pickle.loads(again.data)[1])[0] == (1,)
+    calls.answer(again.number, performed(calls, again), True, "a")
+    assert calls.next() is None
+    assert [call.cancelled() for call in made] == [False, False, True, True, True, True]
+    assert made[1].result(0) == 1
+    assert not calls.has_open
+
+
+def test_a_result_is_there_before_the_callbacks_of_its_call_have_run():
+    call, go_on, seen = call_of(), threading.Event(), []
+    call.add_done_callback(lambda _: go_on.wait(30))
+    waiting = threading.Thread(target=lambda: seen.append(call.result(30)))
+    waiting.start()
+    ends = threading.Thread(target=call.set_result, args=(7,))
+    ends.start()
+    waiting.join(30)
+    assert seen == [7]
+    go_on.set()
+    ends.join(30)
+    for _ in range(100):
+        with pytest.raises(TimeoutError):
+            call_of().result(0)
+
+
+def test_a_call_that_its_batch_gives_back_soon_is_cancelled():
+    calls, made = open_calls(4, begin=4, most=4)
+    due = calls.next()
+    with calls._changed:
+        calls._handing = None
+    calls.withdraw([made[2]], 1.0)
+    gives_back = threading.Timer(0.05, calls.partial, [due.number, pickle.dumps(([0], 2, 0.0))])
+    gives_back.start()
+    calls.keep([made[2]])
+    gives_back.join()
+    assert [call.cancelled() for call in made] == [False, False, True, False]
+    assert made[1].running()
+
+
+def test_an_ended_call_holds_nothing_that_travelled():
+    calls, made = open_calls(3)
+    for call in made[:1]:
+        due = calls.next()
+        calls.answer(due.number, performed(calls, due), True, "a")
+        assert call.result(0) == 0
+    calls.withdraw(None, 1.0)
+    assert all((call.function, call.arguments) == (b"", None) for call in made)
