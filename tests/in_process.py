@@ -70,6 +70,9 @@ class InProcess:
         except queue.Empty:
             return []
 
+    def interrupt(self):
+        pass
+
     def ended(self, timeout_s):
         return False
 

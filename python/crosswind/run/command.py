@@ -139,7 +139,7 @@ def map_command(
     except OSError as error:
         message = f"--out is {str(out)!r}: {(error.strerror or str(error)).lower()}"
         raise DescriptionError(message, "out", "name a directory that can be made") from None
-    _check_results(files, name, out, may_replace=resume or force)
+    _check_results(files, name, out, may_replace=resume or force, are_values=found.are_values)
     described = platform is not None  # the capacity of this machine's links is not known
     platform = _tree(platform, max_workers, launch)
     size_mb = found.bytes / len(files) / 1e6
@@ -332,7 +332,7 @@ def _check_names(files: Sequence[str], name: str) -> None:
         first[result] = file
 
 
-def _check_results(files: Sequence[str], name: str, out: Path, *, may_replace: bool) -> None:
+def _check_results(files: Sequence[str], name: str, out: Path, *, may_replace: bool, are_values: bool) -> None:
     """Refuse results that would replace an input, or files that no run has made."""
     if not any(True for _ in os.scandir(out)):
         return
@@ -346,7 +346,8 @@ def _check_results(files: Sequence[str], name: str, out: Path, *, may_replace: b
         raise DescriptionError(message, "out", "name another --out, or another --name")
     if not replaced.any():
         return
-    inputs = np.fromiter((os.stat(file).st_ino for file in files), np.int64, len(files))  # noqa: PTH116
+    sources = [] if are_values else files  # a value is no file that could be replaced
+    inputs = np.fromiter((os.stat(file).st_ino for file in sources), np.int64, len(sources))  # noqa: PTH116
     for number in np.flatnonzero(np.isin(replaced, inputs) & (replaced > 0)).tolist():
         result = out / _name(name, files[number], number)
         if any(os.path.samefile(result, file) for file in files):  # noqa: PTH121 (inodes of two disks may be equal)

@@ -262,7 +262,7 @@ def test_results_are_taken_in_their_order_by_loops_and_by_next_alike():
         assert next(results) == value + 1
         if value > 100:
             break
-    assert list(results)[0] == value + 2
+    assert next(iter(results)) == value + 2
 
 
 def test_what_raises_stop_iteration_does_not_end_the_results():
