@@ -352,3 +352,21 @@ def test_what_calls_print_is_shown_with_its_node_unless_it_is_to_be_quiet(capsys
     ]
     assert list(crosswind.map(prints, range(2), max_workers=1, quiet=True)) == [0, 1]
     assert capsys.readouterr().err == ""
+
+
+def test_a_callback_that_cancels_all_others_holds_up_nothing():
+    """It runs in the thread that takes answers, which must not wait for what only it can take."""
+    with crosswind.Farm(max_workers=2) as farm:
+        futures = [farm.submit(time.sleep, 0.0005 if number < 3_000 else 0.01) for number in range(6_000)]
+        begun = []
+
+        def cancel_all(_):
+            begun.append(time.monotonic())
+            for future in futures:
+                future.cancel()
+            begun.append(time.monotonic())
+
+        futures[1_000].add_done_callback(cancel_all)
+    assert begun[1] - begun[0] < 20
+    assert sum(future.cancelled() for future in futures) > 4_000
+    assert all(future.done() for future in futures)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Executor, Future
 from pathlib import Path
@@ -195,7 +196,7 @@ class Farm(Executor):
     def _withdraw(self, calls: list[Call]) -> None:
         """Cancel those calls that no node has begun; asks the nodes that have them."""
         self._run.withdraw(calls)
-        self._open.keep(calls)
+        self._open.keep(calls, may_wait=threading.current_thread() is not self._run.reader)
 
     def interrupt(self) -> None:
         """End the run as soon as possible, whether or not agents are there: open calls fail with `AgentLost`."""

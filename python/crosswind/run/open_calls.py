@@ -400,15 +400,19 @@ class OpenCalls:
         _cancel(here)
         return sorted(numbers)
 
-    def keep(self, calls: Sequence[Call]) -> None:
-        """Keep calls that could not be withdrawn; first wait for those whose batch may still give them back."""
+    def keep(self, calls: Sequence[Call], *, may_wait: bool = True) -> None:
+        """Keep calls that could not be withdrawn; first wait for those whose batch may still give them back.
+
+        The thread that takes answers must not wait: it would wait for itself.
+        """
 
         def is_known(call: Call) -> bool:
             out = self._out.get(call.number) if call.number is not None else None
             return call.done() or call.running() or out is None or not out.is_batch
 
         with self._changed:
-            self._changed.wait_for(lambda: all(map(is_known, calls)), _BACK_S)
+            if may_wait:
+                self._changed.wait_for(lambda: all(map(is_known, calls)), _BACK_S)
             for call in calls:
                 if not call.done():
                     call.withdrawn = False
