@@ -37,8 +37,10 @@ def test_values_come_in_their_order_and_no_memory_is_kept_of_those_that_are_read
     with Farm(max_workers=2) as farm:
         futures = [farm.submit(array, number) for number in range(40)]
         assert [int(future.result()[7]) for future in futures] == list(range(40))
-        while memory_kept(farm):  # until the agents have seen that it is read
+        until = time.monotonic() + 30
+        while memory_kept(farm) and time.monotonic() < until:  # until the agents have seen that it is read
             time.sleep(0.02)
+        assert memory_kept(farm) == 0
 
 
 def ends_soon(seconds, marker):

