@@ -1,6 +1,6 @@
 """What calls, large values and commands cost, beside what is used for the same: processor time and wall time.
 
-- Tiny calls: `crosswind.map` beside `Pool.map` and joblib's peers of the standard library; `Farm.submit` beside
+- Tiny calls: `crosswind.map` beside `Pool.map`; `Farm.submit` beside
   `ProcessPoolExecutor.submit` and `Pool.apply_async`.
 - Calls whose function closes over 20 MB: `crosswind.map`, `Farm.submit`, and the same beside a function without.
 - Values of 16 and 160 MB, bytes and arrays, two workers, two under way for each: beside `ProcessPoolExecutor`.

@@ -133,8 +133,8 @@ class Batch:
             if begun is None:  # it ends by itself, about now
                 return
             said = _as_bytes(self._outcomes[:], self._count - begun, 0.0)
-            if len(said) > _MOST_SAID:  # a large last value: its outcomes come at the end
-                said = _as_bytes([], 0, 0.0)
+            if len(said) > _MOST_SAID:  # a large last value: the outcomes come at the end
+                said = _as_bytes([], self._count - begun, 0.0)
             early(said)
 
     def _values(self) -> Iterator[Any]:

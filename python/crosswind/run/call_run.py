@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.platform import Platform
@@ -90,6 +90,9 @@ class Calls(Protocol):
         """Fail what is open: nothing will answer it."""
 
 
+C = TypeVar("C", bound=Calls)
+
+
 class Setting(NamedTuple):
     """What the calls of a run need to know of it."""
 
@@ -105,7 +108,7 @@ class Setting(NamedTuple):
     """Whether each call is to be seen alone, in a trace or on a page."""
 
 
-class CallRun:
+class CallRun(Generic[C]):
     """Agents, and two threads: one hands calls over, the other one brings answers.
 
     Parameters
@@ -118,7 +121,7 @@ class CallRun:
 
     def __init__(
         self,
-        calls_of: Callable[[Setting], Calls],
+        calls_of: Callable[[Setting], C],
         *,
         on: Platform | str | Path | Client | None = None,
         platform: Platform | str | Path | None = None,
@@ -314,7 +317,7 @@ def _placed(
     return launch, platform if isinstance(platform, Platform) else Platform.load(platform)
 
 
-_open_runs: weakref.WeakSet[CallRun] = weakref.WeakSet()
+_open_runs: weakref.WeakSet[CallRun[Any]] = weakref.WeakSet()
 
 
 @atexit.register

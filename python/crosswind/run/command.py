@@ -346,7 +346,7 @@ def _check_results(files: Sequence[str], name: str, out: Path, *, may_replace: b
         raise DescriptionError(message, "out", "name another --out, or another --name")
     if not replaced.any():
         return
-    sources = [] if are_values else files  # a value is no file that could be replaced
+    sources = [] if are_values else files  # values are not files, so nothing can replace them
     inputs = np.fromiter((os.stat(file).st_ino for file in sources), np.int64, len(sources))  # noqa: PTH116
     for number in np.flatnonzero(np.isin(replaced, inputs) & (replaced > 0)).tolist():
         result = out / _name(name, files[number], number)

@@ -258,9 +258,9 @@ class _Source:
         return self._file.readline()
 
 
-def size_of(data: bytes) -> int:
-    """Return how many bytes a value has that was sent, or is kept."""
-    return int(pickle.loads(data[len(MARK) :])[3]) if data.startswith(MARK) else len(data)
+def kept_bytes(data: bytes) -> int:
+    """Return how many bytes an agent of this machine keeps of a value; 0 of one that was sent."""
+    return int(pickle.loads(data[len(MARK) :])[3]) if data.startswith(MARK) else 0
 
 
 def _buffers(file: io.FileIO, size: int, places: Sequence[tuple[int, int]]) -> list[memoryview]:

@@ -21,10 +21,10 @@ from crosswind.run.batches import ATOMS, MOST_BYTES, NUMBERS
 from crosswind.run.call_run import Handed, Setting
 from crosswind.run.calls import CallError, Performer, loads_from, outcome
 from crosswind.run.futures import futures_in, pickled, resolved, when_all_done
-from crosswind.run.local_values import GoneError, size_of
+from crosswind.run.local_values import GoneError, kept_bytes
 from crosswind.run.window import Window
 
-_UNTAKEN_PER_NODE: Final = 64
+UNTAKEN_PER_NODE: Final = 64
 """Values that are not taken, and calls under way: bounds the memory. More where calls travel together."""
 _UNTAKEN_BYTES_PER_NODE: Final = 64 << 20
 """Bytes of values that are not taken, beyond which no more calls are handed over."""
@@ -124,7 +124,7 @@ class MapCalls:
         self._out: dict[int, _Chunk] = {}
         self._handing: int | None = None
         self._handed_over = self._begun = self._awaited = 0
-        self._may_draw = _UNTAKEN_PER_NODE * self._nodes
+        self._may_draw = UNTAKEN_PER_NODE * self._nodes
         self._taken = 0
         self._untaken_bytes = 0
         self._most_bytes = _UNTAKEN_BYTES_PER_NODE * self._nodes
@@ -163,7 +163,7 @@ class MapCalls:
                 self._wait_for_room(drawn)
 
     def _sent(self, item: Any, as_sent: Callable[[Any], Any]) -> Any:
-        """Return an item as it travels; a future in it is waited for."""
+        """Return an item as it travels, or what has to be waited for before."""
         sent = as_sent(item)
         if type(sent) is tuple:
             return sent
@@ -243,7 +243,7 @@ class MapCalls:
         return _Chunk(chunk.first, chunk.items[:count], goes_alone=chunk.goes_alone)
 
     def _new_chunk(self) -> _Chunk | None:
-        """Take as many items as go together; None if there are none, or the first one has its outcome already."""
+        """Take as many items as go together; None if there are none, or the first one waits for its arguments."""
         left = max(self._left - self._begun, 1) if self._left is not None else 4 * self._nodes * self._window.batch
         count = self._window.calls(left)
         items = self._taken_directly(count) if self._direct is not None else self._taken_drawn(count)
@@ -304,12 +304,14 @@ class MapCalls:
         """Take the values of a batch's first calls, and hand over again what it gives back."""
         with self._changed:
             chunk = self._out.get(number)
+            if chunk is None:
+                return
             try:
                 outcomes, given_back, _ = batches.outcomes_of(data, self._loads)
             except Exception:  # of a node that must not be trusted: the result will show it
                 return
-            stay = len(chunk.items) - given_back if chunk else 0
-            if chunk is None or max(len(outcomes), 1) > stay:
+            stay = len(chunk.items) - given_back
+            if max(len(outcomes), 1) > stay:
                 return
             if given_back:
                 self._again.append(_Chunk(chunk.first + stay, chunk.items[stay:]))
@@ -319,14 +321,12 @@ class MapCalls:
 
     def answer(self, number: int, data: bytes, ok: bool, node: str) -> int:
         """Take the values of a chunk; return how many."""
-        size = size_of(data) if not self._in_batches else len(data)
         with self._changed:
             chunk = self._out.pop(number, None)
             if chunk is None:
                 return 0
             before, outcomes = chunk.answered, self._outcomes(chunk, data, ok)
-            self._untaken_bytes += size - self._bytes.get(chunk.first + before, 0)
-            self._bytes[chunk.first + before] = size
+            self._count_bytes(chunk.first + before, len(data))
             is_gone = self._put(chunk, (outcomes or [])[before:], node)
             if not (chunk.answered or chunk.is_batch or is_gone):
                 self._put_piece(chunk, Raised(CallError(f"{node} sent what is no outcome of a call")))
@@ -358,7 +358,10 @@ class MapCalls:
             return False
         values: list[Any] = []
         is_gone = False
+        begin = chunk.first + chunk.answered
         for found in outcomes:
+            if self._local and type(found) is tuple:
+                self._count_bytes(begin, kept_bytes(found[0]))
             try:
                 value = self._value(found, node) if type(found) is tuple else found
             except GoneError:
@@ -382,6 +385,11 @@ class MapCalls:
             raise
         except BaseException as error:  # also of a class that only the node knows, or whose making raises anything
             return Raised(error)
+
+    def _count_bytes(self, first: int, size: int) -> None:
+        """Count bytes of values that are not taken before the piece that begins with a call."""
+        self._untaken_bytes += size
+        self._bytes[first] = self._bytes.get(first, 0) + size
 
     def _put_piece(self, chunk: _Chunk, piece: Piece) -> None:
         count = 1 if type(piece) is Raised else len(piece)
@@ -454,7 +462,7 @@ class MapCalls:
             if piece is not None:
                 self._untaken_bytes -= self._bytes.pop(at, 0) if at is not None else 0
                 self._taken += 1 if type(piece) is Raised else len(piece)
-                self._may_draw = self._taken + self._nodes * max(_UNTAKEN_PER_NODE, 8 * self._window.batch)
+                self._may_draw = self._taken + self._nodes * max(UNTAKEN_PER_NODE, 8 * self._window.batch)
                 self._changed.notify_all()
             elif self._error is not None:
                 raise self._error

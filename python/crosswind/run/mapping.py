@@ -21,7 +21,7 @@ from crosswind.run.call_run import CallRun, Order
 from crosswind.run.deployment import Placing
 from crosswind.run.deployments import HINT, is_deployed
 from crosswind.run.farm import Farm
-from crosswind.run.map_calls import MapCalls, Piece, Raised, length
+from crosswind.run.map_calls import UNTAKEN_PER_NODE, MapCalls, Piece, Raised, length
 from crosswind.run.store import Store
 from crosswind.terminal.progress import Advance, progress_bar, progress_of_long_work
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _Where = dict[str, Any]
-_UNTAKEN_PER_NODE = 64  # untaken results and calls under way: bounds the memory
 
 
 def map(
@@ -144,7 +143,7 @@ def map(
     with ExitStack() as stack:
         feed: _Feed | _StoredFeed
         if out is None:
-            feed = _Feed(function, iterables, ordered, chunksize, where)
+            feed = _Feed(CallRun(partial(MapCalls, function, iterables, ordered, chunksize), **where))
         else:
             store = stack.enter_context(Store(out, function, key, resume))
             feed = _StoredFeed(Farm(**where), function, iterables, store, ordered)
@@ -270,19 +269,10 @@ class _Pieces(Iterator[Iterator[R]]):
 class _Feed:
     """Calls in batches, and their values in pieces."""
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        iterables: tuple[Iterable[Any], ...],
-        ordered: bool,
-        chunksize: int | None,
-        where: _Where,
-    ) -> None:
-        self._run = CallRun(partial(MapCalls, function, iterables, ordered, chunksize), **where)
-        calls = self._run.calls
-        assert isinstance(calls, MapCalls)  # it was made above
-        self.take = calls.take
-        self.interrupt, self.finish = self._run.interrupt, self._run.join
+    def __init__(self, run: CallRun[MapCalls]) -> None:
+        self._run = run
+        self.take = run.calls.take
+        self.interrupt, self.finish = run.interrupt, run.join
 
     def end(self, wait: bool) -> None:
         """Let no more calls begin; with `wait`, return when those that have begun have ended."""
@@ -290,7 +280,7 @@ class _Feed:
 
 
 class _StoredFeed:
-    """Calls one by one, as there is room for them, whose results are kept in files."""
+    """Calls as there is room for them, whose results are kept in files."""
 
     def __init__(
         self,
@@ -368,7 +358,7 @@ class _StoredFeed:
 
     def _has_room(self) -> bool:
         """Wait until another call may be submitted; False if none may be any more."""
-        most_untaken = _UNTAKEN_PER_NODE * len(self.farm.platform)
+        most_untaken = UNTAKEN_PER_NODE * len(self.farm.platform)
 
         def is_due() -> bool:
             ahead = self.farm.ahead

@@ -143,8 +143,7 @@ class OpenCalls:
     """
 
     def __init__(self, window: Window, *, plain: bool, local: bool = False) -> None:
-        self._window, self._plain = window, plain
-        self._local = local
+        self._window, self._plain, self._local = window, plain, local
         self.performer = Performer(plain=plain, local=local)
         self._loads = loads_from(plain=plain)
         self._changed = threading.Condition()
@@ -280,7 +279,7 @@ class OpenCalls:
             back = out.calls[stay:]
             del out.calls[stay:]
             unwanted = self._take_again(back)
-            if len(outcomes) < stay:
+            if len(outcomes) < stay and (outcomes or stay == 1):  # else it is not known which one runs
                 out.calls[len(outcomes)].be_running()
         self._end_unwanted(unwanted)
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from crosswind.errors import AgentLost
 from crosswind.run import map_calls
 from crosswind.run.call_run import Setting
+from crosswind.run.local_values import MARK, Keeper
 from crosswind.run.map_calls import MapCalls, Raised
 
 
@@ -278,3 +279,30 @@ def test_a_time_that_is_none_is_no_outcome():
     calls.answer(due.number, pickle.dumps(([0, 1], 0, float("inf"))), True, "a")
     Nodes(calls)
     assert taken(calls) == [0, 1]
+
+
+@pytest.mark.parametrize("tries_once", [True, False])
+def test_a_node_that_must_not_run_code_here_cannot_claim_to_keep_a_value(tries_once, tmp_path):
+    class Code:
+        def __reduce__(self):
+            return open, (str(tmp_path / "ran"), "w")
+
+    evil = MARK + pickle.dumps(Code())
+    calls = calls_of(abs, [1, 2], chunksize=2, plain=True, tries_once=tries_once)
+    while (due := calls.next()) is not None:
+        calls.partial(due.number, evil)
+        calls.partial(due.number, pickle.dumps(([(evil,)], 0, 0.0)))
+        calls.answer(due.number, evil, True, "leaf")
+    assert all(issubclass(one, Exception) for one in taken(calls))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_kept_values_count_among_the_bytes_that_are_not_taken():
+    keeper = Keeper()
+    calls = calls_of(abs, [1, 2], chunksize=2, local=True)
+    due = calls.next()
+    places = [(keeper.pickled(b"x" * 3_000_000),) for _ in range(2)]
+    calls.answer(due.number, pickle.dumps((places, 0, 0.01)), True, "a")
+    assert calls._untaken_bytes > 6_000_000
+    assert [len(value) for value in calls.take(None)] == [3_000_000] * 2
+    assert calls._untaken_bytes == 0
