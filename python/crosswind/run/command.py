@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import stat
 import time
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from crosswind import _core
 from crosswind.errors import DescriptionError, Told, warning
 from crosswind.platform import Platform
 from crosswind.run.agents import Launch, Limits, Result, Task, Work, run_farm
-from crosswind.run.columns import as_trace
 from crosswind.run.deployment import Deployment
 from crosswind.run.drift import stale_warnings
 from crosswind.run.inputs import Inputs, check_placeholders, inputs_of
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 FAILED = "task-failed"
 UNLIMITED = "task-memory-unlimited"
 JOURNAL = ".crosswind-journal"
+_ODD = -1
 TOLD = 1_000
 """Failures that are reported one by one; the others are counted."""
 
@@ -194,8 +195,11 @@ def map_command(
         whole["warnings"] = [*whole.get("warnings", []), *stale_warnings(whole["nodes"])]
     known = {(event["code"], event["t_s"]) for event in whole.get("events", [])}
     whole["events"] = [*whole.get("events", []), *(e for e in failures.events() if (e["code"], e["t_s"]) not in known)]
-    recorded = as_trace(columns, whole, platform, command, launch.on) if columns is not None else None
-    return Runs(command, launch.on, [Run(whole, recorded)])
+    if columns is None:
+        return Runs(command, launch.on, [Run(whole, None)])
+    from crosswind.run.columns import as_trace
+
+    return Runs(command, launch.on, [Run(whole, as_trace(columns, whole, platform, command, launch.on))])
 
 
 def commands_of(
@@ -319,8 +323,8 @@ def _name(name: str, file: str, number: int) -> str:
 
 def _check_names(files: Sequence[str], name: str) -> None:
     """Refuse names that are none, or that two results would have."""
-    hashes = np.fromiter((hash(_checked(name, file, n)) for n, file in enumerate(files)), np.int64, len(files))
-    if len(np.unique(hashes)) == len(files):
+    hashes = array("q", (hash(_checked(name, file, n)) for n, file in enumerate(files)))
+    if all(one != following for one, following in pairwise(sorted(hashes))):
         return
     # Only now by the names themselves: a million of them take more than all else here.
     first: dict[str, str] = {}
@@ -336,23 +340,15 @@ def _check_results(files: Sequence[str], name: str, out: Path, *, may_replace: b
     """Refuse results that would replace an input, or files that no run has made."""
     if not any(True for _ in os.scandir(out)):
         return
-    # As columns: there may be a million, and a million names and pairs of numbers take more than all else here.
-    replaced = np.fromiter((_inode(out, _name(name, file, n)) for n, file in enumerate(files)), np.int64, len(files))
-    there: list[int] = np.flatnonzero(replaced).tolist() if not may_replace else []
-    odd: list[int] = np.flatnonzero(replaced < 0).tolist()
-    if odd:
-        result = out / _name(name, files[odd[0]], odd[0])
-        message = f"{result} is not a regular file; the result of {files[odd[0]]} would replace it"
+    replaced = array("q", (_inode(out, _name(name, file, n)) for n, file in enumerate(files)))
+    odd = next((number for number, inode in enumerate(replaced) if inode == _ODD), None)
+    if odd is not None:
+        result = out / _name(name, files[odd], odd)
+        message = f"{result} is not a regular file; the result of {files[odd]} would replace it"
         raise DescriptionError(message, "out", "name another --out, or another --name")
-    if not replaced.any():
-        return
-    sources = [] if are_values else files  # values are not files, so nothing can replace them
-    inputs = np.fromiter((os.stat(file).st_ino for file in sources), np.int64, len(sources))  # noqa: PTH116
-    for number in np.flatnonzero(np.isin(replaced, inputs) & (replaced > 0)).tolist():
-        result = out / _name(name, files[number], number)
-        if any(os.path.samefile(result, file) for file in files):  # noqa: PTH121 (inodes of two disks may be equal)
-            message = f"the result of {files[number]} would replace an input, {result}"
-            raise DescriptionError(message, "out", "name another --out, or another --name such as '{name}.out'")
+    if not are_values:  # which are no files, so nothing can replace them
+        _check_inputs(files, name, out, replaced)
+    there = [number for number, inode in enumerate(replaced) if inode] if not may_replace else []
     if there and not (out / JOURNAL).exists():
         first = out / _name(name, files[there[0]], there[0])
         more = f" and {len(there) - 1} more files" if len(there) > 1 else ""
@@ -360,13 +356,28 @@ def _check_results(files: Sequence[str], name: str, out: Path, *, may_replace: b
         raise DescriptionError(message, "out", "name another --out, or give --force")
 
 
+def _check_inputs(files: Sequence[str], name: str, out: Path, replaced: array[int]) -> None:
+    """Refuse results that would replace an input."""
+    inodes = array("q", sorted(inode for inode in replaced if inode))  # of a million, a set would be six times as large
+    for file in files if inodes else ():
+        inode = os.stat(file).st_ino  # noqa: PTH116 (there may be a million)
+        at = bisect_left(inodes, inode)
+        if at == len(inodes) or inodes[at] != inode:
+            continue
+        number = replaced.index(inode)
+        result = out / _name(name, files[number], number)
+        if os.path.samefile(result, file):  # noqa: PTH121 (inodes of two disks may be equal)
+            message = f"the result of {files[number]} would replace an input, {result}"
+            raise DescriptionError(message, "out", "name another --out, or another --name such as '{name}.out'")
+
+
 def _inode(out: Path, name: str) -> int:
-    """Return the inode of a file; 0: there is none, -1: it is something else."""
+    """Return the inode of a file; 0: there is none, `_ODD`: it is something else."""
     try:
         found = os.stat(f"{out}/{name}", follow_symlinks=False)  # noqa: PTH116
     except OSError:
         return 0
-    return found.st_ino if stat.S_ISREG(found.st_mode) else -1
+    return found.st_ino if stat.S_ISREG(found.st_mode) else _ODD
 
 
 def _checked(name: str, file: str, number: int) -> str:
