@@ -6,7 +6,6 @@ Reads `/proc`, `/sys` and the kernel's answers to questions that need no privile
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 from collections.abc import Sequence
 from pathlib import Path
@@ -69,8 +68,8 @@ def versions() -> dict[str, str]:
     found = {"version_python": platform.python_version(), "version_libc": " ".join(platform.libc_ver()) or UNKNOWN}
     for package in ("crosswind", "numpy"):
         try:
-            found[f"version_{package}"] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
+            found[f"version_{package}"] = version(package)
+        except PackageNotFoundError:
             found[f"version_{package}"] = UNKNOWN
     return found
 
