@@ -65,6 +65,8 @@ def describe(
 
 def versions() -> dict[str, str]:
     """Versions of what takes part: `version_crosswind`, `version_python`, `version_numpy`, `version_libc`."""
+    from importlib.metadata import PackageNotFoundError, version
+
     found = {"version_python": platform.python_version(), "version_libc": " ".join(platform.libc_ver()) or UNKNOWN}
     for package in ("crosswind", "numpy"):
         try:
