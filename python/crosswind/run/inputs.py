@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, overload
 
 from crosswind import _core
 from crosswind.errors import DescriptionError, Told, warning
@@ -23,12 +24,52 @@ _BRACED: Final = re.compile(r"(?<![$\\{])\{([A-Za-z_]\w*)\}")
 class Inputs:
     """The inputs of a run."""
 
-    names: list[str]
-    """Paths of files, or values; as text, since there may be a million and a path takes five times as much."""
+    names: Sequence[str]
+    """Paths of files, or values."""
     are_values: bool = False
     bytes: int = 0
     """Of all inputs together."""
     warnings: list[Told] = field(default_factory=list)
+
+
+class Names(Sequence[str]):
+    """Names in one piece: of a million, a list takes twice as much, and paths ten times.
+
+    Parameters
+    ----------
+    names : list of str
+        It is emptied, so that there are never two copies of all.
+
+    Examples
+    --------
+    >>> names = Names(["a", "b c", ""])
+    >>> len(names), list(names), names[-2]
+    (3, ['a', 'b c', ''], 'b c')
+    """
+
+    def __init__(self, names: list[str]) -> None:
+        self._text, self._ends = bytearray(), array("Q")
+        names.reverse()
+        while names:
+            self._text += os.fsencode(names.pop())
+            self._ends.append(len(self._text))
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        """Return one, or those of a slice."""
+        if isinstance(at, slice):
+            return [self[one] for one in range(*at.indices(len(self)))]
+        at = range(len(self))[at]
+        return os.fsdecode(bytes(self._text[self._ends[at - 1] if at else 0 : self._ends[at]]))
 
 
 def check_placeholders(command: str) -> None:
@@ -83,7 +124,8 @@ def inputs_of(inputs: Sequence[str | Path], values: Sequence[str]) -> Inputs:
         if inputs:
             message = "--inputs and --values are both given; a run has files or values"
             raise DescriptionError(message, "argument", "write the values into files, or name no files")
-        return Inputs(list(values), are_values=True, bytes=sum(len(os.fsencode(value)) for value in values))
+        size = sum(len(os.fsencode(value)) for value in values)
+        return Inputs(Names(list(values)), are_values=True, bytes=size)
     files: list[str] = []
     unreadable: list[str] = []
     for given in inputs:
@@ -97,7 +139,9 @@ def inputs_of(inputs: Sequence[str | Path], values: Sequence[str]) -> Inputs:
         if not found:
             raise _nothing(str(given), path)
         unreadable += (file for file in found if not os.access(file, os.R_OK))
-        files += (file for file in found if os.access(file, os.R_OK))
+        if unreadable:
+            found = [file for file in found if os.access(file, os.R_OK)]
+        files = files + found if files else found
     if len(inputs) > 1:
         files = list(dict.fromkeys(files))
     if not files:
@@ -107,7 +151,7 @@ def inputs_of(inputs: Sequence[str | Path], values: Sequence[str]) -> Inputs:
             )
         raise DescriptionError("there are no inputs", "no-input", "--inputs 'data/*', or --values 1 --values 2")
     size = sum(os.stat(file).st_size for file in files)  # noqa: PTH116
-    return Inputs(files, bytes=size, warnings=_unreadable(unreadable))
+    return Inputs(Names(files), bytes=size, warnings=_unreadable(unreadable))
 
 
 def _nothing(given: str, path: Path) -> DescriptionError:

@@ -80,7 +80,7 @@ impl UsersCommand {
         let stderr = File::create(&complaints.path)?;
         let group = self.groups.as_ref().map(|(groups, bytes)| groups.make(*bytes)).transpose()?;
         let line = &filled(&self.line, &values);
-        let end = self.canceller.run(Wanted { line, stdout, stderr, limits: &self.limits, group })?;
+        let end = self.canceller.run(&Wanted { line, stdout, stderr, limits: &self.limits, group })?;
         match self.failure(end) {
             Some(why) => Ok(self.failed(&why, &complaints.path)),
             None => {

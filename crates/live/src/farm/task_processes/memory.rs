@@ -3,9 +3,8 @@
 //! There is no substitute if no group can be created. An address-space limit (`RLIMIT_AS`) counts reserved memory, not
 //! used memory, and applies to each process separately.
 
-use std::ffi::CString;
-use std::fs;
-use std::os::fd::RawFd;
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,7 +37,6 @@ enum Version {
 #[derive(Debug)]
 pub struct Group {
     directory: PathBuf,
-    procs: CString,
     version: Version,
 }
 
@@ -70,9 +68,8 @@ impl Groups {
     pub fn make(&self, bytes: u64) -> std::io::Result<Group> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let directory = self.above.join(format!("{}-{number}", owner::name(PREFIX)));
-        let procs = CString::new(directory.join("cgroup.procs").as_os_str().as_bytes())?;
         fs::create_dir(&directory)?;
-        let group = Group { directory, procs, version: self.version };
+        let group = Group { directory, version: self.version };
         let limited = group.limit(bytes);
         if limited.is_err() {
             group.remove();
@@ -82,6 +79,17 @@ impl Groups {
 }
 
 impl Group {
+    /// Returns the bytes of which [`Self::of_bytes`] makes the same group in another process.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        [&[self.version as u8], self.directory.as_os_str().as_bytes()].concat()
+    }
+
+    pub(super) fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        let (version, directory) = bytes.split_first()?;
+        let version = if *version == Version::Two as u8 { Version::Two } else { Version::One };
+        Some(Self { directory: PathBuf::from(OsStr::from_bytes(directory)), version })
+    }
+
     fn limit(&self, bytes: u64) -> std::io::Result<()> {
         let set = |file: &str, value: &str| fs::write(self.directory.join(file), value);
         let optional = |file: &str, value: &str| {
@@ -107,10 +115,8 @@ impl Group {
     }
 
     /// Opens the file through which a process joins the group. `None` if it cannot be opened.
-    pub(super) fn procs(&self) -> Option<RawFd> {
-        // SAFETY: a live string.
-        let fd = unsafe { libc::open(self.procs.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
-        (fd >= 0).then_some(fd)
+    pub(super) fn procs(&self) -> Option<File> {
+        File::options().write(true).open(self.directory.join("cgroup.procs")).ok()
     }
 
     /// Returns whether the kernel killed a process because the group exceeded its limit.

@@ -3,7 +3,8 @@
 //! Each command has a supervisor, a process between the agent and the shell ([`supervisor`]). The supervisor is the
 //! reaper of all descendants of the shell, so it also finds processes that fork twice or start a session of their own. It
 //! reports the shell's end immediately, then ends the remaining processes: SIGTERM, the grace period, SIGKILL. It also
-//! ends them if the command exceeds its time limit, the agent drops the command, or the agent ends for any reason.
+//! ends them if the command exceeds its time limit, the agent drops the command, or the agent ends for any reason. Then it
+//! is ready for another command.
 //!
 //! Processes started by Python code on an agent have no such parent: see [`marked`]. Memory limits: [`memory`].
 
@@ -11,11 +12,9 @@ pub mod marked;
 pub mod memory;
 mod supervisor;
 
-use std::ffi::CString;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::net::Shutdown;
-use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -24,6 +23,7 @@ use std::time::{Duration, Instant};
 
 use crosswind_agent::settings::TaskLimits;
 use memory::Group;
+use supervisor::Supervisor;
 
 /// Number of a process.
 pub type Pid = libc::pid_t;
@@ -62,25 +62,68 @@ const OVER_MEMORY: u8 = 2;
 /// The status is the errno of the kernel's error.
 const FAILED: u8 = 3;
 
-/// Supervisors of this process that have not been reaped.
-static SUPERVISORS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+/// It waits for another command: all processes of the last have ended.
+const READY: u8 = 4;
 
-fn supervisors() -> MutexGuard<'static, Vec<Pid>> {
-    SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner)
+/// The supervisors of this process.
+static SUPERVISORS: Mutex<Supervisors> = Mutex::new(Supervisors { agent: 0, pids: Vec::new(), done: Vec::new() });
+
+struct Supervisors {
+    /// Whose they are. A forked child begins without.
+    agent: u32,
+    /// Those that have not been reaped.
+    pids: Vec<Pid>,
+    /// Those that have reported the end of a command. They wait for another one, or soon will.
+    done: Vec<Supervisor>,
 }
 
-/// Reaps supervisors that have ended. Returns whether any is left.
-fn reap() -> bool {
-    let mut left = supervisors();
-    // SAFETY: the children are our own; their status is not needed.
-    left.retain(|pid| unsafe { libc::waitpid(*pid, std::ptr::null_mut(), libc::WNOHANG) } == 0);
-    !left.is_empty()
+impl Supervisors {
+    /// Reaps those that have ended. Returns whether any is left.
+    fn reap(&mut self) -> bool {
+        // SAFETY: the children are our own; their status is not needed.
+        self.pids.retain(|pid| unsafe { libc::waitpid(*pid, std::ptr::null_mut(), libc::WNOHANG) } == 0);
+        !self.pids.is_empty()
+    }
+
+    /// Returns one that waits for a command. Others that wait, left by commands that ended at the same time, may end.
+    fn take(&mut self) -> io::Result<Supervisor> {
+        let mut found = None;
+        for mut supervisor in std::mem::take(&mut self.done) {
+            match supervisor.is_ready() {
+                Some(true) => found = Some(supervisor),
+                Some(false) => self.done.push(supervisor),
+                None => {}
+            }
+        }
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        self.reap();
+        let supervisor = Supervisor::start()?;
+        self.pids.push(supervisor.pid);
+        Ok(supervisor)
+    }
+}
+
+fn supervisors() -> MutexGuard<'static, Supervisors> {
+    let mut all = SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner);
+    let agent = std::process::id();
+    if all.agent != agent {
+        *all = Supervisors { agent, pids: Vec::new(), done: Vec::new() };
+    }
+    all
 }
 
 /// Waits up to `patience` until all commands of this process have ended with all their processes.
 pub fn wait_for_all(patience: Duration) {
     let until = Instant::now() + patience;
-    while reap() && Instant::now() < until {
+    loop {
+        let mut all = supervisors();
+        all.done.clear();
+        if !all.reap() || Instant::now() >= until {
+            return;
+        }
+        drop(all);
         std::thread::sleep(LOOK);
     }
 }
@@ -114,46 +157,30 @@ impl Canceller {
     ///
     /// # Errors
     /// When no process or descriptor is available for the supervisor or for the command.
-    pub fn run(&self, wanted: Wanted<'_>) -> io::Result<End> {
-        reap();
-        let line = CString::new(wanted.line)?;
-        let (own, theirs) = UnixStream::pair()?;
+    pub fn run(&self, wanted: &Wanted<'_>) -> io::Result<End> {
+        if wanted.line.contains(&0) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command holds a 0 byte"));
+        }
+        let mut supervisor = supervisors().take()?;
         {
             let mut state = self.state();
             if state.dropped {
+                supervisors().done.push(supervisor);
                 return Ok(End::Dropped);
             }
-            state.running = Some(own.try_clone()?);
+            state.running = Some(supervisor.stream.try_clone()?);
         }
-        let started = supervisor::Start {
-            line: &line,
-            report: theirs.as_raw_fd(),
-            stdout: wanted.stdout.as_ref().map(AsRawFd::as_raw_fd),
-            stderr: wanted.stderr.as_raw_fd(),
-            group: wanted.group.as_ref(),
-            timeout: wanted.limits.timeout_s.map(Duration::from_secs_f64),
-            grace: Duration::from_secs_f64(wanted.limits.grace_s),
-        };
-        supervisors().push(supervisor::start(&started)?);
-        drop(theirs);
-        let end = report(own);
+        let end = supervisor.hand_over(wanted).and_then(|()| supervisor.report());
         self.state().running = None;
-        end
-    }
-}
-
-fn report(mut supervisor: UnixStream) -> io::Result<End> {
-    let mut said = [0u8; 5];
-    if supervisor.read_exact(&mut said).is_err() {
-        return Ok(End::Dropped);
-    }
-    let [kind, status @ ..] = said;
-    let status = i32::from_ne_bytes(status);
-    match kind {
-        OVER_TIME => Ok(End::OverTime),
-        OVER_MEMORY => Ok(End::OverMemory),
-        FAILED => Err(io::Error::from_raw_os_error(status)),
-        _ => Ok(End::Exited(ExitStatus::from_raw(status))),
+        match end {
+            Ok(Some(end)) => {
+                supervisors().done.push(supervisor);
+                Ok(end)
+            }
+            Ok(None) => Ok(End::Dropped),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(End::Dropped),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -35,7 +35,7 @@ fn wait_until(condition: impl Fn() -> bool, what: &str) {
 
 fn run(line: &str, limits: &TaskLimits, canceller: &Canceller) -> End {
     let stderr = File::create("/dev/null").expect("there");
-    canceller.run(Wanted { line: line.as_bytes(), stdout: None, stderr, limits, group: None }).expect("starts")
+    canceller.run(&Wanted { line: line.as_bytes(), stdout: None, stderr, limits, group: None }).expect("starts")
 }
 
 /// Forks while no other thread holds the lock of the supervisor list, which would stay locked in the child.
@@ -96,7 +96,7 @@ fn cpu_of_a_sleeper(group: impl FnOnce() -> Option<Group>) -> i32 {
         let begun = Instant::now();
         let stderr = File::create("/dev/null").expect("there");
         let wanted = Wanted { line: b"sleep 0.8; true", stdout: None, stderr, limits: &brief(), group };
-        let end = Canceller::default().run(wanted);
+        let end = Canceller::default().run(&wanted);
         wait_for_all(PATIENCE);
         let wall_s = begun.elapsed().as_secs_f64();
         // SAFETY: a live structure of integers; then the process ends.
