@@ -38,6 +38,38 @@ fn run(line: &str, limits: &TaskLimits, canceller: &Canceller) -> End {
     canceller.run(&Wanted { line: line.as_bytes(), stdout: None, stderr, limits, group: None }).expect("starts")
 }
 
+/// Runs a line, and returns its end and the number of its supervisor.
+fn with_supervisor(line: &str, limits: &TaskLimits) -> (End, u32) {
+    let path = std::env::temp_dir().join(format!("crosswind-supervisor-{}", mark()));
+    let end = run(&format!("echo $PPID > {}; {line}", path.display()), limits, &Canceller::default());
+    let said = fs::read_to_string(&path).expect("written");
+    fs::remove_file(path).expect("removed");
+    (end, said.trim().parse().expect("a number"))
+}
+
+/// Does what an agent does, in a process of its own: its supervisors run no other test's commands.
+fn holds_alone(check: impl FnOnce()) -> bool {
+    let agent = forked();
+    if agent == 0 {
+        let holds = std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).is_ok();
+        // SAFETY: ends the process.
+        unsafe { libc::_exit(i32::from(!holds)) }
+    }
+    let mut status = 0;
+    // SAFETY: our own child, and a live integer.
+    unsafe { libc::waitpid(agent, &raw mut status, 0) };
+    ExitStatus::from_raw(status).success()
+}
+
+/// Waits until all supervisors that have reported wait for a command, or have ended.
+fn wait_until_ready() {
+    use rustix::net::{RecvFlags, recv};
+    let has_said = |supervisor: &Supervisor| {
+        recv(&supervisor.stream, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_ok()
+    };
+    wait_until(|| supervisors().done.iter().all(has_said), "the end of what commands left");
+}
+
 /// Forks while no other thread holds the lock of the supervisor list, which would stay locked in the child.
 fn forked() -> Pid {
     let _list = supervisors();
@@ -85,6 +117,58 @@ fn a_command_that_is_dropped_ends_with_its_tree_and_none_begins_after_it() {
     assert_eq!(thread.join().expect("no panic"), End::Dropped);
     wait_until(|| alive(&mark).is_empty(), "the end of the command");
     assert_eq!(run("exit 0", &brief(), &canceller), End::Dropped);
+}
+
+#[test]
+fn a_supervisor_takes_the_next_command_once_all_processes_of_the_last_have_ended() {
+    assert!(holds_alone(|| {
+        let exit_3 = End::Exited(ExitStatus::from_raw(3 << 8));
+        let (end, first) = with_supervisor("exit 3", &brief());
+        assert_eq!(end, exit_3);
+        wait_until_ready();
+        // Its limits are those of its own command, and a line may be long.
+        let mark = mark();
+        let long = format!("trap '' TERM; sleep {mark} & : {}; exit 3", "x".repeat(100_000));
+        let limits = TaskLimits { timeout_s: Some(60.0), grace_s: 1e6, ..TaskLimits::default() };
+        assert_eq!(with_supervisor(&long, &limits), (exit_3, first));
+        // While it ends what that left, another one takes commands.
+        let (end, second) = with_supervisor("exit 3", &brief());
+        assert_eq!(end, exit_3);
+        assert_ne!(second, first);
+        for pid in alive(&mark) {
+            // SAFETY: takes integers only; the process ends only here.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
+        wait_until_ready();
+        assert_eq!(alive(&mark), Vec::<Pid>::new());
+        let limits = TaskLimits { timeout_s: Some(0.2), ..brief() };
+        assert_eq!(with_supervisor("sleep 60; true", &limits).0, End::OverTime);
+        wait_until_ready();
+        assert_eq!(with_supervisor("kill -9 $PPID; sleep 60", &brief()).0, End::Dropped);
+        wait_until_ready();
+        assert_eq!(with_supervisor("exit 3", &brief()).0, exit_3);
+        wait_for_all(PATIENCE);
+        assert!(supervisors().pids.is_empty());
+    }));
+}
+
+#[test]
+fn a_supervisor_that_waits_ends_with_its_agent_even_after_sigkill() {
+    let path = std::env::temp_dir().join(format!("crosswind-idle-{}", mark()));
+    let line = format!("echo $PPID > {}", path.display());
+    let agent = forked();
+    if agent == 0 {
+        run(&line, &brief(), &Canceller::default());
+        wait_until_ready();
+        // SAFETY: ends this process as nothing else can.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    }
+    // SAFETY: our own child.
+    unsafe { libc::waitpid(agent, std::ptr::null_mut(), 0) };
+    let supervisor: Pid = fs::read_to_string(&path).expect("written").trim().parse().expect("a number");
+    let has_ended = || parent_and_state(supervisor).is_none_or(|(_, state)| state == 'Z');
+    wait_until(has_ended, "the end of the supervisor");
+    fs::remove_file(path).expect("removed");
 }
 
 /// Returns the CPU time of a command that only sleeps, with its shell and supervisor, in per cent of the wall time.
