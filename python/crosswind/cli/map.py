@@ -38,11 +38,16 @@ Examples:
 
     crosswind map './simulate --seed {}' --values - < seeds.txt
 
+    crosswind map 'sort -u {} > {output}' --inputs 'logs/*/*.log' --name '{dir}/{name}' --joblog jobs.tsv
+
+    crosswind map 'diff <(sort {}) reference' --inputs 'data/*' --shell bash
+
     crosswind map 'wc -c < {input}' --inputs 'data/*' --on dask:tcp://scheduler:8786
 
 A shell runs the command. {input} or {} is the input's file on the node that runs it, under its own name; {output} is
 the file to write there; without {output}, what the command prints is the result. {name}, {stem}, {ext} and {number}
 are the input's name, that without its last suffix, the suffix, and its place. Each is one word, however it is quoted.
+--name takes these and {dir}, the directory of the input as it was named.
 In Python: `crosswind.map` for functions, `crosswind.map_command`.
 
 Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but some tasks failed, 130 interrupted.
@@ -80,7 +85,7 @@ def map_(
     ),
     name: Annotated[
         str | None,
-        typer.Option(help="Name of a result. [default: {name}; with --values {number}]"),
+        typer.Option(help="Name of a result, with / for directories. [default: {name}; with --values {number}]"),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Run only the inputs whose results are missing from --out.")
@@ -123,6 +128,22 @@ def map_(
             metavar="N",
             help="Begin no more commands once N have failed; those that run are finished.",
             rich_help_panel=TASKS,
+        ),
+    ] = None,
+    shell: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHELL",
+            help="Shell that interprets COMMAND, such as bash or 'bash -eo pipefail'. [default: /bin/sh]",
+            rich_help_panel=TASKS,
+        ),
+    ] = None,
+    joblog: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a line for each command as it ends, with the columns of parallel's job log.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     by_content: Annotated[
@@ -177,6 +198,8 @@ def map_(
         task_memory_mb=size_mb("--task-memory", task_memory) if task_memory is not None else None,
         grace_s=seconds_of("--grace", grace),
         halt=_failures(halt) if halt is not None else None,
+        shell=shell,
+        joblog=joblog,
         resume=resume,
         by_content=by_content,
         sync=sync,
