@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crosswind import _core
-from crosswind.cli.console import print_json, print_text, tell, tell_warnings
+from crosswind.cli.console import number_of, print_json, print_text, tell, tell_warnings
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json
 from crosswind.cli.placement import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of
@@ -176,6 +176,9 @@ def map_(
         for line in commands_of(command, names, texts, out, name):
             print_text(line)
         return
+    from crosswind.run.command import check_jobs
+
+    check_jobs(jobs, is_elsewhere=platform is not None or on != "local")
     recorded.check(out, [platform, placed.links], force=force)
     placing = placed.placing()
     if on == "sim":
@@ -256,7 +259,7 @@ def _performed(
         counts = f"{resumed['done']} done before, {sum(resumed['again'].values())} made again"
         tell(f"{counts}{f' ({again})' if again else ''}, {resumed['new']} new, {resumed['gone']} missing")
     failed = sum(event["tasks"] for event in done[0].events if event["code"] == "task-failed")
-    tell(f"wrote {out} ({done[0].data['tasks'] - failed} results{f', {failed} failed' if failed else ''})")
+    tell(f"wrote {out} ({number_of(done[0].data['tasks'] - failed, 'result')}{f', {failed} failed' if failed else ''})")
     return done
 
 

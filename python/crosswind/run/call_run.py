@@ -17,11 +17,13 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.platform import Platform
+from crosswind.run import printed
 from crosswind.run.agents import Launch, Limits, LiveFarm, Task, Work
+from crosswind.run.arguments import check_count
 from crosswind.run.calls import Performer
 from crosswind.run.deployment import Deployment, Placing
 from crosswind.run.deployments import HINT, deployed, is_deployed
@@ -137,8 +139,12 @@ class CallRun(Generic[C]):
         watch: Watch | bool = False,
         quiet: bool = False,
     ) -> None:
-        if buffer_tasks is not None and buffer_tasks < 1:
-            raise DescriptionError(f"buffer_tasks is {buffer_tasks}; it must be at least 1", "argument")
+        check_count("buffer_tasks", buffer_tasks, 1)
+        check_count("max_workers", max_workers, 1)
+        check_count("retries", retries, 0)
+        if order not in get_args(Order):
+            message = f"order is {order!r}; it must be one of {', '.join(get_args(Order))}"
+            raise DescriptionError(message, "argument")
         self._pid = os.getpid()
         self._held = ExitStack()
         """What is closed with the run."""
@@ -162,6 +168,9 @@ class CallRun(Generic[C]):
             tries_once = not limits.retries and limits.task_timeout_s is None
             local = _is_local(launch, self.platform)
             self.calls = calls_of(Setting(nodes, plain, local, tries_once, bool(trace or watch)))
+            # On this machine the agents' logs are shown as they grow (`crosswind.run.echo`).
+            self._shows = not quiet and launch.on != "local"
+            self.calls.performer.shown_by = printed.THIS_PROCESS if self._shows else None
             if watch is True:
                 from crosswind.watch import Watch
 
@@ -236,6 +245,7 @@ class CallRun(Generic[C]):
                 out = self.calls.out
                 for result in results:
                     data = result.data if isinstance(result.data, bytes) else Path(result.data).read_bytes()
+                    data = printed.show(data, result.node) if self._shows else data
                     answered = self.calls.answer(result.task, data, result.ok, result.node)
                     self._answered[result.node] += answered - 1
                 if results:
@@ -291,6 +301,9 @@ def _placed(
     stack: ExitStack,
 ) -> tuple[Deployment, Platform]:
     """Return where agents run and their tree; `stack` closes what that takes."""
+    if isinstance(on, str) and "://" in on and not is_deployed(on):
+        message = f"on is {on!r}; it must be a platform's file, a client of Dask, or one of: {HINT}"
+        raise DescriptionError(message, "argument", f"Farm('dask:{on}'), if a scheduler of Dask is there")
     if (isinstance(on, str) and not is_deployed(on)) or isinstance(on, (Platform, Path)):
         on, platform = None, on
     if on is not None:
@@ -309,8 +322,6 @@ def _placed(
                 "max_workers is the number of nodes on this machine: it goes with no platform, and with no cluster"
             )
             raise DescriptionError(message, "argument", "leave it out; on a cluster: placing=Placing(per=...)")
-        if max_workers < 1:
-            raise DescriptionError(f"max_workers is {max_workers}; it must be at least 1", "argument")
         return launch, here(max_workers)
     if platform is None:
         return launch, launch.tree()

@@ -15,9 +15,10 @@ import numpy as np
 from crosswind import _core
 from crosswind.errors import DescriptionError, Told, warning
 from crosswind.files.atomic import is_standard_output
-from crosswind.files.output import writable
+from crosswind.files.output import writable, writable_directory
 from crosswind.platform import Platform
 from crosswind.run.agents import Launch, Limits, Result, Task, Work, run_farm
+from crosswind.run.arguments import check_count
 from crosswind.run.columns import as_trace
 from crosswind.run.deployment import Deployment
 from crosswind.run.drift import stale_warnings
@@ -62,6 +63,7 @@ def map_command(
     shell: str | None = None,
     joblog: str | Path | None = None,
     trace: bool = False,
+    quiet: bool = False,
     launch: Deployment | None = None,
     progress: Advance | None = None,
     watch: Watch | None = None,
@@ -122,8 +124,10 @@ def map_command(
         continued, lines are added. Otherwise a job log that is there is replaced, and any other file with `force` only.
     trace : bool
         Record what each node did when.
+    quiet : bool
+        Do not show what commands print on stderr. Of those that fail, the last lines are in their events in any case.
     launch : optional
-        Where agents run and how they are started; default: here.
+        Where agents run and how they are started, and whether what commands print is shown; default: here.
     watch : Watch, optional
         Shows the run while it runs (`crosswind.watch`).
     progress : callable, optional
@@ -142,12 +146,14 @@ def map_command(
         earlier run has made, another run writes into `out`, or an argument is wrong.
     """
     check_placeholders(command)
-    if halt is not None and halt < 1:
-        raise DescriptionError(f"--halt is {halt}; it must be at least 1", "argument")
+    check_count("--halt", halt, 1)
+    check_count("--retries", retries, 0)
     found = inputs_of(inputs, values)
     files, name = found.names, _template(name, found)
     _check_names(files, name)
-    out, launch = Path(out), launch or Launch()
+    out, launch = Path(out), launch or Launch(echo=not quiet)
+    described = platform is not None  # the capacity of this machine's links is not known
+    platform = _tree(platform, max_workers, launch)
     line = command if shell is None else handed_to(command, words_of(shell, must_exist=launch.on == "local"))
     recipe = (command,) if shell is None else (command, shell)
     if joblog is not None:
@@ -155,8 +161,6 @@ def map_command(
     _make(out)
     _check_results(files, name, out, may_replace=resume or force, are_values=found.are_values)
     _make_directories(files, name, out)
-    described = platform is not None  # the capacity of this machine's links is not known
-    platform = _tree(platform, max_workers, launch)
     size_mb = found.bytes / len(files) / 1e6
     point = point_of(command, len(files), size_mb, order, None)
     is_continued = resume or (not force and is_unfinished(out / JOURNAL, "command"))
@@ -219,6 +223,7 @@ def map_command(
 
 
 def _make(out: Path) -> None:
+    writable_directory(out, "--out")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -253,13 +258,23 @@ def _job(command: str, found: Inputs, out: Path, name: str, number: int) -> Job:
     return Job(line, file, found.are_values)
 
 
+def check_jobs(jobs: int | None, *, is_elsewhere: bool) -> None:
+    """Refuse a number of commands at a time where it does not go with the tree, or is none.
+
+    Raises
+    ------
+    DescriptionError
+        With what to do instead.
+    """
+    if jobs is not None and is_elsewhere:
+        message = "--jobs is the number of nodes on this machine: it goes with no --platform, and with --on local"
+        raise DescriptionError(message, "argument", "on a cluster: --per")
+    check_count("--jobs", jobs, 1)
+
+
 def _tree(platform: Platform | str | Path | None, max_workers: int | None, launch: Deployment) -> Platform:
     if max_workers is not None:
-        if platform is not None or launch.on != "local":
-            message = "--jobs is the number of nodes on this machine: it goes with no --platform, and with --on local"
-            raise DescriptionError(message, "argument", "on a cluster: --per")
-        if max_workers < 1:
-            raise DescriptionError(f"--jobs is {max_workers}; it must be at least 1", "argument")
+        check_jobs(max_workers, is_elsewhere=platform is not None or launch.on != "local")
         return here(max_workers)
     if isinstance(platform, Platform):
         return platform

@@ -170,7 +170,7 @@ class Joblog:
         except OSError:
             return now
         arrived = now - age
-        # A server's clock may differ from ours; a time that cannot be right is not used.
+        # The clock of a file server may differ: a time outside of what is possible is ignored.
         return arrived if self._ended.get(result.node, self._began) <= arrived <= now else now
 
     def _tries_of(self, task: int) -> int:
