@@ -17,13 +17,12 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.platform import Platform
 from crosswind.run import printed
 from crosswind.run.agents import Launch, Limits, LiveFarm, Task, Work
-from crosswind.run.arguments import check_count
 from crosswind.run.calls import Performer
 from crosswind.run.deployment import Deployment, Placing
 from crosswind.run.deployments import HINT, deployed, is_deployed
@@ -139,12 +138,8 @@ class CallRun(Generic[C]):
         watch: Watch | bool = False,
         quiet: bool = False,
     ) -> None:
-        check_count("buffer_tasks", buffer_tasks, 1)
-        check_count("max_workers", max_workers, 1)
-        check_count("retries", retries, 0)
-        if order not in get_args(Order):
-            message = f"order is {order!r}; it must be one of {', '.join(get_args(Order))}"
-            raise DescriptionError(message, "argument")
+        if buffer_tasks is not None and buffer_tasks < 1:
+            raise DescriptionError(f"buffer_tasks is {buffer_tasks}; it must be at least 1", "argument")
         self._pid = os.getpid()
         self._held = ExitStack()
         """What is closed with the run."""
@@ -322,6 +317,8 @@ def _placed(
                 "max_workers is the number of nodes on this machine: it goes with no platform, and with no cluster"
             )
             raise DescriptionError(message, "argument", "leave it out; on a cluster: placing=Placing(per=...)")
+        if max_workers < 1:
+            raise DescriptionError(f"max_workers is {max_workers}; it must be at least 1", "argument")
         return launch, here(max_workers)
     if platform is None:
         return launch, launch.tree()

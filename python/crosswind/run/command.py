@@ -18,7 +18,6 @@ from crosswind.files.atomic import is_standard_output
 from crosswind.files.output import writable, writable_directory
 from crosswind.platform import Platform
 from crosswind.run.agents import Launch, Limits, Result, Task, Work, run_farm
-from crosswind.run.arguments import check_count
 from crosswind.run.columns import as_trace
 from crosswind.run.deployment import Deployment
 from crosswind.run.drift import stale_warnings
@@ -146,8 +145,10 @@ def map_command(
         earlier run has made, another run writes into `out`, or an argument is wrong.
     """
     check_placeholders(command)
-    check_count("--halt", halt, 1)
-    check_count("--retries", retries, 0)
+    if halt is not None and halt < 1:
+        raise DescriptionError(f"--halt is {halt}; it must be at least 1", "argument")
+    if retries < 0:
+        raise DescriptionError(f"--retries is {retries}; it must be at least 0", "argument")
     found = inputs_of(inputs, values)
     files, name = found.names, _template(name, found)
     _check_names(files, name)
@@ -269,7 +270,8 @@ def check_jobs(jobs: int | None, *, is_elsewhere: bool) -> None:
     if jobs is not None and is_elsewhere:
         message = "--jobs is the number of nodes on this machine: it goes with no --platform, and with --on local"
         raise DescriptionError(message, "argument", "on a cluster: --per")
-    check_count("--jobs", jobs, 1)
+    if jobs is not None and jobs < 1:
+        raise DescriptionError(f"--jobs is {jobs}; it must be at least 1", "argument")
 
 
 def _tree(platform: Platform | str | Path | None, max_workers: int | None, launch: Deployment) -> Platform:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
-from crosswind.run.arguments import check_count
 from crosswind.run.call_run import CallRun, Order
 from crosswind.run.deployment import Placing
 from crosswind.run.deployments import HINT, is_deployed
@@ -128,7 +127,8 @@ def map(
         raise DescriptionError("resume is given without out", "argument", "name the directory of the results")
     if key is not None and out is None:
         raise DescriptionError("key is given without out", "argument", "name the directory of the results")
-    check_count("chunksize", chunksize, 1)
+    if chunksize is not None and chunksize < 1:
+        raise DescriptionError(f"chunksize is {chunksize}; it must be at least 1", "argument")
     where: _Where = {
         "on": on,
         "platform": platform,

@@ -9,31 +9,6 @@ from crosswind import DescriptionError, Placing
 from crosswind.cli.console import number_of
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({"max_workers": 0}, "max_workers is 0; it must be a whole number of at least 1"),
-        ({"max_workers": "2"}, "max_workers is '2'; it must be a whole number of at least 1"),
-        ({"max_workers": 1.5}, "max_workers is 1.5; it must be a whole number"),
-        ({"buffer_tasks": 0}, "buffer_tasks is 0; it must be a whole number of at least 1"),
-        ({"retries": -1}, "retries is -1; it must be a whole number of at least 0"),
-        ({"order": "planned"}, "order is 'planned'; it must be one of arrival, interference"),
-        ({"order": "fast"}, "order is 'fast'; it must be one of arrival"),
-    ],
-)
-def test_map_and_farm_refuse_the_same(given, says):
-    for called in (lambda: crosswind.Farm(**given), lambda: crosswind.map(abs, [1], **given)):
-        with pytest.raises(DescriptionError) as caught:
-            called()
-        assert says in str(caught.value)
-
-
-@pytest.mark.parametrize("chunksize", [0, "8", 2.5])
-def test_chunks_are_counted(chunksize):
-    with pytest.raises(DescriptionError, match=r"chunksize is .* whole number of at least 1"):
-        crosswind.map(abs, [1], chunksize=chunksize)
-
-
 def test_an_address_is_no_file_of_a_platform():
     with pytest.raises(DescriptionError, match=r"must be a platform.s file") as caught:
         crosswind.Farm("tcp://127.0.0.1:8786")
@@ -62,6 +37,6 @@ def test_one_thing_is_not_called_several():
 
 @pytest.mark.parametrize("given", [{"max_workers": 0}, {"max_workers": -2}, {"halt": 0}, {"retries": -1}])
 def test_numbers_of_a_command_are_refused_before_its_directory_is_made(tmp_path, given):
-    with pytest.raises(DescriptionError, match="it must be a whole number of at least"):
+    with pytest.raises(DescriptionError, match="it must be at least"):
         crosswind.map_command("echo {}", values=["1"], out=tmp_path / "out", **given)
     assert not (tmp_path / "out").exists()
