@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Prot
 
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.platform import Platform
-from crosswind.run import printed
 from crosswind.run.agents import Launch, Limits, LiveFarm, Task, Work
 from crosswind.run.calls import Performer
 from crosswind.run.deployment import Deployment, Placing
 from crosswind.run.deployments import HINT, deployed, is_deployed
+from crosswind.run.printed import THIS_PROCESS, show
 from crosswind.run.results import Run
 from crosswind.run.this_machine import here, point_of
 
@@ -165,7 +165,7 @@ class CallRun(Generic[C]):
             self.calls = calls_of(Setting(nodes, plain, local, tries_once, bool(trace or watch)))
             # On this machine the agents' logs are shown as they grow (`crosswind.run.echo`).
             self._shows = not quiet and launch.on != "local"
-            self.calls.performer.shown_by = printed.THIS_PROCESS if self._shows else None
+            self.calls.performer.shown_by = THIS_PROCESS if self._shows else None
             if watch is True:
                 from crosswind.watch import Watch
 
@@ -240,7 +240,7 @@ class CallRun(Generic[C]):
                 out = self.calls.out
                 for result in results:
                     data = result.data if isinstance(result.data, bytes) else Path(result.data).read_bytes()
-                    data = printed.show(data, result.node) if self._shows else data
+                    data = show(data, result.node) if self._shows else data
                     answered = self.calls.answer(result.task, data, result.ok, result.node)
                     self._answered[result.node] += answered - 1
                 if results:

@@ -6,7 +6,6 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -145,10 +144,9 @@ def map_command(
         earlier run has made, another run writes into `out`, or an argument is wrong.
     """
     check_placeholders(command)
-    if halt is not None and halt < 1:
-        raise DescriptionError(f"--halt is {halt}; it must be at least 1", "argument")
-    if retries < 0:
-        raise DescriptionError(f"--retries is {retries}; it must be at least 0", "argument")
+    for option, count, least in (("--halt", halt, 1), ("--retries", retries, 0)):
+        if count is not None and count < least:
+            raise DescriptionError(f"{option} is {count}; it must be at least {least}", "argument")
     found = inputs_of(inputs, values)
     files, name = found.names, _template(name, found)
     _check_names(files, name)
@@ -165,7 +163,7 @@ def map_command(
     size_mb = found.bytes / len(files) / 1e6
     point = point_of(command, len(files), size_mb, order, None)
     is_continued = resume or (not force and is_unfinished(out / JOURNAL, "command"))
-    log = Joblog(joblog, append=is_continued, line=line, job_of=partial(_job, command, found, out, name))
+    log = Joblog(joblog, append=is_continued, line=line, job_of=lambda n: _job(command, found, out, name, n))
     failures = _Failures(line, files, log)
     befores: list[Before] = []
 
@@ -419,6 +417,35 @@ def _check_results(files: Sequence[str], name: str, out: Path, *, may_replace: b
         raise DescriptionError(message, "out", "name another --out, or give --force")
 
 
+def _inode(out: Path, name: str) -> int:
+    """Return the inode of a file; 0: there is none, -1: it is something else."""
+    try:
+        found = os.stat(f"{out}/{name}", follow_symlinks=False)  # noqa: PTH116
+    except OSError:
+        return 0
+    return found.st_ino if stat.S_ISREG(found.st_mode) else -1
+
+
+def _checked(name: str, file: str, number: int) -> str:
+    try:
+        result = _name(name, file, number)
+    except (KeyError, IndexError, ValueError) as error:
+        hint = "it may hold {name}, {stem}, {ext}, {dir} and {number}; {{ stands for a brace"
+        raise DescriptionError(f"--name is {name!r}: there is no {_unknown(error)}", "argument", hint) from None
+    *above, last = result.split("/")
+    if ".." in above or result.startswith("/"):
+        hint = "{dir} is the directory of the input as it is named: change to a directory above all inputs"
+        raise DescriptionError(f"--name makes {result!r} of {file}: outside of --out", "argument", hint)
+    if "\0" in result or last in ("", ".", "..", JOURNAL, LOCK):
+        raise DescriptionError(f"--name makes {result!r} of {file}: no name of a file", "argument")
+    return result
+
+
+def _unknown(error: Exception) -> str:
+    """Return what a template holds that is not known, as it stands there."""
+    return f"{{{error.args[0]}}}" if isinstance(error, KeyError) else str(error)
+
+
 def _make_directories(files: Sequence[str], name: str, out: Path) -> None:
     """Make the directories below `out` that names of results have."""
     if "/" not in name and "{dir" not in name:
@@ -447,32 +474,3 @@ def _check_joblog(path: Path, found: Inputs, name: str, out: Path, *, force: boo
     place = os.path.relpath(os.path.realpath(path), os.path.realpath(out))
     if place in {JOURNAL, LOCK} or any(place == _name(name, file, n) for n, file in enumerate(found.names)):
         raise DescriptionError(f"--joblog is {str(path)!r}, which the run itself writes", "out", "name another file")
-
-
-def _inode(out: Path, name: str) -> int:
-    """Return the inode of a file; 0: there is none, -1: it is something else."""
-    try:
-        found = os.stat(f"{out}/{name}", follow_symlinks=False)  # noqa: PTH116
-    except OSError:
-        return 0
-    return found.st_ino if stat.S_ISREG(found.st_mode) else -1
-
-
-def _checked(name: str, file: str, number: int) -> str:
-    try:
-        result = _name(name, file, number)
-    except (KeyError, IndexError, ValueError) as error:
-        hint = "it may hold {name}, {stem}, {ext}, {dir} and {number}; {{ stands for a brace"
-        raise DescriptionError(f"--name is {name!r}: there is no {_unknown(error)}", "argument", hint) from None
-    *above, last = result.split("/")
-    if ".." in above or result.startswith("/"):
-        hint = "{dir} is the directory of the input as it is named: change to a directory above all inputs"
-        raise DescriptionError(f"--name makes {result!r} of {file}: outside of --out", "argument", hint)
-    if "\0" in result or last in ("", ".", "..", JOURNAL, LOCK):
-        raise DescriptionError(f"--name makes {result!r} of {file}: no name of a file", "argument")
-    return result
-
-
-def _unknown(error: Exception) -> str:
-    """Return what a template holds that is not known, as it stands there."""
-    return f"{{{error.args[0]}}}" if isinstance(error, KeyError) else str(error)
