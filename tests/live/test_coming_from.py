@@ -95,7 +95,7 @@ def test_with_parallel_and_xargs(tmp_path, there, here):
     command = ["bash", "-c", f"set -o pipefail; {here}"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
-    made = [path for place in ("out", "results") for path in (tmp_path / place).glob("[!.]*")]
+    made = [path for place in ("out", "results") for path in (tmp_path / place).rglob("[!.]*") if path.is_file()]
     assert len(made) == (0 if "--dry-run" in here else 3)
     tool = re.search(r"\b(parallel|xargs)\b", there)[1]
     if shutil.which(tool) is None:

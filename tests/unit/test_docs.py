@@ -86,7 +86,7 @@ def test_every_option_in_the_docs_is_one_of_the_command_line(page):
     # docker's, mpirun's, cargo's, Dask's, kubectl's
     foreign = {"--cpuset-cpus", "--oversubscribe", "--allow-run-as-root", "--release", "--example"}
     foreign |= {"--host", "--tls-ca-file", "--tls-cert", "--tls-key"}
-    foreign |= {"--halt", "--joblog", "--timeout"}  # parallel's
+    foreign |= {"--halt", "--joblog", "--results", "--timeout"}  # parallel's
     # podman's, pip's, rattler-build's
     foreign |= {
         "--network",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
+from crosswind.cli.console import number_of, print_json, print_table, print_text, tell, tell_warnings
 from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.settings import Settings, settings_of
@@ -104,7 +104,7 @@ def blame(
     if out:
         if not file_of(out):
             found.save(out)
-        tell(f"wrote {out} ({len(found.runs)} runs)")
+        tell(f"wrote {out} ({number_of(len(found.runs), 'run')})")
     tell_warnings(found.warnings)
     if json:
         print_json(found.summary())

@@ -34,6 +34,17 @@ def _shown(text: str) -> str:
     return escape(printable(text, lines=True))
 
 
+def number_of(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    Examples
+    --------
+    >>> number_of(1, "run"), number_of(0, "task")
+    ('1 run', '0 tasks')
+    """
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def tell(message: str) -> None:
     """Say something to the person, on stderr."""
     _stderr().print(_shown(message))

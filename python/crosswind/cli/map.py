@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crosswind import _core
-from crosswind.cli.console import print_json, print_text, tell, tell_warnings
+from crosswind.cli.console import number_of, print_json, print_text, tell, tell_warnings
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json
 from crosswind.cli.placement import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of
@@ -38,11 +38,16 @@ Examples:
 
     crosswind map './simulate --seed {}' --values - < seeds.txt
 
+    crosswind map 'sort -u {} > {output}' --inputs 'logs/*/*.log' --name '{dir}/{name}' --joblog jobs.tsv
+
+    crosswind map 'diff <(sort {}) reference' --inputs 'data/*' --shell bash
+
     crosswind map 'wc -c < {input}' --inputs 'data/*' --on dask:tcp://scheduler:8786
 
 A shell runs the command. {input} or {} is the input's file on the node that runs it, under its own name; {output} is
 the file to write there; without {output}, what the command prints is the result. {name}, {stem}, {ext} and {number}
 are the input's name, that without its last suffix, the suffix, and its place. Each is one word, however it is quoted.
+--name takes these and {dir}, the directory of the input as it was named.
 In Python: `crosswind.map` for functions, `crosswind.map_command`.
 
 Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but some tasks failed, 130 interrupted.
@@ -80,7 +85,7 @@ def map_(
     ),
     name: Annotated[
         str | None,
-        typer.Option(help="Name of a result. [default: {name}; with --values {number}]"),
+        typer.Option(help="Name of a result, with / for directories. [default: {name}; with --values {number}]"),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Run only the inputs whose results are missing from --out.")
@@ -125,6 +130,22 @@ def map_(
             rich_help_panel=TASKS,
         ),
     ] = None,
+    shell: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHELL",
+            help="Shell that interprets COMMAND, such as bash or 'bash -eo pipefail'. [default: /bin/sh]",
+            rich_help_panel=TASKS,
+        ),
+    ] = None,
+    joblog: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a line for each command as it ends, with the columns of parallel's job log.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
     by_content: Annotated[
         bool,
         typer.Option(
@@ -155,6 +176,9 @@ def map_(
         for line in commands_of(command, names, texts, out, name):
             print_text(line)
         return
+    from crosswind.run.command import check_jobs
+
+    check_jobs(jobs, is_elsewhere=platform is not None or on != "local")
     recorded.check(out, [platform, placed.links], force=force)
     placing = placed.placing()
     if on == "sim":
@@ -177,6 +201,8 @@ def map_(
         task_memory_mb=size_mb("--task-memory", task_memory) if task_memory is not None else None,
         grace_s=seconds_of("--grace", grace),
         halt=_failures(halt) if halt is not None else None,
+        shell=shell,
+        joblog=joblog,
         resume=resume,
         by_content=by_content,
         sync=sync,
@@ -233,7 +259,7 @@ def _performed(
         counts = f"{resumed['done']} done before, {sum(resumed['again'].values())} made again"
         tell(f"{counts}{f' ({again})' if again else ''}, {resumed['new']} new, {resumed['gone']} missing")
     failed = sum(event["tasks"] for event in done[0].events if event["code"] == "task-failed")
-    tell(f"wrote {out} ({done[0].data['tasks'] - failed} results{f', {failed} failed' if failed else ''})")
+    tell(f"wrote {out} ({number_of(done[0].data['tasks'] - failed, 'result')}{f', {failed} failed' if failed else ''})")
     return done
 
 

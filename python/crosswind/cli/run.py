@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, tell, tell_warnings
+from crosswind.cli.console import number_of, print_json, tell, tell_warnings
 from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json, file_of, writable
@@ -178,7 +178,7 @@ def _performed(
     if out:
         if not file_of(out):
             done.save(out)
-        tell(f"wrote {out} ({len(done)} runs)")
+        tell(f"wrote {out} ({number_of(len(done), 'run')})")
     return done
 
 

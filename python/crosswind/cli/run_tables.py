@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from crosswind.cli.console import print_table, print_text, tell
+from crosswind.cli.console import number_of, print_table, print_text, tell
 from crosswind.plan import BOUND
 from crosswind.run.drift import STALE, observed_rates
 
@@ -190,7 +190,7 @@ def _interval(values: Sequence[float], form: str) -> str:
 def _print_one_farm(one: Run, done: Runs[Run], most: int) -> None:
     d = one.data
     rows = [
-        ["makespan", f"{one.makespan_s:.6g} s for {d['tasks']} tasks"],
+        ["makespan", f"{one.makespan_s:.6g} s for {number_of(d['tasks'], 'task')}"],
         ["throughput", f"{one.throughput_tasks_per_s:.6g} tasks/s"],
     ]
     if one.bound_tasks_per_s:

@@ -32,6 +32,7 @@ WORDS = {
     "hosts": "a list of hosts",
     "injection": "the report of an injection",
     "intervals": "a table of recorded intervals",
+    "joblog": "a job log",
     "junit": "a test report for CI",
     "links": "links of a cluster",
     "measured-cluster": "the index of a measured cluster",
@@ -87,7 +88,11 @@ _BY_FIELD = (
 _TABLE = re.compile(r'^[ \t]*\[\[?[ \t]*"?([\w-]+)', re.MULTILINE)
 _FIELD = re.compile(r'^[ \t]*"?([\w-]+)"?(?:[ \t]*\.[^=\n]*)?[ \t]*=', re.MULTILINE)
 _MARKS = {"report": '<meta name="generator" content="Crosswind ', "junit": '<testsuite name="crosswind '}
-_METRICS = "# HELP crosswind_check"  # as `crosswind.check.formats.prometheus` begins
+_HEADS = {
+    "metrics": "# HELP crosswind_check",
+    "joblog": "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\tInput\t",
+}
+"""How `crosswind.check.formats.prometheus` and `crosswind.run.joblog` begin."""
 _GOAL = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*+num_ranks\s", re.DOTALL)
 _RECORDED = re.compile(r'^[ \t]*kind[ \t]*=[ \t]*"recorded"', re.MULTILINE)
 
@@ -140,8 +145,9 @@ def found_at(path: str | Path) -> Found:
         return Found(EMPTY)
     if text.startswith("<"):
         return Found(next((kind for kind, mark in _MARKS.items() if mark in text), UNKNOWN))
-    if text.startswith(_METRICS) or _GOAL.match(text):
-        return Found("metrics" if text.startswith(_METRICS) else "goal")
+    begins = next((kind for kind, head in _HEADS.items() if text.startswith(head)), "goal" if _GOAL.match(text) else "")
+    if begins:
+        return Found(begins)
     return _of_json(text) if text.startswith("{") else _of_toml(text)
 
 

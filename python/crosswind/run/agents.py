@@ -35,6 +35,7 @@ __all__ = ["Launch", "Limits", "LiveFarm", "Result", "Task", "Work", "run_farm"]
 _FOREVER_S = 1e8
 _LOOK_S = 0.2
 _RECALL_S = 5.0
+_REST_S = 2.0
 
 
 class Task(NamedTuple):
@@ -293,6 +294,10 @@ class LiveFarm:
             Result(task, ok, data if isinstance(data, bytes) else Path(data), node) for task, ok, data, node in taken
         ]
 
+    def events(self, known: int) -> list[tuple[str, str | None, str]]:
+        """Return code, node and message of the events so far, without the first `known`."""
+        return list(self._root.events(known))
+
     def interrupt(self) -> None:
         """End the run as soon as possible."""
         self._root.interrupt()
@@ -424,6 +429,7 @@ def run_farm(
     force: bool = False,
     sync: bool = True,
     on_before: Callable[[Before], None] = lambda before: None,
+    on_begin: Callable[[LiveFarm], None] = lambda farm: None,
     trace: bool = False,
     progress: Callable[[int, int | None], None] | None = None,
     watch: Watch | None = None,
@@ -455,6 +461,8 @@ def run_farm(
         Report a result only once it is on the disk (at most every 0.2 s for all that came meanwhile).
     on_before : callable
         Gets at the end what earlier runs had done; with a `journal`.
+    on_begin : callable
+        Gets the farm as soon as its agents are there; with a `source`.
     trace : bool
         Gather what every node did when.
     progress : callable, optional
@@ -503,11 +511,11 @@ def run_farm(
         feeder = None
         if source is not None:
             feeder = _Feeder(farm, source, before, work, may_stop=halt is not None)
+            feeder.wait_for_agents()
+            on_begin(farm)
         done = failed = 0
         while True:
-            results = farm.results(_LOOK_S)
-            for result in results:
-                sink(result)
+            results = _taken(farm, sink)
             done += len(results)
             failed += sum(not result.ok for result in results)
             if feeder is not None and halt is not None:
@@ -525,6 +533,22 @@ def run_farm(
                 before.all_asked()
             on_before(before.before)
         return farm.close()
+
+
+def _taken(farm: LiveFarm, sink: Callable[[Result], None]) -> list[Result]:
+    """Return results that have come, passed on; after ctrl-C the rest is passed on too: the journal has it."""
+    try:
+        results = farm.results(_LOOK_S)
+    except KeyboardInterrupt:
+        farm.interrupt()
+        with contextlib.suppress(BaseException):  # what ended the run is known
+            while rest := farm.results(_REST_S):
+                for result in rest:
+                    sink(result)
+        raise
+    for result in results:
+        sink(result)
+    return results
 
 
 class _Feeder:
@@ -575,6 +599,11 @@ class _Feeder:
         if self._open and not self._is_withdrawn:
             self.forget(self._farm.recall(list(self._open), _RECALL_S))
         self._is_withdrawn = is_over
+
+    def wait_for_agents(self) -> None:
+        """Wait until the agents are there, or the run has ended."""
+        while not self._farm.wait_for_agents(_LOOK_S) and not self._farm.ended(0.0):
+            self.raise_error()
 
     def raise_error(self) -> None:
         with contextlib.suppress(queue.Empty):

@@ -25,6 +25,7 @@ from crosswind.run.agents import Launch, Limits, LiveFarm, Task, Work
 from crosswind.run.calls import Performer
 from crosswind.run.deployment import Deployment, Placing
 from crosswind.run.deployments import HINT, deployed, is_deployed
+from crosswind.run.printed import THIS_PROCESS, show
 from crosswind.run.results import Run
 from crosswind.run.this_machine import here, point_of
 
@@ -162,6 +163,9 @@ class CallRun(Generic[C]):
             tries_once = not limits.retries and limits.task_timeout_s is None
             local = _is_local(launch, self.platform)
             self.calls = calls_of(Setting(nodes, plain, local, tries_once, bool(trace or watch)))
+            # On this machine the agents' logs are shown as they grow (`crosswind.run.echo`).
+            self._shows = not quiet and launch.on != "local"
+            self.calls.performer.shown_by = THIS_PROCESS if self._shows else None
             if watch is True:
                 from crosswind.watch import Watch
 
@@ -236,6 +240,7 @@ class CallRun(Generic[C]):
                 out = self.calls.out
                 for result in results:
                     data = result.data if isinstance(result.data, bytes) else Path(result.data).read_bytes()
+                    data = show(data, result.node) if self._shows else data
                     answered = self.calls.answer(result.task, data, result.ok, result.node)
                     self._answered[result.node] += answered - 1
                 if results:
@@ -291,6 +296,9 @@ def _placed(
     stack: ExitStack,
 ) -> tuple[Deployment, Platform]:
     """Return where agents run and their tree; `stack` closes what that takes."""
+    if isinstance(on, str) and "://" in on and not is_deployed(on):
+        message = f"on is {on!r}; it must be a platform's file, a client of Dask, or one of: {HINT}"
+        raise DescriptionError(message, "argument", f"Farm('dask:{on}'), if a scheduler of Dask is there")
     if (isinstance(on, str) and not is_deployed(on)) or isinstance(on, (Platform, Path)):
         on, platform = None, on
     if on is not None:

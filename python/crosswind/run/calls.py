@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import cloudpickle
 
-from crosswind.run import local_values
+from crosswind.run import local_values, printed
 from crosswind.run.batches import OVERDUE, Batch, Early
 
 _RAISED: Final = b"\xff"
@@ -57,13 +57,26 @@ class Performer:
         What all calls call, pickled: it travels once to each node. Default: each call or batch brings its function.
     local : bool
         Whether large values may stay in the node's memory until they are read (`crosswind.run.local_values`).
+
+    Attributes
+    ----------
+    shown_by : str, optional
+        The process that shows what calls print elsewhere: it comes with their outcomes (`crosswind.run.printed`).
     """
+
+    shown_by: str | None = None
 
     def __init__(self, *, plain: bool, function: bytes | None = None, local: bool = False) -> None:
         self._plain, self._function, self._local = plain, function, local
 
     def __call__(self, call: tuple[Any, ...], early: Early | None = None) -> Outcome:
         """Do a call, `(function, arguments)`, or a batch, `(function, form, items)`: `early` takes outcomes of it."""
+        if self.shown_by in (None, printed.THIS_PROCESS):
+            return self._outcome(call, early)
+        copies = printed.copies()
+        return copies.before(self._outcome(call, early))
+
+    def _outcome(self, call: tuple[Any, ...], early: Early | None) -> Outcome:
         value, raised = (_plain_value, _plain_error) if self._plain else (_pickled, _pickled_error)
         if self._local:
             value = local_values.KEEPER.pickled

@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
 from crosswind.errors import DescriptionError, Told, warning
+from crosswind.files.atomic import is_standard_output
+from crosswind.files.output import writable, writable_directory
 from crosswind.platform import Platform
 from crosswind.run.agents import Launch, Limits, Result, Task, Work, run_farm
 from crosswind.run.deployment import Deployment
 from crosswind.run.drift import stale_warnings
 from crosswind.run.inputs import Inputs, check_placeholders, inputs_of
+from crosswind.run.joblog import Job, Joblog
 from crosswind.run.lock import LOCK
 from crosswind.run.results import Run, Runs
-from crosswind.run.resume import Before, Identity, digest_of, digest_of_file
+from crosswind.run.resume import Before, Identity, digest_of, digest_of_file, is_unfinished
+from crosswind.run.shells import handed_to, words_of
 from crosswind.run.this_machine import here, point_of
 from crosswind.terminal.progress import Advance
 
@@ -55,7 +59,10 @@ def map_command(
     sync: bool = True,
     force: bool = False,
     halt: int | None = None,
+    shell: str | None = None,
+    joblog: str | Path | None = None,
     trace: bool = False,
+    quiet: bool = False,
     launch: Deployment | None = None,
     progress: Advance | None = None,
     watch: Watch | None = None,
@@ -82,7 +89,8 @@ def map_command(
         Nodes of this machine, and so commands at a time; default: one per CPU that this process may use.
     name : str
         Name of a result's file; `{name}` is its input's, `{stem}` that without the last suffix, `{ext}` the suffix,
-        `{number}` its place. Default: `{name}`, of values `{number}`.
+        `{number}` its place, `{dir}` the input's directory: `{dir}/{name}` keeps directories. Directories are made.
+        Default: `{name}`, of values `{number}`.
     order : str
         Which child is served next; all but arrival reckon with the platform's rates.
     retries : int
@@ -107,10 +115,18 @@ def map_command(
         replaced.
     halt : int, optional
         Number of failed commands, at least 1, after which no more begin; those that run are finished. Default: all run.
+    shell : str, optional
+        The shell that interprets the command, with options: `bash`, `bash -eo pipefail`. It must read quoted words as
+        `sh` does (`crosswind.run.shells.SHELLS`). A node that does not have it fails its commands. Default: `/bin/sh`.
+    joblog : path, optional
+        File that gets a line for each command that has ended (`crosswind.run.joblog`), as it ends. Where a run is
+        continued, lines are added. Otherwise a job log that is there is replaced, and any other file with `force` only.
     trace : bool
         Record what each node did when.
+    quiet : bool
+        Do not show what commands print on stderr. Of those that fail, the last lines are in their events in any case.
     launch : optional
-        Where agents run and how they are started; default: here.
+        Where agents run and how they are started, and whether what commands print is shown; default: here.
     watch : Watch, optional
         Shows the run while it runs (`crosswind.watch`).
     progress : callable, optional
@@ -129,59 +145,66 @@ def map_command(
         earlier run has made, another run writes into `out`, or an argument is wrong.
     """
     check_placeholders(command)
-    if halt is not None and halt < 1:
-        raise DescriptionError(f"--halt is {halt}; it must be at least 1", "argument")
+    for option, count, least in (("--halt", halt, 1), ("--retries", retries, 0)):
+        if count is not None and count < least:
+            raise DescriptionError(f"{option} is {count}; it must be at least {least}", "argument")
     found = inputs_of(inputs, values)
     files, name = found.names, _template(name, found)
     _check_names(files, name)
-    out, launch = Path(out), launch or Launch()
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        message = f"--out is {str(out)!r}: {(error.strerror or str(error)).lower()}"
-        raise DescriptionError(message, "out", "name a directory that can be made") from None
-    _check_results(files, name, out, may_replace=resume or force, are_values=found.are_values)
+    out, launch = Path(out), launch or Launch(echo=not quiet)
     described = platform is not None  # the capacity of this machine's links is not known
     platform = _tree(platform, max_workers, launch)
+    line = command if shell is None else handed_to(command, words_of(shell, must_exist=launch.on == "local"))
+    recipe = (command,) if shell is None else (command, shell)
+    if joblog is not None:
+        _check_joblog(Path(joblog), found, name, out, force=force)
+    _make(out)
+    _check_results(files, name, out, may_replace=resume or force, are_values=found.are_values)
+    _make_directories(files, name, out)
     size_mb = found.bytes / len(files) / 1e6
     point = point_of(command, len(files), size_mb, order, None)
-    failures = _Failures(command, files)
+    is_continued = resume or (not force and is_unfinished(out / JOURNAL, "command"))
+    log = Joblog(joblog, append=is_continued, line=line, job_of=lambda n: _job(command, found, out, name, n))
+    failures = _Failures(line, files, log)
     befores: list[Before] = []
-    begun = failures.begun
 
     def source() -> Iterator[Task]:
         for number, file in enumerate(files):
             called = _name(name, file, number)
             data = os.fsencode(file) if found.are_values else Path(file)
-            identity = _identity(file, command, called, by_content, found.are_values)
+            identity = _identity(file, recipe, called, by_content, found.are_values)
             yield Task(data, 0.0, called, identity, found.are_values)
 
     def tell(done: int, total: int | None) -> None:
         if progress is not None:
-            left = (time.monotonic() - begun) / max(done, 1) * (len(files) - done)
+            left = (time.monotonic() - failures.begun) / max(done, 1) * (len(files) - done)
             progress(done / len(files), f"{done} of {len(files)} files, {left:.0f} s left")
 
     if watch is not None and not resume:  # of those of a resumed run, some are done
         watch.expect(len(files))
-    summary, columns = run_farm(
-        platform,
-        point,
-        Work("command", command=command),
-        source=source(),
-        sink=failures.take,
-        launch=launch,
-        limits=Limits(retries=retries, task_timeout_s=task_timeout_s, task_memory_mb=task_memory_mb, grace_s=grace_s),
-        out=out,
-        journal=out / JOURNAL,
-        resume=resume,
-        force=force,
-        sync=sync,
-        on_before=befores.append,
-        trace=trace,
-        progress=tell,
-        watch=watch,
-        halt=halt,
-    )
+    with log:
+        summary, columns = run_farm(
+            platform,
+            point,
+            Work("command", command=line),
+            source=source(),
+            sink=failures.take,
+            launch=launch,
+            limits=Limits(
+                retries=retries, task_timeout_s=task_timeout_s, task_memory_mb=task_memory_mb, grace_s=grace_s
+            ),
+            out=out,
+            journal=out / JOURNAL,
+            resume=resume,
+            force=force,
+            sync=sync,
+            on_before=befores.append,
+            on_begin=log.begin,
+            trace=trace,
+            progress=tell,
+            watch=watch,
+            halt=halt,
+        )
     whole = {"bound_tasks_per_s": None, "root_only_tasks_per_s": None, **summary, "params": {}}
     if resume or befores[0].resumed:
         whole["resumed"] = befores[0].summary()
@@ -202,6 +225,15 @@ def map_command(
     return Runs(command, launch.on, [Run(whole, as_trace(columns, whole, platform, command, launch.on))])
 
 
+def _make(out: Path) -> None:
+    writable_directory(out, "--out")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"--out is {str(out)!r}: {(error.strerror or str(error)).lower()}"
+        raise DescriptionError(message, "out", "name a directory that can be made") from None
+
+
 def commands_of(
     command: str, inputs: Sequence[str | Path], values: Sequence[str], out: Path, name: str | None
 ) -> Iterator[str]:
@@ -216,35 +248,53 @@ def commands_of(
     found = inputs_of(inputs, values)
     name = _template(name, found)
     _check_names(found.names, name)
-    for number, file in enumerate(found.names):
-        own = b"" if found.are_values else os.fsencode(PurePath(file).name)
-        result = os.fsencode(out / _name(name, file, number))
-        yield os.fsdecode(_core.command_line(command, os.fsencode(file), result, own, number))
+    for number in range(len(found.names)):
+        yield _job(command, found, out, name, number).command
+
+
+def _job(command: str, found: Inputs, out: Path, name: str, number: int) -> Job:
+    """Return a task's command as a shell would get it, with the user's own paths, and its input."""
+    file = found.names[number]
+    own = b"" if found.are_values else os.fsencode(PurePath(file).name)
+    result = os.fsencode(out / _name(name, file, number))
+    line = os.fsdecode(_core.command_line(command, os.fsencode(file), result, own, number))
+    return Job(line, file, found.are_values)
+
+
+def check_jobs(jobs: int | None, *, is_elsewhere: bool) -> None:
+    """Refuse a number of commands at a time where it does not go with the tree, or is none.
+
+    Raises
+    ------
+    DescriptionError
+        With what to do instead.
+    """
+    if jobs is not None and is_elsewhere:
+        message = "--jobs is the number of nodes on this machine: it goes with no --platform, and with --on local"
+        raise DescriptionError(message, "argument", "on a cluster: --per")
+    if jobs is not None and jobs < 1:
+        raise DescriptionError(f"--jobs is {jobs}; it must be at least 1", "argument")
 
 
 def _tree(platform: Platform | str | Path | None, max_workers: int | None, launch: Deployment) -> Platform:
     if max_workers is not None:
-        if platform is not None or launch.on != "local":
-            message = "--jobs is the number of nodes on this machine: it goes with no --platform, and with --on local"
-            raise DescriptionError(message, "argument", "on a cluster: --per")
-        if max_workers < 1:
-            raise DescriptionError(f"--jobs is {max_workers}; it must be at least 1", "argument")
+        check_jobs(max_workers, is_elsewhere=platform is not None or launch.on != "local")
         return here(max_workers)
     if isinstance(platform, Platform):
         return platform
     return Platform.load(platform) if platform is not None else launch.tree()
 
 
-def _identity(file: str, command: str, called: str, by_content: bool, is_value: bool) -> Identity:
-    recipe = digest_of(command, called)
+def _identity(file: str, recipe: tuple[str, ...], called: str, by_content: bool, is_value: bool) -> Identity:
+    made = digest_of(*recipe, called)
     if is_value:
-        return Identity(b"value:" + os.fsencode(file), digest_of(file), recipe)
+        return Identity(b"value:" + os.fsencode(file), digest_of(file), made)
     path = os.path.abspath(file)  # noqa: PTH100 (there may be a million; links stay distinct)
     try:
         holds = digest_of_file(file, by_content=by_content)
     except OSError:  # gone, or something else by now: its task says so
         holds = 0
-    return Identity(os.fsencode(path), holds, recipe)
+    return Identity(os.fsencode(path), holds, made)
 
 
 def _damaged(before: Before) -> list[Told]:
@@ -268,8 +318,8 @@ def _gone(before: Before) -> list[Told]:
 class _Failures:
     """The tasks that failed, as events; of very many, the first ones and how many more."""
 
-    def __init__(self, command: str, files: Sequence[str]) -> None:
-        self._command, self._files = command, files
+    def __init__(self, line: str, files: Sequence[str], log: Joblog) -> None:
+        self._line, self._files, self._log = line, files, log
         self._told: list[dict[str, object]] = []
         self._untold = 0
         self.count = 0
@@ -277,6 +327,7 @@ class _Failures:
 
     def take(self, result: Result) -> None:
         """Take note of a result."""
+        self._log.take(result)
         if result.ok:
             return
         self.count += 1
@@ -284,7 +335,7 @@ class _Failures:
             self._untold += 1
             return
         said = result.data.decode(errors="replace") if isinstance(result.data, bytes) else ""
-        said = said.removeprefix(f"{self._command}: ").strip()  # the same for all
+        said = said.removeprefix(f"{self._line}: ").strip()  # the same for all
         message = f"{self._files[result.task]}: failed on {result.node}: {said or 'it printed nothing'}"
         self._told.append(self._event(result.node, 1, message))
 
@@ -318,7 +369,11 @@ def _template(name: str | None, inputs: Inputs) -> str:
 def _name(name: str, file: str, number: int) -> str:
     """Return the name of an input's result."""
     path = PurePath(file)
-    return name.format(name=path.name, stem=path.stem, ext=path.suffix[1:], number=f"{number:06d}")
+    words = {"name": path.name, "stem": path.stem, "ext": path.suffix[1:], "number": f"{number:06d}"}
+    if "{dir" in name:
+        words["dir"] = str(path.parent).lstrip("/") or "."
+    called = name.format(**words)
+    return os.path.normpath(called) if "/" in called and not called.endswith("/") else called
 
 
 def _check_names(files: Sequence[str], name: str) -> None:
@@ -332,7 +387,9 @@ def _check_names(files: Sequence[str], name: str) -> None:
         result = _name(name, file, number)
         if result in first:
             message = f"{first[result]} and {file} would both become {result!r}"
-            raise DescriptionError(message, "argument", "--name '{number}-{name}' keeps them apart")
+            is_elsewhere = PurePath(first[result]).parent != PurePath(file).parent
+            apart = "{dir}/" if is_elsewhere and "{dir}" not in name else "{number}-"
+            raise DescriptionError(message, "argument", f"--name '{apart}{name}' keeps them apart")
         first[result] = file
 
 
@@ -384,9 +441,13 @@ def _checked(name: str, file: str, number: int) -> str:
     try:
         result = _name(name, file, number)
     except (KeyError, IndexError, ValueError) as error:
-        hint = "it may hold {name}, {stem}, {ext} and {number}; {{ stands for a brace"
+        hint = "it may hold {name}, {stem}, {ext}, {dir} and {number}; {{ stands for a brace"
         raise DescriptionError(f"--name is {name!r}: there is no {_unknown(error)}", "argument", hint) from None
-    if not result or "/" in result or "\0" in result or result in (".", "..", JOURNAL, LOCK):
+    *above, last = result.split("/")
+    if ".." in above or result.startswith("/"):
+        hint = "{dir} is the directory of the input as it is named: change to a directory above all inputs"
+        raise DescriptionError(f"--name makes {result!r} of {file}: outside of --out", "argument", hint)
+    if "\0" in result or last in ("", ".", "..", JOURNAL, LOCK):
         raise DescriptionError(f"--name makes {result!r} of {file}: no name of a file", "argument")
     return result
 
@@ -394,3 +455,33 @@ def _checked(name: str, file: str, number: int) -> str:
 def _unknown(error: Exception) -> str:
     """Return what a template holds that is not known, as it stands there."""
     return f"{{{error.args[0]}}}" if isinstance(error, KeyError) else str(error)
+
+
+def _make_directories(files: Sequence[str], name: str, out: Path) -> None:
+    """Make the directories below `out` that names of results have."""
+    if "/" not in name and "{dir" not in name:
+        return
+    above = {parent for n, file in enumerate(files) for parent in PurePath(_name(name, file, n)).parents}
+    above.discard(PurePath())
+    for number, file in enumerate(files):
+        if PurePath(result := _name(name, file, number)) in above:
+            message = f"--name makes {result!r} of {file}, which is a directory of other results"
+            raise DescriptionError(message, "argument", "name another --name, such as '{dir}/{name}.out'")
+    for directory in sorted(above):
+        try:
+            (out / directory).mkdir(exist_ok=True)
+        except OSError as error:
+            message = f"{out / directory}: {(error.strerror or str(error)).lower()}"
+            raise DescriptionError(message, "out", "name another --out, or another --name") from None
+
+
+def _check_joblog(path: Path, found: Inputs, name: str, out: Path, *, force: bool) -> None:
+    """Refuse a job log that cannot be written, or that would be an input or a result."""
+    if path.absolute().parent != out.absolute() or out.exists():  # otherwise it is made with the directory
+        writable(path, "joblog", option="--joblog", inputs=() if found.are_values else found.names, force=force)
+    if is_standard_output(path):
+        message = "--joblog is standard output; a file is written while the run goes on"
+        raise DescriptionError(message, "out", "name a file; `tail -f` shows it")
+    place = os.path.relpath(os.path.realpath(path), os.path.realpath(out))
+    if place in {JOURNAL, LOCK} or any(place == _name(name, file, n) for n, file in enumerate(found.names)):
+        raise DescriptionError(f"--joblog is {str(path)!r}, which the run itself writes", "out", "name another file")

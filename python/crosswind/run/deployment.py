@@ -106,6 +106,11 @@ class Placing:
     allow_loose_token: bool = False
     """Take a token's file that others than its owner may read or write, here and on every host."""
 
+    def __post_init__(self) -> None:
+        for name in ("token_file", "tls", "links"):  # people write them as text
+            if isinstance(path := getattr(self, name), str):
+                object.__setattr__(self, name, Path(path))
+
     @property
     def token(self) -> str | None:
         """What stands in the file of the token, if there is one."""

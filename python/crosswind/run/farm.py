@@ -75,8 +75,8 @@ class Farm(Executor):
         True: show the run on a page on loopback while it runs; its address goes to stderr. A `crosswind.watch.Watch`
         says where the page is; it stays open.
     quiet : bool
-        Whether the output of calls is hidden. Otherwise, on this machine, each line is written to stderr after the name
-        of its node. On a cluster the output is in the agents' logs.
+        Whether the output of calls is hidden. Otherwise each line is written to stderr after the name of its node: on
+        this machine as it comes, from other hosts with the result of its call, and only what Python itself prints.
 
     Raises
     ------

@@ -138,7 +138,7 @@ def kept(journal: Path, digest: str, resume: bool, out: Path | None, *, force: b
     with locked(journal.parent):
         if force and not resume:
             journal.unlink(missing_ok=True)
-        resume = resume or _is_unfinished(journal, digest)
+        resume = resume or is_unfinished(journal, digest)
         opened = Kept(_core.Journal(os.fspath(journal), digest, resume), out)
         opened.before.resumed = resume
         if out is not None:
@@ -146,7 +146,8 @@ def kept(journal: Path, digest: str, resume: bool, out: Path | None, *, force: b
         yield opened
 
 
-def _is_unfinished(journal: Path, digest: str) -> bool:
+def is_unfinished(journal: Path, digest: str) -> bool:
+    """Whether a journal is of a run that is continued in any case (`kept`)."""
     if not journal.exists():
         return False
     counts = _core.Journal.counts(os.fspath(journal), digest)

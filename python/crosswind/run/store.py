@@ -17,6 +17,7 @@ import cloudpickle
 
 from crosswind.errors import DescriptionError
 from crosswind.files.atomic import replaced, take_away_parts
+from crosswind.files.output import writable_directory
 from crosswind.run.futures import is_future
 from crosswind.run.lock import locked
 
@@ -50,6 +51,7 @@ class Store:
     def __init__(
         self, directory: str | Path, function: Callable[..., Any], key: Callable[[Any], object] | None, resume: bool
     ) -> None:
+        writable_directory(directory, "out")
         self._directory, self._key, self._resume = Path(directory), key, resume
         self._code = fingerprint(function)
         self._seen: dict[int, int] = {}  # how often each item came: small, since there may be a million

@@ -222,7 +222,7 @@ def test_this_machine_is_a_root_that_hands_out_and_a_node_per_cpu():
         ([], "{name}", "there are no inputs"),
         (["a/x", "b/x"], "{name}", "would both become 'x'"),
         (["a/x"], "{nam}", "there is no {nam}"),
-        (["a/x"], "../{name}", "no name of a file"),
+        (["a/x"], "../{name}", "outside of --out"),
         (["a/x"], "", "no name of a file"),
     ],
 )
