@@ -183,6 +183,7 @@ class CallRun(Generic[C]):
                 limits=limits,
                 trace=bool(trace),
                 watch=watch or None,
+                names_logs=False,
             )
             self.live.__enter__()
             self._held = stack.pop_all()

@@ -1,6 +1,7 @@
 """Wrong arguments of `map` and `Farm` are refused by name, with what is allowed, before any agent starts."""
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -57,14 +58,10 @@ def test_a_wrong_argument_of_map_is_refused_by_name(name, value):
         crosswind.map(abs, [1], **{name: value})
 
 
-def test_numbers_of_numpy_are_numbers(monkeypatch, tmp_path):
+def test_numbers_of_numpy_are_numbers(monkeypatch):
     monkeypatch.setattr(call_run, "LiveFarm", InProcess)
-    options = {
-        "max_workers": np.int64(2),
-        "retries": np.uint8(1),
-        "task_timeout_s": np.float32(60),
-        "timeout": math.inf,
-    }
-    assert list(crosswind.map(abs, [-1], chunksize=np.int16(3), **options)) == [1]
+    numbers = {"max_workers": np.int64(2), "retries": np.uint8(1), "chunksize": np.int16(3)}
+    times = {"task_timeout_s": np.float32(60), "timeout": math.inf}
+    assert list(crosswind.map(abs, [-1], **numbers, **times)) == [1]
     with pytest.raises(TimeoutError):
-        next(crosswind.map(abs, iter([]), timeout=-1))
+        next(crosswind.map(time.sleep, [0.2], timeout=-1))
