@@ -119,7 +119,8 @@ pytestmark = [pytest.mark.live, pytest.mark.skipif(may_not(), reason="no other u
 def place():
     made = Path("/tmp") / f"crosswind-plain-{os.getpid()}"
     made.mkdir()
-    for name, text in {"farm.toml": FARM, "program.toml": PROGRAM, "half.toml": HALF, "map.py": MAP, "closed.py": CLOSED}.items():
+    texts = {"farm.toml": FARM, "program.toml": PROGRAM, "half.toml": HALF, "map.py": MAP, "closed.py": CLOSED}
+    for name, text in texts.items():
         (made / name).write_text(text)
     os.chown(made, NOBODY, NOBODY)
     yield made
