@@ -118,23 +118,39 @@ def _pickled(value: Any) -> bytes:
 
 
 def _sendable(error: BaseException) -> bytes:
-    """Return an exception as a pickle of what `_rebuilt` takes: some can be written as they are and not read back."""
+    """Return an exception as a pickle of what `_rebuilt` takes."""
+    return cloudpickle.dumps(_parts(error))  # type: ignore[no-any-return] # untyped
+
+
+def _parts(error: BaseException) -> tuple[Any, ...]:
+    """Return what `_rebuilt` makes an exception of: some can be written as they are and not read back."""
     kind, args = type(error), error.args
-    forms: tuple[Callable[[], tuple[Any, ...]], ...] = (
+    forms: list[Callable[[], tuple[Any, ...]]] = [
         lambda: (error,),
         lambda: (kind, args, vars(error)),
         lambda: (kind, args, {}),
         lambda: (kind, (_text(error),), {}),
-        lambda: (CallError(f"{kind.__name__}: {_text(error)}"),),
-    )
-    for form in forms[:-1]:
+    ]
+    if isinstance(error, BaseExceptionGroup):
+        forms[1:] = [lambda: (kind, (error.message, [_Part(_parts(one)) for one in error.exceptions]), {})]
+    for form in forms:
         try:
-            sent: bytes = cloudpickle.dumps(form())
-            _rebuilt(*pickle.loads(sent))
+            parts = form()
+            _rebuilt(*pickle.loads(cloudpickle.dumps(parts)))
         except BaseException:  # also SystemExit: code of the exception's own class runs here
             continue
-        return sent
-    return cloudpickle.dumps(forms[-1]())  # type: ignore[no-any-return] # untyped
+        return parts
+    return (CallError(f"{kind.__name__}: {_text(error)}"),)
+
+
+class _Part:
+    """An exception of a group, which is rebuilt by itself."""
+
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        self._parts = parts
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return _rebuilt, self._parts
 
 
 def _text(error: BaseException) -> str:
