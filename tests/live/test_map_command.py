@@ -119,6 +119,10 @@ def test_a_dry_run_prints_what_a_shell_would_get_and_runs_nothing(odd):
     ("words", "says"),
     [
         (["cat {inptu}", "in/-rf"], b"has the unknown {inptu}"),
+        (["echo {} {/.}", "in/-rf"], b"has the unknown {/.}"),
+        (["echo {} {//}", "in/-rf"], b"has the unknown {//}"),
+        (['echo {} "{#}"', "in/-rf"], b"has the unknown {#}"),
+        (["echo {} {%}", "in/-rf"], b"has the unknown {%}"),
         (["true", "in/-rf"], b"does not use its input"),
         (["cat {}", "in"], b"name the files in it: --inputs 'in/*'"),
         (["cat {}", "in/nothing*"], b"no file matches"),

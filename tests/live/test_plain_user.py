@@ -77,6 +77,20 @@ if __name__ == "__main__":
     print(list(crosswind.map(twice, range(5))))
 """
 
+CLOSED = """
+import ctypes
+import crosswind
+ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # as after setuid: other processes of this user may not look into this one
+held = b"x" * 3_000_000
+def close(at):
+    if at == 2:
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+    return held[at:]
+with crosswind.Farm(max_workers=1) as farm:
+    print([len(farm.submit(close, at).result()) for at in range(4)])
+print([len(value) for value in crosswind.map(close, range(4), max_workers=1)])
+"""
+
 
 def closed(path):
     """Whether another user cannot come to a path."""
@@ -105,7 +119,8 @@ pytestmark = [pytest.mark.live, pytest.mark.skipif(may_not(), reason="no other u
 def place():
     made = Path("/tmp") / f"crosswind-plain-{os.getpid()}"
     made.mkdir()
-    for name, text in {"farm.toml": FARM, "program.toml": PROGRAM, "half.toml": HALF, "map.py": MAP}.items():
+    texts = {"farm.toml": FARM, "program.toml": PROGRAM, "half.toml": HALF, "map.py": MAP, "closed.py": CLOSED}
+    for name, text in texts.items():
         (made / name).write_text(text)
     os.chown(made, NOBODY, NOBODY)
     yield made
@@ -139,6 +154,11 @@ def test_a_function_is_mapped(place):
     done = as_nobody(place, sys.executable, "map.py")
     assert (done.returncode, done.stdout) == (0, "[0, 2, 4, 6, 8]\n"), done.stderr
     assert list(place.glob("crosswind-*")) == []
+
+
+def test_large_values_of_processes_that_may_not_be_looked_into_are_sent(place):
+    done = as_nobody(place, sys.executable, "closed.py")
+    assert done.stdout == "[3000000, 2999999, 2999998, 2999997]\n" * 2, done.stderr
 
 
 @pytest.mark.parametrize("what", REFUSED)

@@ -370,3 +370,16 @@ def test_a_callback_that_cancels_all_others_holds_up_nothing():
     assert begun[1] - begun[0] < 20
     assert sum(future.cancelled() for future in futures) > 4_000
     assert all(future.done() for future in futures)
+
+
+@pytest.mark.parametrize("kill", [True, False])
+def test_a_stopped_agent_ends_with_its_program(begun, kill):
+    """It sees no end by itself."""
+    process = started("sleeps", "map", begun)
+    agents = agents_of(process)
+    for agent in agents:
+        os.kill(agent, signal.SIGSTOP)
+    process.send_signal(signal.SIGKILL if kill else signal.SIGINT)
+    process.communicate(timeout=30)
+    assert agents
+    assert gone(agents)

@@ -27,6 +27,9 @@ MARK = "CROSSWIND_AGENT"
 NODE = "CROSSWIND_NODE"
 """Where tasks find the name of their node, in the environment."""
 
+_is_own_process = False
+"""Whether this process is an agent and nothing else."""
+
 Call = Callable[["memoryview | str", "Callable[[bytes], None] | None"], "tuple[bool, bytes]"]
 
 
@@ -53,11 +56,20 @@ def load(code: bytes) -> Call:
             ok = not getattr(value, "is_failure", False)
             return ok, value if getattr(value, "is_raw", False) else pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         except BaseException as error:  # whatever a user's function raises is its answer
-            import traceback  # an agent starts sooner without
-
-            return False, "".join(traceback.format_exception(error)).encode(errors="replace")
+            return False, _text_of(error).encode(errors="replace")
 
     return call
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        import traceback  # an agent starts sooner without
+
+        return "".join(traceback.format_exception(error))
+    except BaseException:
+        if _is_own_process:  # a task has damaged this interpreter: it must not cost other tasks anything
+            os._exit(1)
+        raise
 
 
 def be_agent(
@@ -125,6 +137,8 @@ def be_agent(
     """
     import json
 
+    global _is_own_process  # noqa: PLW0603 (it does not change any more)
+    _is_own_process = own_process
     if own_process:
         mark = os.environ[MARK] = mark or new_mark()
         os.environ[NODE] = name

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crosswind import _core
-from crosswind.errors import AgentLost, DescriptionError
+from crosswind.errors import AgentLost, DescriptionError, warning
 from crosswind.files.reading import read_bytes
 from crosswind.plan import ports_of
 from crosswind.platform import Platform
@@ -122,6 +122,7 @@ class LiveFarm:
         own_tasks: bool = False,
         discard: bool = False,
         watch: Watch | None = None,
+        names_logs: bool = True,
     ) -> None:
         self._platform, self._point, self._work = platform, dict(point), work
         self._launch: Deployment = launch or Launch()
@@ -130,6 +131,9 @@ class LiveFarm:
         self._token = token or self._launch.token or ("" if self._launch.tls else secrets.token_hex(32))
         self._own_tasks, self._journal = own_tasks, journal
         self._submitted, self._abandoned = 0, False
+        self._names_logs = names_logs  # in the summary, which the user sees
+        self._are_logs_named = False
+        """Whether the user was told where the agents' logs are: otherwise they do not stay."""
         self._watch, self._events_told = watch, 0
         self._nodes = platform.to_dict()["node"]
         self._processes: Agents | None = None
@@ -313,6 +317,7 @@ class LiveFarm:
         """Return why the run ended, with what is known of the agents."""
         known = self.processes.lost()
         message = f"{error}: {known}" if known else str(error)
+        self._are_logs_named = True
         return AgentLost(message, error.code, f"the logs of the agents are in {self.processes.logs}")
 
     def logs(self) -> dict[str, str]:
@@ -336,7 +341,7 @@ class LiveFarm:
             self._watch.ended()
         summary = self._summary(json.loads(self._root.summary()))
         columns = dict(self._root.columns()) if self._trace else None
-        self.processes.end(keep_logs=bool(summary["events"]))
+        self.processes.end(keep_logs=self._are_logs_named)
         return summary, columns
 
     def _abandon(self, error: BaseException | None = None) -> None:
@@ -347,17 +352,16 @@ class LiveFarm:
                 self._root.wait(5.0)
         if self._processes is not None:
             # After an interrupt no question is open that the logs would answer.
-            self._processes.end(keep_logs=not isinstance(error, KeyboardInterrupt))
+            self._processes.end(keep_logs=self._are_logs_named and not isinstance(error, KeyboardInterrupt))
 
     def _summary(self, found: dict[str, Any]) -> dict[str, Any]:
         policy = self._point.get("policy", {})
         makespan = found["makespan_s"]
         warnings = list(self.processes.warnings)
         if found["events"]:
-            message = "something happened in this run: look at its events"
-            warnings.append(
-                {"code": "events", "message": message, "hint": f"the agents' logs are in {self.processes.logs}"}
-            )
+            self._are_logs_named = self._are_logs_named or self._names_logs
+            hint = f"the agents' logs are in {self.processes.logs}" if self._names_logs else "run.events lists them"
+            warnings.append(warning("events", "something happened in this run: look at its events", hint))
         return {
             "seed": int(self._point.get("seed", 1)),
             "platform": self._platform.name,

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import pickle
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import starmap
 from math import inf
+from time import perf_counter, sleep  # as they are: functions may replace those of the module
 from typing import Any, Final, Literal
 
 BATCH_S: Final = 0.02
@@ -104,7 +104,7 @@ class Batch:
         self._bytes = 0
         self._held = threading.Lock()
         self._is_over = False
-        self.began_s = time.perf_counter()
+        self.began_s = perf_counter()
 
     def run(self) -> bytes:
         """Do the calls, and return what came of them."""
@@ -121,7 +121,7 @@ class Batch:
                 add((self._raised(error), None))
         with self._held:
             self._is_over = True
-            seconds = time.perf_counter() - self.began_s
+            seconds = max(perf_counter() - self.began_s, 0.0)
             return _as_bytes(outcomes, self._count - len(outcomes), seconds)
 
     def give_back(self, early: Early) -> None:
@@ -212,11 +212,11 @@ class Overdue:
                 if self._current is None:
                     continue
                 self._wake.set()
-            elif time.perf_counter() - current[0].began_s > GIVE_BACK_S:
+            elif perf_counter() - current[0].began_s > GIVE_BACK_S:
                 current[0].give_back(current[1])
                 if self._current is current:
                     self._current = None
-            time.sleep(GIVE_BACK_S / 4)
+            sleep(GIVE_BACK_S / 4)
 
 
 OVERDUE: Final = Overdue()

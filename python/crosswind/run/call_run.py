@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.platform import Platform
+from crosswind.run import arguments
 from crosswind.run.agents import Launch, Limits, LiveFarm, Task, Work
 from crosswind.run.calls import Performer
 from crosswind.run.deployment import Deployment, Placing
@@ -138,8 +139,15 @@ class CallRun(Generic[C]):
         watch: Watch | bool = False,
         quiet: bool = False,
     ) -> None:
-        if buffer_tasks is not None and buffer_tasks < 1:
-            raise DescriptionError(f"buffer_tasks is {buffer_tasks}; it must be at least 1", "argument")
+        arguments.one_of("order", order, get_args(Order))
+        if buffer_tasks is not None:
+            buffer_tasks = arguments.whole("buffer_tasks", buffer_tasks, 1)
+        if retries is not None:
+            retries = arguments.whole("retries", retries, 0)
+        if task_timeout_s is not None:
+            task_timeout_s = arguments.seconds("task_timeout_s", task_timeout_s)
+        if not (isinstance(watch, bool) or hasattr(watch, "begin")):
+            raise DescriptionError(f"watch is {watch!r}; it must be True, or a crosswind.watch.Watch", "argument")
         self._pid = os.getpid()
         self._held = ExitStack()
         """What is closed with the run."""
@@ -177,8 +185,9 @@ class CallRun(Generic[C]):
                 Work("callable", function=self.calls.performer),
                 launch=launch,
                 limits=limits,
-                trace=trace,
+                trace=bool(trace),
                 watch=watch or None,
+                names_logs=False,
             )
             self.live.__enter__()
             self._held = stack.pop_all()
@@ -317,11 +326,11 @@ def _placed(
                 "max_workers is the number of nodes on this machine: it goes with no platform, and with no cluster"
             )
             raise DescriptionError(message, "argument", "leave it out; on a cluster: placing=Placing(per=...)")
-        if max_workers < 1:
-            raise DescriptionError(f"max_workers is {max_workers}; it must be at least 1", "argument")
-        return launch, here(max_workers)
+        return launch, here(arguments.whole("max_workers", max_workers, 1, arguments.MOST_NODES))
     if platform is None:
         return launch, launch.tree()
+    if not isinstance(platform, (Platform, str, os.PathLike)):
+        raise DescriptionError(f"platform is {platform!r}; it must be a platform, or its file", "argument")
     return launch, platform if isinstance(platform, Platform) else Platform.load(platform)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import builtins
 import pickle
+from collections import OrderedDict
 from collections.abc import Callable
-from functools import lru_cache
+from contextlib import suppress
 from typing import Any, Final
 
 import cloudpickle
@@ -15,6 +16,9 @@ from crosswind.run.batches import OVERDUE, Batch, Early
 
 _RAISED: Final = b"\xff"
 """How the outcome of a call that raised begins: neither a pickle nor a text in UTF-8 does."""
+_MOST_KNOWN: Final = 64
+MOST_KNOWN_BYTES: Final = 256 << 20
+"""Bytes of pickles of functions that are kept for the next call of the same one."""
 
 
 class RemoteTraceback(Exception):  # noqa: N818 (it is where an error came from, not an error)
@@ -106,13 +110,16 @@ def _plain_value(value: Any) -> bytes:
 def _plain_error(error: BaseException) -> bytes:
     from crosswind.run import plain_data
 
-    return _RAISED + plain_data.dumps((type(error).__name__, str(error), _text_of(error)))
+    return _RAISED + plain_data.dumps((type(error).__name__, _text(error), _text_of(error)))
 
 
 def _text_of(error: BaseException) -> str:
     import traceback  # an agent starts sooner without
 
-    return "".join(traceback.format_exception(error))
+    try:
+        return "".join(traceback.format_exception(error))
+    except BaseException as other:  # of an exception that does not let itself be looked at
+        return f"{type(error).__name__}, whose traceback cannot be shown: {type(other).__name__}"
 
 
 def _pickled(value: Any) -> bytes:
@@ -124,16 +131,47 @@ def _pickled(value: Any) -> bytes:
 
 
 def _sendable(error: BaseException) -> bytes:
-    """Return an exception as a pickle of what `_rebuilt` takes: some can be written as they are and not read back."""
+    """Return an exception as a pickle of what `_rebuilt` takes."""
+    return cloudpickle.dumps(_parts(error))  # type: ignore[no-any-return] # untyped
+
+
+def _parts(error: BaseException) -> tuple[Any, ...]:
+    """Return what `_rebuilt` makes an exception of: some can be written as they are and not read back."""
     kind, args = type(error), error.args
-    for parts in ((error,), (kind, args, vars(error)), (kind, args, {}), (kind, (str(error),), {})):
+    forms: list[Callable[[], tuple[Any, ...]]] = [
+        lambda: (error,),
+        lambda: (kind, args, vars(error)),
+        lambda: (kind, args, {}),
+        lambda: (kind, (_text(error),), {}),
+    ]
+    if isinstance(error, BaseExceptionGroup):
+        forms[1:] = [lambda: (kind, (error.message, [_Part(_parts(one)) for one in error.exceptions]), {})]
+    for form in forms:
         try:
-            sent: bytes = cloudpickle.dumps(parts)
-            _rebuilt(*pickle.loads(sent))
-        except Exception:
+            parts = form()
+            _rebuilt(*pickle.loads(cloudpickle.dumps(parts)))
+        except BaseException:  # also SystemExit: code of the exception's own class runs here
             continue
-        return sent
-    return cloudpickle.dumps((CallError(f"{kind.__name__}: {error}"),))  # type: ignore[no-any-return] # untyped
+        return parts
+    return (CallError(f"{kind.__name__}: {_text(error)}"),)
+
+
+class _Part:
+    """An exception of a group, which is rebuilt by itself."""
+
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        self._parts = parts
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return _rebuilt, self._parts
+
+
+def _text(error: BaseException) -> str:
+    """Return what an exception says, whatever its `__str__` does."""
+    try:
+        return str(error)
+    except BaseException as other:
+        return f"(its __str__ raised {type(other).__name__})"
 
 
 def _rebuilt(kind: Any, args: tuple[Any, ...] = (), attributes: dict[str, Any] | None = None) -> BaseException:
@@ -146,11 +184,32 @@ def _rebuilt(kind: Any, args: tuple[Any, ...] = (), attributes: dict[str, Any] |
     return error
 
 
-@lru_cache(maxsize=64)
-def _function(function: bytes) -> Any:
-    return (
-        local_values.value_at(function, keep=True) if function.startswith(local_values.MARK) else pickle.loads(function)
-    )
+class _Functions:
+    """The functions that were called last, by their pickles: no more than so many, and than so many bytes."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()
+        self._bytes = 0
+
+    def __call__(self, pickled: bytes) -> Any:
+        """Return a function."""
+        known = self._known.get(pickled)
+        if known is not None:
+            with suppress(KeyError):  # another thread has removed it
+                self._known.move_to_end(pickled)
+            return known[0]
+        if pickled.startswith(local_values.MARK):
+            function, size = local_values.value_at(pickled, keep=True), local_values.kept_bytes(pickled)
+        else:
+            function, size = pickle.loads(pickled), len(pickled)
+        self._known[pickled] = (function, size)
+        self._bytes += size
+        while len(self._known) > _MOST_KNOWN or (self._bytes > MOST_KNOWN_BYTES and len(self._known) > 1):
+            self._bytes -= self._known.popitem(last=False)[1][1]
+        return function
+
+
+_function: Final = _Functions()
 
 
 def outcome(data: bytes, ok: bool, node: str, *, plain: bool) -> Any:

@@ -18,6 +18,8 @@ import cloudpickle
 from crosswind.run.local_values import LARGE, Shared
 
 _KEPT: Final = 64
+MOST_HELD_BYTES: Final = 256 << 20
+"""Bytes of functions that are kept for the next call of the same one."""
 _PLACES: Final = 4
 _ATOMS: Final = (type(None), bool, int, float, complex, str, bytes)
 _MISSING: Final = object()
@@ -48,6 +50,7 @@ class Functions:
     def __init__(self, pickled: Callable[[Any], bytes], *, local: bool = False) -> None:
         self._pickled, self._local = pickled, local
         self._known: dict[int, _Known] = {}
+        self._held_bytes = 0
         self._by_value: set[str] = set()
         self._places: deque[Shared] = deque(maxlen=_PLACES)
         """Where the last large functions are; open calls hold theirs longer."""
@@ -65,8 +68,11 @@ class Functions:
         if self._local and len(data) > LARGE:
             data = self._shared(data)
         if slots is not None:
-            if len(self._known) >= _KEPT:
+            size = len(data.content) if isinstance(data, Shared) else len(data)
+            self._held_bytes += size
+            if len(self._known) >= _KEPT or self._held_bytes > MOST_HELD_BYTES:
                 self._known.clear()
+                self._held_bytes = size
             self._known[id(function)] = _Known(function, slots, data)
         return data
 

@@ -18,6 +18,14 @@ PLACEHOLDERS: Final = ("{input}", "{output}", "{name}", "{stem}", "{ext}", "{num
 _SHOWN: Final = 5
 _QUOTED: Final = re.compile(r"'[^']*'")
 _BRACED: Final = re.compile(r"(?<![$\\{])\{([A-Za-z_]\w*)\}")
+_INSTEAD: Final = {
+    "{/.}": "{stem} is the name without its last suffix",
+    "{//}": "files of a node have directories of their own",
+    "{#}": "{number} is the input's place, from 0",
+    "{%}": "$CROSSWIND_NODE is the node's name",
+}
+"""What there is in the place of what parallel replaces."""
+_OF_PARALLEL: Final = re.compile("|".join(rf"(?<![$\\{{]){re.escape(word)}" for word in _INSTEAD))
 
 
 @dataclass
@@ -91,6 +99,10 @@ def check_placeholders(command: str) -> None:
         known = ", ".join(PLACEHOLDERS[:6])
         hint = f"there are {known}; quote it as '{unknown[0]}' to hand it to the shell as it is"
         raise DescriptionError(f"the command {command!r} has the unknown {unknown[0]}", "command", hint)
+    if of_parallel := _OF_PARALLEL.search(outside):
+        word = of_parallel[0]
+        hint = f"{_INSTEAD[word]}; quote it as '{word}' to hand it to the shell as it is"
+        raise DescriptionError(f"the command {command!r} has the unknown {word}", "command", hint)
     if not _core.uses_input(command):
         message = f"the command {command!r} does not use its input: there is no {{input}}"
         raise DescriptionError(message, "command", f"{command} {{input}}" if command.strip() else "wc -l < {input}")

@@ -42,7 +42,7 @@ _NAME: Final = "crosswind-value-"
 
 
 class GoneError(Exception):
-    """The agent that kept a value has ended before it was read: the call has to be done again."""
+    """A value that an agent kept cannot be read, since the agent has ended for example: the call is done again."""
 
 
 class Keeper:
@@ -156,6 +156,8 @@ class _Memory:
             if not self._may_be_kept or self.size <= LARGE:
                 self.held += data
                 return size
+            if not _may_be_read():
+                raise PermissionError("other processes may not read the memory of this one")
             self.name = _NAME + os.urandom(8).hex()
             self.descriptor = os.memfd_create(self.name)
             _write(self.descriptor, self.held)
@@ -167,6 +169,14 @@ class _Memory:
         """Give back the memory of a pickle that could not be written."""
         if self.descriptor is not None:
             os.close(self.descriptor)
+
+
+def _may_be_read() -> bool:
+    """Whether processes of the same user may read what this one keeps: not once it has changed its user."""
+    try:
+        return os.stat("/proc/self/fd").st_uid == os.geteuid()  # noqa: PTH116 (no import that a task does not need)
+    except OSError:  # there is no /proc
+        return False
 
 
 def _write(descriptor: int, data: Any) -> None:
@@ -187,7 +197,7 @@ class Shared(bytes):
     def of(cls, data: bytes) -> Shared | None:
         """Return where bytes are, or None if there is no memory for them."""
         name = _NAME + os.urandom(8).hex()
-        if cls.alive >= _MOST_SHARED:
+        if cls.alive >= _MOST_SHARED or not _may_be_read():
             return None
         try:
             descriptor = os.memfd_create(name)
@@ -220,7 +230,7 @@ def value_at(place: bytes, *, keep: bool = False) -> Any:
     process, descriptor, name, size, places = pickle.loads(place[len(MARK) :])
     try:
         opened = open(f"/proc/{process}/fd/{descriptor}", "r+b", buffering=0)  # noqa: PTH123, SIM115 (it is no path)
-    except (FileNotFoundError, ProcessLookupError) as error:
+    except OSError as error:  # also: no descriptor is left here
         raise GoneError(str(error)) from error
     with opened as file:
         if name not in str(Path(f"/proc/self/fd/{file.fileno()}").readlink()):  # of a process with the same number

@@ -364,11 +364,11 @@ class MapCalls:
                 self._count_bytes(begin, kept_bytes(found[0]))
             try:
                 value = self._value(found, node) if type(found) is tuple else found
-            except GoneError:
+            except GoneError as error:
                 if not chunk.goes_alone:
                     is_gone = True
                     break  # it goes again, and so do those behind it
-                value = Raised(CallError(f"{node} keeps a large value that cannot be read"))
+                value = Raised(CallError(f"{node} keeps a large value that cannot be read: {error}"))
             if type(value) is Raised:
                 self._put_piece(chunk, values)
                 self._put_piece(chunk, value)

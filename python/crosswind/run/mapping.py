@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
+from crosswind.run import arguments
 from crosswind.run.call_run import CallRun, Order
 from crosswind.run.deployment import Placing
 from crosswind.run.deployments import HINT, is_deployed
@@ -127,8 +128,15 @@ def map(
         raise DescriptionError("resume is given without out", "argument", "name the directory of the results")
     if key is not None and out is None:
         raise DescriptionError("key is given without out", "argument", "name the directory of the results")
-    if chunksize is not None and chunksize < 1:
-        raise DescriptionError(f"chunksize is {chunksize}; it must be at least 1", "argument")
+    if chunksize is not None:
+        chunksize = arguments.whole("chunksize", chunksize, 1)
+    if timeout is not None:
+        timeout = arguments.seconds("timeout", timeout, may_be_past=True)
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        message = f"progress is {progress!r}; it must be True, False, or called as progress(fraction, message)"
+        raise DescriptionError(message, "argument")
+    if out is not None:
+        out = arguments.directory("out", out)
     where: _Where = {
         "on": on,
         "platform": platform,

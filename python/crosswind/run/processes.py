@@ -241,6 +241,9 @@ class AgentProcesses:
             if process.stdin is not None:
                 with contextlib.suppress(BrokenPipeError):
                     process.stdin.close()
+            if process.poll() is None and agent_process.is_stopped(process.pid):  # it would not see the end
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
         until = time.monotonic() + END_PATIENCE_S
         for process in self._processes.values():
             try:

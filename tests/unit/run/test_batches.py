@@ -135,3 +135,13 @@ def test_a_node_that_must_not_run_code_sends_plain_data():
     assert found[0] == 1
     with pytest.raises(ValueError, match="invalid literal"):
         outcome(found[1][0], False, "a", plain=False)
+
+
+@pytest.mark.parametrize("clock", [lambda: 0.0, lambda: "noon"])
+def test_a_function_that_replaces_the_clock_disturbs_no_batch(monkeypatch, clock):
+    def freeze(item):
+        monkeypatch.setattr(time, "perf_counter", clock)
+        monkeypatch.setattr(time, "sleep", clock)
+        return item
+
+    assert outcomes_of(batch_of(freeze, [1, 2, 3]).run(), pickle.loads)[:2] == ([1, 2, 3], 0)
