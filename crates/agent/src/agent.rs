@@ -5,7 +5,7 @@
 //! time on the agent's own monotonic clock, and queues actions ([`Agent::take_actions`]). The end of an emulated
 //! transfer or task counts from its due time, not from when the driver noticed it, so that delays do not accumulate.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crosswind_policy::farm::estimate::Estimator;
 use crosswind_policy::farm::{Command, Event, Node};
@@ -21,10 +21,11 @@ use crate::error::SettingsError;
 use crate::frame::Frame;
 use crate::input::Pulse;
 use crate::late::Late;
+use crate::layout::Layout;
 use crate::phases::Course;
 use crate::recall::{Computing, News};
 use crate::record::{Activity, NO_NODE};
-use crate::settings::{RunSettings, Work};
+use crate::settings::{RunSettings, Work, no_node};
 use crate::stock::{Finished, Stock};
 
 /// Maximum delay in handling an emulated end that still counts from its due time, ns. A later one counts from this long
@@ -53,7 +54,10 @@ pub struct Agent<P> {
     pub(crate) parent: u32,
     pub(crate) root: bool,
     pub(crate) run: RunSettings,
+    pub(crate) layout: Layout,
     pub(crate) children: Vec<Child>,
+    /// The last child with each name. Earlier ones of the name have left.
+    pub(crate) by_name: BTreeMap<String, u32>,
     pub(crate) stock: Stock<P>,
     pub(crate) account: Account,
     pub(crate) course: Course,
@@ -96,7 +100,9 @@ impl<P: TaskBytes> Agent<P> {
         joins_late: bool,
         now_ns: u64,
     ) -> Result<Self, SettingsError> {
-        let (place, settings, children) = run.of_node(name)?;
+        let layout = Layout::of(&run)?;
+        let place = layout.place(name).ok_or_else(|| no_node(name))?;
+        let children = layout.children(place);
         let own = &run.platform.nodes[place as usize];
         let emulated = matches!(run.work, Work::Emulated { .. });
         let processor = if let Work::Emulated { time_scale, .. } = run.work {
@@ -107,28 +113,29 @@ impl<P: TaskBytes> Agent<P> {
             Processor::Real { may_end: !matches!(run.work, Work::Noop) }
         };
         let (number, parent) = numbers.unwrap_or((place, NO_NODE));
-        let wanted = if numbers.is_none() { run.wanted_by(&children)? } else { 0 };
+        let wanted = if numbers.is_none() { layout.wanted_below(place) } else { 0 };
         Ok(Self {
             name: name.into(),
             place,
             number,
             parent,
             root: numbers.is_none(),
-            children: children.iter().map(|&child| Child::new(&run, child, child, now_ns)).collect(),
+            children: children.iter().map(|&child| Child::new(&run, child, run.number(child), now_ns)).collect(),
+            by_name: (0..).zip(children).map(|(at, &c)| (run.platform.nodes[c as usize].name.clone(), at)).collect(),
             stock: Stock::new(),
             account: Account::new(name, run.recording.log),
             course: Course::new(joins_late, wanted, now_ns),
             pulse: Pulse::new(now_ns),
             clock: Clock::default(),
             processor,
-            estimator: run.estimator(place)?,
+            estimator: layout.estimator(&run, place),
             changes: run.placed_changes()?.into(),
             events: VecDeque::new(),
             zero_ns: 0,
             result_limit: own.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
             own_latency_ns: if emulated { latency(&run, place) } else { 0 },
             late: Late::default(),
-            policy: Node::new(settings),
+            policy: Node::new(layout.settings(&run, place)),
             commands: Vec::new(),
             actions: Vec::new(),
             computing: None,
@@ -137,6 +144,7 @@ impl<P: TaskBytes> Agent<P> {
             asked: 0,
             uplink: VecDeque::new(),
             now_ns,
+            layout,
             run,
         })
     }
@@ -153,7 +161,7 @@ impl<P: TaskBytes> Agent<P> {
         &self.name
     }
 
-    /// The run's settings. The platform includes the agents that joined here later.
+    /// The run's settings. The platform is the part that this node needs, and includes the agents that joined here later.
     #[must_use]
     pub fn run(&self) -> &RunSettings {
         &self.run

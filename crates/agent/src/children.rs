@@ -221,10 +221,9 @@ impl<P: TaskBytes> Agent<P> {
         if let Processor::Emulated(processor) = &mut self.processor {
             processor.child(self.run.platform.nodes[place as usize].ir_send_s_per_mb.get());
         }
+        self.by_name.insert(fresh.name.clone(), self.children.len() as u32);
         self.children.push(fresh);
-        if let Ok(tree) = self.run.tree() {
-            self.estimator.joined(&self.run.platform, &tree, &self.run.farm_options(), place);
-        }
+        self.layout.join(&self.run, place, &mut self.estimator);
         self.tell(Event::Joined { child: settings }, now_ns);
         (self.children.len() - 1) as u32
     }

@@ -65,7 +65,7 @@ impl<P: TaskBytes> Agent<P> {
             ..ObservedNode::default()
         };
         let links = self.children.iter().zip(&seen.children).filter_map(|(slot, seen)| {
-            let place = self.run.place(&slot.name)?;
+            let place = self.layout.place(&slot.name)?;
             let node = &self.run.platform.nodes[place as usize];
             let ir = node.ir_send_s_per_mb.get();
             let seen = ObservedNode {

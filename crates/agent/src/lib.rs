@@ -13,7 +13,7 @@
 //! | `estimation` | online estimates of rates and interference |
 //! | `transfer_rates`, `rate_changes`, [`emulation`], [`late`] | timing of emulated links and processors |
 //! | [`frame`], [`fields`] | frames between agents, and their encoding |
-//! | [`settings`] | settings of a run |
+//! | [`settings`], [`layout`] | settings of a run; the part of them that each child gets |
 //! | [`clock`] | estimate of the root's clock |
 //! | [`account`], [`record`] | totals, traces, events and the replay log |
 //!
@@ -34,6 +34,7 @@ pub mod fields;
 pub mod frame;
 mod input;
 pub mod late;
+pub mod layout;
 pub mod limits;
 pub mod phases;
 mod rate_changes;

@@ -1,13 +1,13 @@
 //! Settings of a run that every agent needs, and the message that a parent sends to a child it registers.
 
-use crosswind_policy::farm::estimate::Estimator;
-use crosswind_policy::farm::{ChildSettings, FarmOptions, MeanTask, Settings, planned_of_a_guest};
+use crosswind_policy::farm::{FarmOptions, MeanTask, Outside, Settings, planned_of_a_guest};
 use crosswind_schema::experiment::{Change, ChangeKind, PlacedChange, Policy, change};
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Node, Platform, Tree};
 use serde::{Deserialize, Serialize};
 
 use crate::SettingsError;
+use crate::layout::Layout;
 
 /// First number of agents that are not in the platform.
 pub const GUESTS: u32 = 1 << 31;
@@ -94,6 +94,24 @@ pub struct RunSettings {
     pub recording: Recording,
     #[serde(default)]
     pub sizes: Sizes,
+    /// What agents below the root get of the nodes that their platform leaves out. `None`: the platform is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+}
+
+/// What an agent needs of the nodes that its part of the platform leaves out. The part has the agent's parent as its
+/// root, then the agent and the nodes below it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Number of each node of the part in the whole platform.
+    pub numbers: Vec<u32>,
+    /// Maximum number of tasks that the agent requests ahead. It depends on the agent's siblings.
+    pub places: u64,
+    /// Tasks per second that the whole platform uses.
+    pub uses_tasks_per_s: f64,
+    /// How long before the end of the run a node could finish late, s.
+    pub late_s: f64,
 }
 
 /// Timeouts between agents, s.
@@ -143,9 +161,9 @@ impl Default for Sizes {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Admission {
-    /// Settings of the run, whose platform includes the child.
+    /// Settings of the run, with the part of the platform that the child needs.
     pub run: RunSettings,
-    /// The child's number: its index in the platform, or a number of at least [`GUESTS`].
+    /// The child's number: its index in the whole platform, or a number of at least [`GUESTS`].
     pub number: u32,
     pub parent: u32,
     /// Whether the parent has finished gathering, so that the child joins late.
@@ -175,8 +193,8 @@ impl RunSettings {
             positive("time_scale", time_scale)?;
         }
         let limits = &self.task_limits;
-        let root_computes =
-            self.platform.nodes.iter().any(|node| node.parent.is_none() && node.compute_per_s.get() > 0.0);
+        let root_computes = self.part.is_none()
+            && self.platform.nodes.iter().any(|node| node.parent.is_none() && node.compute_per_s.get() > 0.0);
         if limits.timeout_s.is_some() && root_computes && !matches!(self.work, Work::Command { .. }) {
             return Err(SettingsError::Setup(
                 "a task timeout is given, and the root computes tasks in this process, where nothing can end them; \
@@ -210,6 +228,9 @@ impl RunSettings {
         if self.planned_tasks_per_s.as_ref().is_some_and(|rates| rates.len() != self.platform.nodes.len()) {
             return Err(SettingsError::Setup("the plan has not a rate for each node".into()));
         }
+        if self.part.as_ref().is_some_and(|part| part.numbers.len() != self.platform.nodes.len()) {
+            return Err(SettingsError::Setup("the part of the platform has not a number for each node".into()));
+        }
         Ok(())
     }
 
@@ -233,67 +254,65 @@ impl RunSettings {
     #[must_use]
     pub fn farm_options(&self) -> FarmOptions<'_> {
         let task = MeanTask { size_mb: self.mean_size_mb, work: self.mean_work };
-        let farm_options = FarmOptions { tasks: self.tasks, ..FarmOptions::of(&self.policy, task).with_recovery() };
+        let outside = self.part.as_ref().map(|part| Outside {
+            places: part.places,
+            uses_tasks_per_s: part.uses_tasks_per_s,
+            late_s: part.late_s,
+        });
+        let farm_options =
+            FarmOptions { tasks: self.tasks, outside, ..FarmOptions::of(&self.policy, task).with_recovery() };
         match &self.planned_tasks_per_s {
             Some(rates) => farm_options.with_plan(rates),
             None => farm_options,
         }
     }
 
-    /// Returns a node's index in the platform, the settings of its policy, and the indices of its children.
+    /// Returns the settings of a node's policy.
     ///
     /// # Errors
     /// If there is no such node, or the platform is not a tree.
-    pub fn of_node(&self, name: &str) -> Result<(u32, Settings, Vec<u32>), SettingsError> {
-        let tree = self.tree()?;
-        let place =
-            self.place(name).ok_or_else(|| SettingsError::Setup(format!("the platform has no node {name:?}")))?;
-        let settings = Settings::of(&self.platform, &tree, &self.farm_options()).swap_remove(place as usize);
-        Ok((place, settings, tree.children(place).to_vec()))
+    pub fn of_node(&self, name: &str) -> Result<Settings, SettingsError> {
+        let layout = Layout::of(self)?;
+        let place = layout.place(name).ok_or_else(|| no_node(name))?;
+        Ok(layout.settings(self, place))
     }
 
-    /// Returns the initial estimator of the node at `place`.
-    ///
-    /// # Errors
-    /// If the platform is not a tree.
-    pub fn estimator(&self, place: u32) -> Result<Estimator, SettingsError> {
-        Ok(Estimator::of(&self.platform, &self.tree()?, &self.farm_options()).swap_remove(place as usize))
-    }
-
-    /// Returns the maximum number of tasks that the nodes at `places` request together.
-    ///
-    /// # Errors
-    /// If the platform is not a tree.
-    pub fn wanted_by(&self, places: &[u32]) -> Result<u64, SettingsError> {
-        let settings = Settings::of(&self.platform, &self.tree()?, &self.farm_options());
-        Ok(places.iter().map(|&place| settings[place as usize].places).sum())
-    }
-
-    /// Returns a node's index in the platform. `None` if there is no such node.
+    /// Returns the number of the node at `place`: its index in the whole platform, or what a late joiner was given.
     #[must_use]
-    pub fn place(&self, name: &str) -> Option<u32> {
-        self.platform.nodes.iter().position(|node| node.name == name).map(|place| place as u32)
+    pub fn number(&self, place: u32) -> u32 {
+        self.part.as_ref().map_or(place, |part| part.numbers[place as usize])
     }
 
-    /// Returns the settings of a child for its parent's policy.
-    ///
-    /// # Errors
-    /// If the platform is not a tree.
-    pub fn of_child(&self, place: u32) -> Result<ChildSettings, SettingsError> {
-        Ok(Settings::child(&self.platform, &self.tree()?, &self.farm_options(), place))
+    /// Returns the name of the node with a number. `None` if the platform does not have it.
+    #[must_use]
+    pub fn name(&self, number: u32) -> Option<&str> {
+        let place = match &self.part {
+            None => number as usize,
+            Some(part) => part.numbers.iter().position(|&known| known == number)?,
+        };
+        self.platform.nodes.get(place).map(|node| node.name.as_str())
     }
 
-    /// Returns the settings with a node added. A plan gives it the rate that its processor and its link allow.
+    /// Returns the settings with a late joiner added, and their layout. A plan gives it the rate that its processor and its
+    /// link allow.
     ///
     /// # Errors
     /// If the platform with the node is not a tree.
-    pub fn with_guest(&self, node: Node) -> Result<Self, SettingsError> {
+    pub fn with_guest(&self, node: Node, number: u32) -> Result<(Self, Layout), SettingsError> {
         let mut more = self.clone();
         if let Some(rates) = &mut more.planned_tasks_per_s {
             rates.push(planned_of_a_guest(&node, MeanTask { size_mb: self.mean_size_mb, work: self.mean_work }));
         }
+        if let Some(part) = &mut more.part {
+            part.numbers.push(number);
+        }
         more.platform.nodes.push(node);
-        more.tree()?;
-        Ok(more)
+        let layout = Layout::of(&more)?;
+        Ok((more, layout))
     }
+}
+
+/// Returns the error that the platform has no node of this name.
+pub(crate) fn no_node(name: &str) -> SettingsError {
+    SettingsError::Setup(format!("the platform has no node {name:?}"))
 }

@@ -60,6 +60,7 @@ impl FarmPoint<'_> {
             },
             recording: Recording { trace, log: trace },
             sizes: Sizes::default(),
+            part: None,
         })
     }
 }

@@ -33,4 +33,6 @@ pub use threads::{
     set_nice, thread_cpu_ns, thread_id,
 };
 pub use time::{exact_timers, now_ns, sleep_until};
-pub use waiting::{Bell, Watched, ended, input_ended, input_has_ended, readable, take_waiting, wait, watch, writable};
+pub use waiting::{
+    Bell, Watched, ended, input_ended, input_has_ended, make_room, readable, take_waiting, wait, watch, writable,
+};

@@ -31,6 +31,20 @@ pub fn writable(watched: &Watched) -> bool {
     watched.revents & libc::POLLOUT != 0
 }
 
+/// Raises this process's soft limit of descriptors, as far as its hard limit permits.
+pub fn make_room(descriptors: usize) {
+    let wanted = descriptors as libc::rlim_t;
+    // SAFETY: the pointers are to a live local.
+    unsafe {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 && limit.rlim_cur < wanted {
+            limit.rlim_cur = wanted.min(limit.rlim_max);
+            // If the limit stays too low, connections are refused when no descriptor is left.
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
+}
+
 /// Waits until one of the descriptors is ready, or the timeout expires.
 ///
 /// # Errors

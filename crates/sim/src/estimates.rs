@@ -4,7 +4,7 @@
 //! as messages like everything else.
 
 use crosswind_policy::farm::estimate::{Estimator, Observed, Revision};
-use crosswind_policy::farm::{Child, Event};
+use crosswind_policy::farm::{Basis, Child, Event};
 
 use crate::inbox::News;
 use crate::outcome::NodeObserved;
@@ -63,11 +63,11 @@ impl World<'_> {
             return;
         }
         let (platform, farm_options) = (self.farm.platform, &self.farm.farm_options);
-        let mut fresh = Estimator::of(platform, &self.tree, farm_options);
+        let basis = Basis::of(platform, &self.tree, farm_options);
         for n in self.tree.below(node) {
-            std::mem::swap(&mut self.adaptation.estimators[n as usize], &mut fresh[n as usize]);
+            self.adaptation.estimators[n as usize] = Estimator::of_node(platform, &self.tree, farm_options, &basis, n);
         }
-        self.adaptation.estimators[parent as usize].joined(platform, &self.tree, farm_options, node);
+        self.adaptation.estimators[parent as usize].joined(platform, &self.tree, farm_options, &basis, node);
     }
 
     /// Returns what was observed of each node, by itself and by its parent.

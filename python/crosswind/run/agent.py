@@ -12,9 +12,13 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from crosswind import _core
 from crosswind.terminal.signals import told_at
+
+if TYPE_CHECKING:
+    from typing import Any
 
 OVER_TIME, DISK_FULL = 75, 76
 """Exit statuses of an agent that is to be started again: a task over its time ended it, or a disk without room."""
@@ -29,6 +33,8 @@ NODE = "CROSSWIND_NODE"
 
 _is_own_process = False
 """Whether this process is an agent and nothing else."""
+_STACK = 1 << 20
+"""Bytes of the stack of a thread that is an agent among others; they are taken as they are used."""
 
 Call = Callable[["memoryview | str", "Callable[[bytes], None] | None"], "tuple[bool, bytes]"]
 
@@ -162,6 +168,43 @@ def be_agent(
     _core.run_agent(json.dumps(config), token, on_listening, load, tls, STATUSES if own_process else None)
 
 
+def be_agents(parent: str, names: Sequence[str], token: str | None, **options: Any) -> None:
+    """Be several nodes that have no children and compute nothing, each on a thread, until their run ends.
+
+    Parameters
+    ----------
+    parent, token
+        As of `be_agent`.
+    names : sequence of str
+        The nodes' names.
+    **options
+        Of `be_agent`.
+
+    Raises
+    ------
+    AgentLost
+        When one of them cannot reach the parent, or is refused, once all have ended.
+    """
+    import threading
+
+    errors: list[Exception] = []
+
+    def be(name: str) -> None:
+        try:
+            be_agent(parent, name, token, **options)
+        except Exception as error:  # the others continue
+            errors.append(error)
+
+    threading.stack_size(_STACK)
+    threads = [threading.Thread(target=be, args=(name,), name=name) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
 def new_mark() -> str:
     """Return a value of `CROSSWIND_AGENT` that no other agent has."""
     return f"{os.getpid()}-{os.urandom(8).hex()}"
@@ -177,12 +220,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run an agent; the token is the first line of stdin, and the end of stdin ends it.
 
     SIGTERM and SIGHUP ask it to leave: it hands back what waits and finishes what it computes, however often it is
-    asked. Exit codes: 0 its run is over, or it has left; 1 it cannot continue; 75 a task was over its time; 76 its
-    disk was full.
+    asked. A process of several nodes (`--also`) ends at once. Exit codes: 0 its run is over, or it has left; 1 it
+    cannot continue; 75 a task was over its time; 76 its disk was full.
     """
     parser = argparse.ArgumentParser(prog="python -m crosswind.run.agent", description=__doc__)
     parser.add_argument("--parent", required=True, metavar="HOST:PORT")
     parser.add_argument("--name", required=True)
+    parser.add_argument("--also", action="append", default=[], metavar="NAME", help="another node of this process")
     parser.add_argument("--listen", metavar="HOST:PORT", help="the address in use is the first line of stdout")
     parser.add_argument("--spool", metavar="DIR")
     parser.add_argument("--about", default="", metavar="JSON", help="rates of a node that the platform does not know")
@@ -203,25 +247,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     starter = os.dup(0)  # it ends with the process that started this one; tasks get another input
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123 (no import that a task does not need)
         os.dup2(nothing.fileno(), 0)
+    known = {"spool": options.spool, "log": options.log, "patience_s": options.patience_s, "watch_input": starter}
     try:
-        with told_at([signal.SIGTERM, signal.SIGHUP]) as leave:
-            be_agent(
-                options.parent,
-                options.name,
-                token,
-                tls=options.tls,
-                listen=options.listen,
-                about=options.about,
-                spool=options.spool,
-                log=options.log,
-                patience_s=options.patience_s,
-                watch_input=starter,
-                leave=leave,
-                own_process=True,
-                mark=options.mark,
-                standing=options.standing,
-                on_listening=tell_address,
-            )
+        if options.also:
+            be_agents(options.parent, [options.name, *options.also], token, **known)
+        else:
+            with told_at([signal.SIGTERM, signal.SIGHUP]) as leave:
+                be_agent(
+                    options.parent,
+                    options.name,
+                    token,
+                    tls=options.tls,
+                    listen=options.listen,
+                    about=options.about,
+                    leave=leave,
+                    own_process=True,
+                    mark=options.mark,
+                    standing=options.standing,
+                    on_listening=tell_address,
+                    **known,
+                )
     except Exception as error:
         status, said = STATUSES.get(code_of(error), 1), told(error)
         if not options.silent or status != 1:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-import stat
 import time
-from array import array
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +19,9 @@ from crosswind.run.drift import stale_warnings
 from crosswind.run.inputs import Inputs, check_placeholders, inputs_of
 from crosswind.run.joblog import Job, Joblog
 from crosswind.run.lock import LOCK
+from crosswind.run.result_names import check_names, check_results, make_directories, name_of, template_of
 from crosswind.run.results import Run, Runs
-from crosswind.run.resume import Before, Identity, digest_of, digest_of_file, is_unfinished
+from crosswind.run.resume import JOURNAL, Before, Identity, digest_of, digest_of_file, is_unfinished
 from crosswind.run.shells import handed_to, words_of
 from crosswind.run.this_machine import here, point_of
 from crosswind.terminal.progress import Advance
@@ -34,8 +31,6 @@ if TYPE_CHECKING:
 
 FAILED = "task-failed"
 UNLIMITED = "task-memory-unlimited"
-JOURNAL = ".crosswind-journal"
-_ODD = -1
 TOLD = 1_000
 """Failures that are reported one by one; the others are counted."""
 
@@ -149,8 +144,8 @@ def map_command(
         if count is not None and count < least:
             raise DescriptionError(f"{option} is {count}; it must be at least {least}", "argument")
     found = inputs_of(inputs, values)
-    files, name = found.names, _template(name, found)
-    _check_names(files, name)
+    files, name = found.names, template_of(name, found)
+    check_names(files, name)
     out, launch = Path(out), launch or Launch(echo=not quiet)
     described = platform is not None  # the capacity of this machine's links is not known
     platform = _tree(platform, max_workers, launch)
@@ -159,8 +154,8 @@ def map_command(
     if joblog is not None:
         _check_joblog(Path(joblog), found, name, out, force=force)
     _make(out)
-    _check_results(files, name, out, may_replace=resume or force, are_values=found.are_values)
-    _make_directories(files, name, out)
+    check_results(files, name, out, may_replace=resume or force, are_values=found.are_values)
+    make_directories(files, name, out)
     size_mb = found.bytes / len(files) / 1e6
     point = point_of(command, len(files), size_mb, order, None)
     is_continued = resume or (not force and is_unfinished(out / JOURNAL, "command"))
@@ -170,7 +165,7 @@ def map_command(
 
     def source() -> Iterator[Task]:
         for number, file in enumerate(files):
-            called = _name(name, file, number)
+            called = name_of(name, file, number)
             data = os.fsencode(file) if found.are_values else Path(file)
             identity = _identity(file, recipe, called, by_content, found.are_values)
             yield Task(data, 0.0, called, identity, found.are_values)
@@ -218,11 +213,11 @@ def map_command(
         whole["warnings"] = [*whole.get("warnings", []), *stale_warnings(whole["nodes"])]
     known = {(event["code"], event["t_s"]) for event in whole.get("events", [])}
     whole["events"] = [*whole.get("events", []), *(e for e in failures.events() if (e["code"], e["t_s"]) not in known)]
-    if columns is None:
-        return Runs(command, launch.on, [Run(whole, None)])
-    from crosswind.run.columns import as_trace
+    if columns is not None:
+        from crosswind.run.columns import as_trace
 
-    return Runs(command, launch.on, [Run(whole, as_trace(columns, whole, platform, command, launch.on))])
+        return Runs(command, launch.on, [Run(whole, as_trace(columns, whole, platform, command, launch.on))])
+    return Runs(command, launch.on, [Run(whole, None)])
 
 
 def _make(out: Path) -> None:
@@ -246,8 +241,8 @@ def commands_of(
     """
     check_placeholders(command)
     found = inputs_of(inputs, values)
-    name = _template(name, found)
-    _check_names(found.names, name)
+    name = template_of(name, found)
+    check_names(found.names, name)
     for number in range(len(found.names)):
         yield _job(command, found, out, name, number).command
 
@@ -256,7 +251,7 @@ def _job(command: str, found: Inputs, out: Path, name: str, number: int) -> Job:
     """Return a task's command as a shell would get it, with the user's own paths, and its input."""
     file = found.names[number]
     own = b"" if found.are_values else os.fsencode(PurePath(file).name)
-    result = os.fsencode(out / _name(name, file, number))
+    result = os.fsencode(out / name_of(name, file, number))
     line = os.fsdecode(_core.command_line(command, os.fsencode(file), result, own, number))
     return Job(line, file, found.are_values)
 
@@ -360,121 +355,6 @@ def _unlimited(events: Sequence[dict[str, Any]]) -> list[Told]:
     return [warning(event["code"], event["message"], hint) for event in events if event["code"] == UNLIMITED]
 
 
-def _template(name: str | None, inputs: Inputs) -> str:
-    if name is not None:
-        return name
-    return "{number}" if inputs.are_values else "{name}"
-
-
-def _name(name: str, file: str, number: int) -> str:
-    """Return the name of an input's result."""
-    path = PurePath(file)
-    words = {"name": path.name, "stem": path.stem, "ext": path.suffix[1:], "number": f"{number:06d}"}
-    if "{dir" in name:
-        words["dir"] = str(path.parent).lstrip("/") or "."
-    called = name.format(**words)
-    return os.path.normpath(called) if "/" in called and not called.endswith("/") else called
-
-
-def _check_names(files: Sequence[str], name: str) -> None:
-    """Refuse names that are none, or that two results would have."""
-    hashes = array("q", (hash(_checked(name, file, n)) for n, file in enumerate(files)))
-    if all(one != following for one, following in pairwise(sorted(hashes))):
-        return
-    # Only now by the names themselves: a million of them take more than all else here.
-    first: dict[str, str] = {}
-    for number, file in enumerate(files):
-        result = _name(name, file, number)
-        if result in first:
-            message = f"{first[result]} and {file} would both become {result!r}"
-            is_elsewhere = PurePath(first[result]).parent != PurePath(file).parent
-            apart = "{dir}/" if is_elsewhere and "{dir}" not in name else "{number}-"
-            raise DescriptionError(message, "argument", f"--name '{apart}{name}' keeps them apart")
-        first[result] = file
-
-
-def _check_results(files: Sequence[str], name: str, out: Path, *, may_replace: bool, are_values: bool) -> None:
-    """Refuse results that would replace an input, or files that no run has made."""
-    if not any(True for _ in os.scandir(out)):
-        return
-    replaced = array("q", (_inode(out, _name(name, file, n)) for n, file in enumerate(files)))
-    odd = next((number for number, inode in enumerate(replaced) if inode == _ODD), None)
-    if odd is not None:
-        result = out / _name(name, files[odd], odd)
-        message = f"{result} is not a regular file; the result of {files[odd]} would replace it"
-        raise DescriptionError(message, "out", "name another --out, or another --name")
-    if not are_values:  # which are no files, so nothing can replace them
-        _check_inputs(files, name, out, replaced)
-    there = [number for number, inode in enumerate(replaced) if inode] if not may_replace else []
-    if there and not (out / JOURNAL).exists():
-        first = out / _name(name, files[there[0]], there[0])
-        more = f" and {len(there) - 1} more files" if len(there) > 1 else ""
-        message = f"{first}{more} would be replaced, and no run has made them"
-        raise DescriptionError(message, "out", "name another --out, or give --force")
-
-
-def _check_inputs(files: Sequence[str], name: str, out: Path, replaced: array[int]) -> None:
-    """Refuse results that would replace an input."""
-    inodes = array("q", sorted(inode for inode in replaced if inode))  # of a million, a set would be six times as large
-    for file in files if inodes else ():
-        inode = os.stat(file).st_ino  # noqa: PTH116 (there may be a million)
-        at = bisect_left(inodes, inode)
-        if at == len(inodes) or inodes[at] != inode:
-            continue
-        number = replaced.index(inode)
-        result = out / _name(name, files[number], number)
-        if os.path.samefile(result, file):  # noqa: PTH121 (inodes of two disks may be equal)
-            message = f"the result of {files[number]} would replace an input, {result}"
-            raise DescriptionError(message, "out", "name another --out, or another --name such as '{name}.out'")
-
-
-def _inode(out: Path, name: str) -> int:
-    """Return the inode of a file; 0: there is none, `_ODD`: it is something else."""
-    try:
-        found = os.stat(f"{out}/{name}", follow_symlinks=False)  # noqa: PTH116
-    except OSError:
-        return 0
-    return found.st_ino if stat.S_ISREG(found.st_mode) else _ODD
-
-
-def _checked(name: str, file: str, number: int) -> str:
-    try:
-        result = _name(name, file, number)
-    except (KeyError, IndexError, ValueError) as error:
-        hint = "it may hold {name}, {stem}, {ext}, {dir} and {number}; {{ stands for a brace"
-        raise DescriptionError(f"--name is {name!r}: there is no {_unknown(error)}", "argument", hint) from None
-    *above, last = result.split("/")
-    if ".." in above or result.startswith("/"):
-        hint = "{dir} is the directory of the input as it is named: change to a directory above all inputs"
-        raise DescriptionError(f"--name makes {result!r} of {file}: outside of --out", "argument", hint)
-    if "\0" in result or last in ("", ".", "..", JOURNAL, LOCK):
-        raise DescriptionError(f"--name makes {result!r} of {file}: no name of a file", "argument")
-    return result
-
-
-def _unknown(error: Exception) -> str:
-    """Return what a template holds that is not known, as it stands there."""
-    return f"{{{error.args[0]}}}" if isinstance(error, KeyError) else str(error)
-
-
-def _make_directories(files: Sequence[str], name: str, out: Path) -> None:
-    """Make the directories below `out` that names of results have."""
-    if "/" not in name and "{dir" not in name:
-        return
-    above = {parent for n, file in enumerate(files) for parent in PurePath(_name(name, file, n)).parents}
-    above.discard(PurePath())
-    for number, file in enumerate(files):
-        if PurePath(result := _name(name, file, number)) in above:
-            message = f"--name makes {result!r} of {file}, which is a directory of other results"
-            raise DescriptionError(message, "argument", "name another --name, such as '{dir}/{name}.out'")
-    for directory in sorted(above):
-        try:
-            (out / directory).mkdir(exist_ok=True)
-        except OSError as error:
-            message = f"{out / directory}: {(error.strerror or str(error)).lower()}"
-            raise DescriptionError(message, "out", "name another --out, or another --name") from None
-
-
 def _check_joblog(path: Path, found: Inputs, name: str, out: Path, *, force: bool) -> None:
     """Refuse a job log that cannot be written, or that would be an input or a result."""
     if path.absolute().parent != out.absolute() or out.exists():  # otherwise it is made with the directory
@@ -483,5 +363,5 @@ def _check_joblog(path: Path, found: Inputs, name: str, out: Path, *, force: boo
         message = "--joblog is standard output; a file is written while the run goes on"
         raise DescriptionError(message, "out", "name a file; `tail -f` shows it")
     place = os.path.relpath(os.path.realpath(path), os.path.realpath(out))
-    if place in {JOURNAL, LOCK} or any(place == _name(name, file, n) for n, file in enumerate(found.names)):
+    if place in {JOURNAL, LOCK} or any(place == name_of(name, file, n) for n, file in enumerate(found.names)):
         raise DescriptionError(f"--joblog is {str(path)!r}, which the run itself writes", "out", "name another file")

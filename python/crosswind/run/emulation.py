@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosswind.experiment import FarmPoint
-from crosswind.run.agents import Limits, Work, run_farm
+from crosswind.run.agents import Launch, Limits, Work, run_farm
 from crosswind.run.bounds import complete
 from crosswind.run.deployment import Deployment
 from crosswind.run.results import Run
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 def run_on_agents(point: FarmPoint, trace: bool, deployment: Deployment, watch: Watch | None = None) -> Run:
     """Run one point on the agents of a deployment, one per node of the point's platform; `watch` gets its events."""
     execution = point.description["execution"]
+    if isinstance(deployment, Launch) and execution["compute"] == "emulated":
+        deployment = replace(deployment, shares=True)
     found, columns = run_farm(
         point.platform,
         point.description,

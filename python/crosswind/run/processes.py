@@ -1,5 +1,7 @@
 """The processes of a tree of agents: started from the root down, ended by their number, however the run ends.
 
+One per node, except that leaves of large emulated trees share some (`Launch.shares`): a process costs 50 ms and 10 MB.
+
 Each gets the token on its stdin, which stays open: an agent ends when it closes. So none is left behind, not even after
 `kill -9` of this process, and ctrl-C on a terminal reaches this process only. One that a task, the kernel or a person
 ends is started again, whatever its exit status: an agent that ends by itself leaves a mark first.
@@ -14,7 +16,8 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -38,6 +41,8 @@ _TOLD = 5  # agents of which an error says how they ended
 _MOST_FULL, _FULL_WITHIN_S = 10, 60.0  # starts of an agent whose disk was full, and within which time
 _SHOWN = 20  # last lines of a log that an error shows
 _LOOK_S = 0.1
+_ALONE = 64  # nodes up to which each has a process of its own
+_TOGETHER = 400  # agents of one process: with two descriptors each they stay below the usual limit of 1024
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,8 @@ class Launch:
     """Show what tasks print on standard error."""
     tls: Callable[[str], str] | None = None
     """The directory of a node's certificates, as that node sees it: `lambda node: f"/etc/crosswind/{node}"`."""
+    shares: bool = False
+    """Whether leaves of large trees share processes, as threads. For agents that compute nothing: emulated ones."""
 
     on = "local"
     token = None
@@ -100,7 +107,10 @@ class AgentProcesses:
     def __init__(self, nodes: Sequence[Mapping[str, Any]], launch: Launch, token: str) -> None:
         self._nodes, self._launch, self._token = nodes, launch, token
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        """By the first of a process's nodes, as `_starts`."""
         self._starts: dict[str, _Start] = {}
+        self._first: dict[str, str] = {}
+        """The first node of each node's process."""
         self._ending = threading.Event()
         self._watch: threading.Thread | None = None
         self.warnings: list[Told] = []
@@ -125,13 +135,15 @@ class AgentProcesses:
         for node in self._nodes:
             children.setdefault(node.get("parent"), []).append(node["name"])
         addresses = {children[None][0]: root_address}
-        waiting = list(children[None])
+        waiting = deque(children[None])
         while waiting:
-            parent = waiting.pop(0)
-            for name in children.get(parent, []):
+            parent = waiting.popleft()
+            below = children.get(parent, [])
+            for name, *others in self._by_process(below, children):
+                self._first.update(dict.fromkeys([name, *others], name))
                 listen = f"{self._launch.address(name)}:0" if name in children else None
-                self._start_one(name, _Start(addresses[parent], listen))
-            for name in children.get(parent, []):
+                self._start_one(name, _Start(addresses[parent], listen, others))
+            for name in below:
                 if name in children:
                     addresses[name] = self._address_of(name)
                     # Those below will look for it there if it has to be started again.
@@ -140,6 +152,15 @@ class AgentProcesses:
         if self._launch.again:
             self._watch = threading.Thread(target=self._start_again, name="crosswind-agents", daemon=True)
             self._watch.start()
+
+    def _by_process(self, names: list[str], inner: Container[str | None]) -> Iterator[list[str]]:
+        """Yield the nodes of each process, of siblings; `inner` are the nodes that have children."""
+        if not self._launch.shares or len(self._nodes) <= _ALONE or self._launch.tls is not None:
+            yield from ([name] for name in names)
+            return
+        leaves = [name for name in names if name not in inner and not self._launch.prefix(name)]
+        yield from ([name] for name in names if name in inner or self._launch.prefix(name))
+        yield from (leaves[at : at + _TOGETHER] for at in range(0, len(leaves), _TOGETHER))
 
     def _start_again(self) -> None:
         """Look after agents that did not end by themselves, until the end."""
@@ -165,6 +186,7 @@ class AgentProcesses:
     def _start_one(self, name: str, start: _Start) -> None:
         options = ["--parent", start.parent, "--name", name, "--spool", str(self.spool)]
         options += ["--ended", str(self._mark_of(name))]
+        options += [word for other in start.others for word in ("--also", other)]
         if self._launch.tls is not None:
             options += ["--tls", self._launch.tls(name)]
         if start.listen is not None:
@@ -226,11 +248,11 @@ class AgentProcesses:
 
     def pid(self, name: str) -> int:
         """Process number of a node's agent (of its prefix, where that does not replace itself)."""
-        return self._processes[name].pid
+        return self._processes[self._first[name]].pid
 
     def signal(self, name: str, number: signal.Signals) -> None:
         """Send a signal to a node's agent, if it lives."""
-        self._processes[name].send_signal(number)
+        self._processes[self._first[name]].send_signal(number)
 
     def end(self, *, keep_logs: bool) -> None:
         """End all: agents that know that the run is over have ended; the others lose their stdin, then are killed."""
@@ -266,6 +288,8 @@ class _Start:
 
     parent: str
     listen: str | None
+    others: list[str] = field(default_factory=list)
+    """Nodes that share the process."""
     stop: agent_process.Stop | None = None
     backoff: Backoff = field(default_factory=Backoff)
     full: list[float] = field(default_factory=list)

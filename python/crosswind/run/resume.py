@@ -21,6 +21,9 @@ from crosswind.run.lock import locked
 
 Why = Literal["input changed", "command or --name changed", "failed before", "result is missing", "result changed"]
 
+JOURNAL = ".crosswind-journal"
+"""Name of the journal of a run of commands, in the directory of its results."""
+
 NAMED = 20
 """Inputs of earlier runs that are named when they are no longer given; of the others, how many."""
 

@@ -70,9 +70,9 @@ impl World<'_> {
         let rates = if guest { about(self.schedule, node).to_string() } else { String::new() };
         let chunk = self.run.policy.chunk_kib * 1024;
         let Some(agent) = self.agent(parent) else { return };
-        let seated = agent.seat(&name, &rates, random, local).and_then(|seat| {
+        let seated = agent.seat(&name, &rates, random, local).map(|seat| {
             let admission = agent.admission(&seat, false);
-            agent.admit(seat, local).map(|child| (child, admission))
+            (agent.admit(seat, local), admission)
         });
         match seated {
             Err(why) => {

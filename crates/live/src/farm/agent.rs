@@ -21,6 +21,7 @@ use crate::farm::event_loop::EventLoop;
 use crate::farm::executor::Maker;
 use crate::farm::link::Link;
 use crate::farm::payload::Spool;
+use crate::farm::root::make_room_for;
 use crate::farm::runtime::{NodeRuntime, Processor};
 use crate::farm::status_file::Standing;
 use crate::farm::task_processes::marked::Marked;
@@ -254,6 +255,7 @@ fn serve(
     let Welcome { stream, admission, code, rest } = welcome;
     let run = admission.run;
     run.check()?;
+    make_room_for(&run);
     let bell = Arc::new(Bell::new().map_err(LiveError::system("making a bell"))?);
     let maker = maker(&run, code.clone(), config.spool_directory.clone(), workshop)?;
     let processor = Processor::start(&run, maker, &bell)?;

@@ -424,7 +424,7 @@ impl<'a> EventLoop<'a> {
         for (at, piece) in self.code.chunks(CODE_PIECE).enumerate() {
             link.say(&Frame::Code { last: at + 1 == pieces, piece: piece.to_vec() });
         }
-        let child = agent.admit(seat, now).map_err(|why| (None, why))?;
+        let child = agent.admit(seat, now);
         self.node.connect(child, link);
         Ok(())
     }

@@ -11,8 +11,7 @@ use crate::error::LiveError;
 /// # Errors
 /// The first line whose commands differ, or that is not a line of a log.
 pub fn replay(run: &RunSettings, node: &str, log: &str) -> Result<usize, LiveError> {
-    let (_, settings, _) = run.of_node(node)?;
-    let mut policy = Node::new(settings);
+    let mut policy = Node::new(run.of_node(node)?);
     let mut commands: Vec<Command> = Vec::new();
     let mut events = 0;
     for (at, line) in log.lines().enumerate() {

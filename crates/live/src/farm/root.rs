@@ -21,7 +21,10 @@ use crate::farm::payload::{Payload, Spool};
 use crate::farm::runtime::{NodeRuntime, Processor};
 use crate::listener::Listener;
 use crate::log::Log;
-use crosswind_linux::{Bell, now_ns};
+use crosswind_linux::{self as linux, Bell, now_ns};
+
+/// Descriptors of a process beside those of its nodes.
+const OWN_DESCRIPTORS: usize = 512;
 
 /// A user's task.
 #[derive(Debug)]
@@ -158,6 +161,7 @@ impl Root {
     /// When the settings are invalid, or the address cannot be bound.
     pub fn open(config: RootConfig) -> Result<Self, LiveError> {
         config.run.check()?;
+        make_room_for(&config.run);
         let listener = Listener::open(&config.listen, config.access.clone())?;
         let bell = Arc::new(Bell::new().map_err(LiveError::system("making a bell"))?);
         Ok(Self { config, listener, bell })
@@ -200,6 +204,11 @@ impl Root {
         events.say_goodbye();
         result.map(|_| summary(events))
     }
+}
+
+/// Makes room for the connections of a node and, at the root, for the processes of the nodes below it.
+pub(crate) fn make_room_for(run: &RunSettings) {
+    linux::make_room(OWN_DESCRIPTORS + 2 * run.platform.nodes.len());
 }
 
 fn summary(events: EventLoop<'_>) -> RunSummary {

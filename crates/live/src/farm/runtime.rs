@@ -187,7 +187,8 @@ impl<'a> NodeRuntime<'a> {
         let run = self.agent.run();
         let (Work::Command { .. }, Some(bytes)) = (&run.work, run.task_limits.memory_bytes()) else { return };
         let name = self.agent.name();
-        let computes = run.place(name).is_some_and(|at| run.platform.nodes[at as usize].compute_per_s.get() > 0.0);
+        let own = run.platform.nodes.iter().find(|node| node.name == name);
+        let computes = own.is_some_and(|node| node.compute_per_s.get() > 0.0);
         if let (true, Err(why)) = (computes, Groups::find(bytes)) {
             let message = format!("the memory of tasks on {name} is not limited (--task-memory): {why}");
             self.agent.happen("task-memory-unlimited", None, message);

@@ -62,8 +62,7 @@ impl Standing {
         if self.written.as_ref() == Some(passed) {
             return;
         }
-        let nodes = &agent.run().platform.nodes;
-        let known = |number: u32| nodes.get(number as usize).map(|node| node.name.as_str());
+        let known = |number: u32| agent.run().name(number);
         let name = |number: u32| known(number).or_else(|| passed.joined.get(&number).map(String::as_str));
         let mut results = BTreeMap::new();
         for (number, count) in &passed.results {

@@ -115,7 +115,7 @@ impl Filter {
     ) -> Result<Self, LiveError> {
         settings.check(entrance.is_some())?;
         settings.peers.iter().try_for_each(|peer| access.permits(peer))?;
-        sockets::make_room(settings.connections + 2 * PEERS + SOME);
+        crosswind_linux::make_room(settings.connections + 2 * PEERS + SOME);
         let address = entrance.as_ref().map(Entrance::address).transpose()?;
         let mut listeners = Vec::new();
         let mut ports = Vec::new();

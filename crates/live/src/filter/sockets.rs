@@ -91,20 +91,6 @@ impl Epoll {
     }
 }
 
-/// Raises this process's soft limit of descriptors, as far as its hard limit permits.
-pub(super) fn make_room(descriptors: usize) {
-    let wanted = descriptors as libc::rlim_t;
-    // SAFETY: an all-zero limit is valid, and the pointers are to a live local.
-    unsafe {
-        let mut limit: libc::rlimit = zeroed();
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 && limit.rlim_cur < wanted {
-            limit.rlim_cur = wanted.min(limit.rlim_max);
-            // If the limit stays too low, connections are refused when no descriptor is left.
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-        }
-    }
-}
-
 /// Returns whether the error means that no descriptor is left.
 pub(super) fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))

@@ -74,12 +74,16 @@ pub(crate) fn places(platform: &Platform, tree: &Tree, options: &FarmOptions<'_>
             places[child as usize] = tasks;
         }
     }
+    if let Some(outside) = options.outside {
+        // The siblings of the topmost node, which its buffer depends on, are not in this platform.
+        tree.children(tree.root).iter().for_each(|&top| places[top as usize] = outside.places);
+    }
     places
 }
 
 /// Tasks of the whole run that a child's subtree uses; infinite if their number is unknown.
 pub(crate) fn part(tree: &Tree, options: &FarmOptions<'_>, demand: &Demand, child: u32) -> f64 {
-    let total = demand.uses[tree.root as usize];
+    let total = demand.of_all(tree, options);
     options.tasks.map_or(f64::INFINITY, |tasks| tasks as f64 * demand.uses[child as usize] / total)
 }
 

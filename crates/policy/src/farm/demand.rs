@@ -84,6 +84,11 @@ impl Demand {
         demand
     }
 
+    /// Tasks per second that the whole tree uses.
+    pub fn of_all(&self, tree: &Tree, options: &FarmOptions<'_>) -> f64 {
+        options.outside.map_or(self.uses[tree.root as usize], |outside| outside.uses_tasks_per_s)
+    }
+
     /// Tasks/s that a single port can send to these children. Each gets what it can use, in order of service, until the
     /// port's time is used up.
     pub fn through_one_port(&self, children: &[u32]) -> f64 {

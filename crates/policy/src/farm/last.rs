@@ -31,6 +31,7 @@ impl Last {
     ) -> Self {
         let mut held: Vec<f64> = places.iter().map(|&places| places as f64 + 1.0).collect();
         let mut slowest_s = 0.0f64;
+        let elsewhere_s = options.outside.map_or(0.0, |outside| outside.late_s);
         for &node in tree.order.iter().rev() {
             let n = node as usize;
             if node != tree.root {
@@ -46,6 +47,6 @@ impl Last {
                 slowest_s = slowest_s.max(1.0 / own);
             }
         }
-        Self { late_s: AHEAD * slowest_s, may_change: options.adapt || options.recovers }
+        Self { late_s: (AHEAD * slowest_s).max(elsewhere_s), may_change: options.adapt || options.recovers }
     }
 }

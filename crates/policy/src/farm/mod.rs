@@ -23,8 +23,10 @@
 //! | [`supplying`] | how far ahead the root takes tasks |
 //! | `options`, `mean_task` | options of a farm, and its mean task |
 //! | `settings` | settings of a node and of its children |
+//! | `basis` | values from which the settings of all nodes follow |
 //! | [`estimate`] | what a node learns while it runs |
 
+mod basis;
 mod buffer;
 mod demand;
 mod ending;
@@ -47,6 +49,7 @@ mod single;
 pub mod supplying;
 mod waiting;
 
+pub use basis::{Basis, Outside};
 pub use event::{Child, Command, Commands, Event, TaskId};
 pub use last::Last;
 pub use ledger::Ledger;

@@ -5,6 +5,7 @@ use crosswind_schema::plan::Ports;
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Platform, Tree};
 
+use super::basis::Outside;
 use super::mean_task::MeanTask;
 use super::order::{self, Candidate, Rule};
 
@@ -21,6 +22,8 @@ pub struct FarmOptions<'a> {
     pub tasks: Option<u64>,
     /// Planned rate of each node, tasks/s, in the platform's order. Required by the order `planned`.
     pub planned_tasks_per_s: Option<&'a [f64]>,
+    /// What the rest of the tree says of these nodes, if the platform holds only a subtree. `None`: it is whole.
+    pub outside: Option<Outside>,
     /// Whether results are sent back up.
     pub returns: bool,
     /// Whether outstanding tasks are recorded, so that those of a lost child are recovered. Requires results.
@@ -42,6 +45,7 @@ impl<'a> FarmOptions<'a> {
             task,
             tasks: None,
             planned_tasks_per_s: None,
+            outside: None,
             returns: false,
             recovers: false,
             level_end: policy.level_end,

@@ -4,8 +4,7 @@ use crosswind_schema::plan::Ports;
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Node, Platform, Tree};
 
-use super::buffer;
-use super::demand::Demand;
+use super::basis::Basis;
 use super::last::Last;
 use super::mean_task::MeanTask;
 use super::options::FarmOptions;
@@ -88,39 +87,8 @@ impl Settings {
         tree: &'a Tree,
         options: &'a FarmOptions<'a>,
     ) -> impl Iterator<Item = Self> + Clone + 'a {
-        let demand = Demand::of(platform, tree, options);
-        let places = buffer::places(platform, tree, options, &demand);
-        let level_end = options.levels().then(|| Last::of(platform, tree, options, &demand, &places));
-        (0..platform.nodes.len()).map(move |n| {
-            let node = &platform.nodes[n];
-            let send_limit_mb_per_s = match options.ports {
-                Ports::Single => f64::INFINITY,
-                Ports::Multi => node.send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
-            };
-            let children = tree.children(n as u32);
-            let paces = demand.paces(platform, tree, options, n as u32);
-            let known = children.iter().zip(&paces).map(|(&c, &pace_mb_per_s)| {
-                let child = Self::child_of(platform, tree, options, &demand, c);
-                child.paced(pace_mb_per_s, options.ports, options.task)
-            });
-            Self {
-                root: n as u32 == tree.root,
-                computes: node.compute_per_s.get() > 0.0,
-                places: places[n],
-                ports: options.ports,
-                send_limit_mb_per_s,
-                sends_tasks_per_s: match options.ports {
-                    Ports::Single => demand.through_one_port(children),
-                    Ports::Multi => send_limit_mb_per_s / options.task.size_mb,
-                },
-                rule: order::rule(options.order),
-                returns: options.returns,
-                recovers: options.recovers,
-                level_end,
-                own_tasks_per_s: node.compute_per_s.get() / options.task.work,
-                children: known.collect(),
-            }
-        })
+        let basis = Basis::of(platform, tree, options);
+        (0..platform.nodes.len() as u32).map(move |n| basis.settings(platform, tree, options, n))
     }
 
     /// Settings of a node without known rates for itself or its children, which are numbered in the order of joining.
@@ -139,30 +107,6 @@ impl Settings {
             level_end: None, // completion times are unknown
             own_tasks_per_s: 0.0,
             children: Vec::new(),
-        }
-    }
-
-    /// Returns the settings of a child for its parent, with a pace equal to its link's speed.
-    #[must_use]
-    pub fn child(platform: &Platform, tree: &Tree, options: &FarmOptions<'_>, child: u32) -> ChildSettings {
-        Self::child_of(platform, tree, options, &Demand::of(platform, tree, options), child)
-    }
-
-    fn child_of(
-        platform: &Platform,
-        tree: &Tree,
-        options: &FarmOptions<'_>,
-        demand: &Demand,
-        child: u32,
-    ) -> ChildSettings {
-        let candidate = options.candidate(platform, tree, child);
-        ChildSettings {
-            key: order::key(options.order, &candidate),
-            receive_limit_mb_per_s: candidate.receive_limit_mb_per_s,
-            pace_mb_per_s: candidate.receive_limit_mb_per_s,
-            uses_tasks_per_s: demand.uses[child as usize],
-            empties_tasks_per_s: demand.empties[child as usize],
-            send_s: 1.0 / demand.link[child as usize],
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Changes of a farm's platform during a run.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -115,9 +116,11 @@ pub fn placed(changes: &[Change], platform: &Platform) -> Result<Vec<PlacedChang
     if changes.is_empty() {
         return Ok(Vec::new());
     }
+    let places: HashMap<&str, usize> =
+        platform.nodes.iter().zip(0..).map(|(node, at)| (node.name.as_str(), at)).collect();
     let mut found = Vec::with_capacity(changes.len());
     for (at, change) in changes.iter().enumerate() {
-        let Some(place) = platform.nodes.iter().position(|node| node.name == change.node) else {
+        let Some(&place) = places.get(change.node.as_str()) else {
             let near = nearest(&change.node, platform.nodes.iter().map(|node| node.name.as_str()));
             let near = near.map(|near| format!("; the nearest is {near:?}")).unwrap_or_default();
             return Err(wrong(at, "node", format!("is {:?}, which is no node of this platform{near}", change.node)));

@@ -6,6 +6,7 @@ use crosswind_schema::plan::Ports;
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Platform, Tree};
 
+use super::super::basis::Basis;
 use super::super::buffer::{self, Asker};
 use super::super::demand::{self, Demand, Part};
 use super::super::event::Child;
@@ -189,19 +190,13 @@ impl Estimator {
     /// `tree.children`.
     #[must_use]
     pub fn of(platform: &Platform, tree: &Tree, options: &FarmOptions<'_>) -> Vec<Self> {
-        let demand = Demand::of(platform, tree, options);
-        let places = buffer::places(platform, tree, options, &demand);
-        (0..platform.nodes.len() as u32).map(|n| Self::of_node(platform, tree, options, &demand, &places, n)).collect()
+        let basis = Basis::of(platform, tree, options);
+        (0..platform.nodes.len() as u32).map(|n| Self::of_node(platform, tree, options, &basis, n)).collect()
     }
 
-    fn of_node(
-        platform: &Platform,
-        tree: &Tree,
-        options: &FarmOptions<'_>,
-        demand: &Demand,
-        places: &[u64],
-        n: u32,
-    ) -> Self {
+    /// Creates the estimator of the node `n`.
+    #[must_use]
+    pub fn of_node(platform: &Platform, tree: &Tree, options: &FarmOptions<'_>, basis: &Basis, n: u32) -> Self {
         let node = &platform.nodes[n as usize];
         let receives = node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get);
         let compute = Compute::known(node.compute_per_s.get(), node.ir_receive_s_per_mb.get(), receives);
@@ -223,23 +218,15 @@ impl Estimator {
             results: (0.0, 0.0),
             links: Vec::new(),
             reckoned,
-            told: subtree(platform, options, demand, tree, n),
+            told: subtree(platform, options, &basis.demand, tree, n),
         };
         for &child in tree.children(n) {
-            estimator.link(platform, options, demand, tree, places, child);
+            estimator.link(platform, options, tree, basis, child);
         }
         estimator
     }
 
-    fn link(
-        &mut self,
-        platform: &Platform,
-        options: &FarmOptions<'_>,
-        demand: &Demand,
-        tree: &Tree,
-        places: &[u64],
-        child: u32,
-    ) {
+    fn link(&mut self, platform: &Platform, options: &FarmOptions<'_>, tree: &Tree, basis: &Basis, child: u32) {
         let node = &platform.nodes[child as usize];
         let limit = node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get);
         let ir_send = node.ir_send_s_per_mb.get();
@@ -249,8 +236,8 @@ impl Estimator {
             rate: Rate::known(limit),
             ir_send,
             latency_s: node.latency_s.get(),
-            subtree: subtree(platform, options, demand, tree, child),
-            part: buffer::part(tree, options, demand, child),
+            subtree: subtree(platform, options, &basis.demand, tree, child),
+            part: buffer::part(tree, options, &basis.demand, child),
             flow: Flow::default(),
             send: Send::default(),
             settings: ChildSettings {
@@ -261,16 +248,14 @@ impl Estimator {
                 empties_tasks_per_s: 0.0,
                 send_s: 0.0,
             },
-            places: places[child as usize],
+            places: basis.places(child),
             reckoned: limit,
         });
     }
 
     /// Adds a child that joined, with the platform's values. It gets the next number.
-    pub fn joined(&mut self, platform: &Platform, tree: &Tree, options: &FarmOptions<'_>, child: u32) {
-        let demand = Demand::of(platform, tree, options);
-        let places = buffer::places(platform, tree, options, &demand);
-        self.link(platform, options, &demand, tree, &places, child);
+    pub fn joined(&mut self, platform: &Platform, tree: &Tree, options: &FarmOptions<'_>, basis: &Basis, child: u32) {
+        self.link(platform, options, tree, basis, child);
     }
 
     pub fn left(&mut self, child: Child, revisions: &mut Vec<Revision>) {
