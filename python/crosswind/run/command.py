@@ -13,6 +13,7 @@ from crosswind.errors import DescriptionError, Told, warning
 from crosswind.files.atomic import is_standard_output
 from crosswind.files.output import writable, writable_directory
 from crosswind.platform import Platform
+from crosswind.run import arguments
 from crosswind.run.agents import Launch, Limits, Result, Task, Work, run_farm
 from crosswind.run.deployment import Deployment
 from crosswind.run.drift import stale_warnings
@@ -140,9 +141,8 @@ def map_command(
         earlier run has made, another run writes into `out`, or an argument is wrong.
     """
     check_placeholders(command)
-    for option, count, least in (("--halt", halt, 1), ("--retries", retries, 0)):
-        if count is not None and count < least:
-            raise DescriptionError(f"{option} is {count}; it must be at least {least}", "argument")
+    arguments.whole("--retries", retries, 0)
+    arguments.whole("--halt", 1 if halt is None else halt, 1)
     found = inputs_of(inputs, values)
     files, name = found.names, template_of(name, found)
     check_names(files, name)
