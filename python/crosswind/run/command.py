@@ -206,9 +206,7 @@ def map_command(
         whole["warnings"] = [*whole.get("warnings", []), *_damaged(befores[0]), *_gone(befores[0])]
     whole["warnings"] = [*whole.get("warnings", []), *_unlimited(whole.get("events", [])), *found.warnings]
     left = len(files) - whole["tasks"] - (befores[0].done if befores else 0)
-    if halt is not None and left > 0:
-        message = f"{failures.count} commands failed, and {left} inputs were not begun (--halt {halt})"
-        whole["warnings"].append(warning("halted", message, "--resume runs them, and those that failed"))
+    whole["warnings"] += _halted(halt, failures.count, left)
     if described:
         whole["warnings"] = [*whole.get("warnings", []), *stale_warnings(whole["nodes"])]
     known = {(event["code"], event["t_s"]) for event in whole.get("events", [])}
@@ -218,6 +216,14 @@ def map_command(
 
         return Runs(command, launch.on, [Run(whole, as_trace(columns, whole, platform, command, launch.on))])
     return Runs(command, launch.on, [Run(whole, None)])
+
+
+def _halted(halt: int | None, failed: int, left: int) -> list[Told]:
+    """Return a warning that inputs were not begun after too many failures."""
+    if halt is None or left <= 0:
+        return []
+    message = f"{failed} commands failed, and {left} inputs were not begun (--halt {halt})"
+    return [warning("halted", message, "--resume runs them, and those that failed")]
 
 
 def _make(out: Path) -> None:
