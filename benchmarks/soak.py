@@ -1,12 +1,15 @@
 """Claim: whatever happens to nodes, links, disks, roots and schedulers, every task is accounted for, exactly once.
 
-Three parts, one after the other, whose faults and moments the seed draws, so that a run that fails can be had again:
+Four parts, one after the other, whose faults and moments the seed draws, so that a run that fails can be had again:
 
 - a farm of seven nodes in three levels, in network namespaces (the testbed, which needs root; else on loopback): an
   agent, a subtree or all agents are killed, one is stopped, a cable is pulled, the way to the parent is lost, a link or
   a node becomes slow, the disk of the spools is full. An agent whose disk is full ends for good (troubleshoot.md): then
   the soak makes room and a new farm does what is not answered. Some tasks raise, end their agent, or leave a process;
 - `crosswind map ... --resume` over some hundreds of files, whose root is killed with -9 again and again;
+- a farm used as a pool on this machine: calls are cancelled; agents are stopped (some for good), killed, and get a
+  tenth of a CPU; calls stop or end their agent, raise, or leave a process; inputs and outputs of a command become FIFOs
+  and directories, or vanish, while it runs;
 - a farm on a Dask cluster whose scheduler, worker or agents are closed or killed, each time a fresh cluster.
 
 In the end nothing may be left: no process, spool, cgroup, mount, network namespace or tc setting.
@@ -23,11 +26,11 @@ import sys
 from typing import Any
 
 import record
-from soak_parts import cluster, left, roots, tree
+from soak_parts import cluster, left, pool, roots, tree
 from testbed_farms.nodes import missing
 
 NAME = "soak"
-SHARES = {"tree": 0.6, "roots": 0.2, "cluster": 0.2}
+SHARES = {"tree": 0.4, "roots": 0.15, "pool": 0.25, "cluster": 0.2}
 """Parts of the time."""
 
 
@@ -41,7 +44,7 @@ def soak(seconds: float, seed: int, parts: tuple[str, ...] = tuple(SHARES)) -> d
             if part == "tree":
                 found[part] = tree.soak(part_s, seed, ground, on_testbed=on_testbed)
             else:
-                found[part] = {"roots": roots, "cluster": cluster}[part].soak(part_s, seed, ground)
+                found[part] = {"roots": roots, "pool": pool, "cluster": cluster}[part].soak(part_s, seed, ground)
             found[part] |= {"left_behind": ground.left(), "directories_of_logs": ground.logs()}
     return found
 
