@@ -280,20 +280,15 @@ def joining(tmp_path, links, adapt=False):
         client.wait_for_workers(2)
         links.save(tmp_path / "links.toml")
         placing = Placing(per="worker", links=tmp_path / "links.toml")
-        with farm_on(OnDask(client, placing), THREE_LEVELS, lasting(0.2), adapt=adapt) as farm:
-            count = 40
-            for number in range(count):
-                farm.submit(Task(pickle.dumps(number)))
-            farm.end_of_tasks()
-            taken = take(farm, 3)
+        with farm_on(OnDask(client, placing), THREE_LEVELS, lasting(0.05), adapt=adapt) as farm:
+            flow = Flow(farm)
+            flow.until(lambda _: True, "a first result")
             cluster.scale(3)
-            taken |= take(farm, count - len(taken))
+            flow.until(lambda result: result.node == "2", "a result of the worker that joined")
             parent = farm.processes.parent("2")
-            summary, _ = farm.close()
-    assert {task: value(result) for task, result in taken.items()} == {n: n * n for n in range(count)}
+            summary = flow.end()
     joined = next(event for event in summary["events"] if event["code"] == "agent-joined")
     assert joined["node"] == "2"
-    assert next(node for node in summary["nodes"] if node["name"] == "2")["tasks"] > 0
     return parent, summary
 
 
