@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 PATIENCE_S: Final = 10.0
 NONE_YET_S: Final = 20.0
 """How much longer a first answer is waited for: a busy worker may need a while."""
+_LOOK_S: Final = 0.1
 _AT_ONCE: Final = 256
 """Questions under way at a time: each takes a connection to the scheduler."""
 _CLOSED: Final = ("closing", "closed")
@@ -94,8 +95,15 @@ def _check(address: str) -> None:
         raise DescriptionError(message, "cluster", hint)
 
 
-def workers_of(client: Client) -> dict[str, Any]:
+def workers_of(client: Client, patience_s: float | None = None) -> dict[str, Any]:
     """Return what the scheduler knows of each worker, by address.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Of the cluster.
+    patience_s : float, optional
+        How long its answer is waited for, s.
 
     Raises
     ------
@@ -111,15 +119,23 @@ def workers_of(client: Client) -> dict[str, Any]:
         raise _closed()
 
     async def identity() -> Any:
-        return await client.scheduler.identity(n_workers=-1)
+        asked = asyncio.ensure_future(client.scheduler.identity(n_workers=-1))
+        try:
+            while not asked.done():
+                await asyncio.wait([asked], timeout=_LOOK_S)
+                if client.status == "connecting":  # later it gives up and closes, as if the user had closed it
+                    raise ConnectionError
+            return asked.result()
+        finally:
+            asked.cancel()
 
     where = str(client.scheduler.address)
     try:
-        known = client.sync(identity, callback_timeout=PATIENCE_S)
+        known = client.sync(identity, callback_timeout=PATIENCE_S if patience_s is None else patience_s)
     except Exception as error:  # of the connection, of a loop that is closed, of the time
         if client.status in _CLOSED:
             raise _closed() from error
-        if client.status == "running" and isinstance(error, TimeoutError):
+        if isinstance(error, TimeoutError):
             message, hint = f"the Dask scheduler at {where} does not answer", "continue or restart it, then run again"
         else:
             message, hint = f"the Dask scheduler at {where} has gone", _START_AGAIN

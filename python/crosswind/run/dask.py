@@ -397,19 +397,21 @@ class DaskAgents:
     def end(self, *, keep_logs: bool) -> None:
         """End all, and leave the cluster as it was.
 
-        What does not answer is not waited for: workers end agents without a task by themselves.
+        What does not answer is not waited for: workers end agents without a task by themselves. Only their logs are
+        then missing.
         """
+        patience_s = PATIENCE_S if keep_logs else END_PATIENCE_S
         with self._changing:
             self._over.set()
         if self._watcher.ident is not None:
-            self._watcher.join(_WAIT_S)
+            self._watcher.join(patience_s)
         from crosswind.run import worker_agents
 
         with contextlib.suppress(Exception):  # in a cluster that is gone there is nothing to end
-            there = workers_of(self._client)
+            there = workers_of(self._client, patience_s)
             with self._changing:
                 given = {worker: (self._farm,) for worker in self._touched if worker in there}
-            for said in ask(self._client, worker_agents.end, given, PATIENCE_S + END_PATIENCE_S).values.values():
+            for said in ask(self._client, worker_agents.end, given, patience_s).values.values():
                 self._keep(said)
         with self._changing:
             tasks = list(self.tasks.values())

@@ -64,7 +64,8 @@ class Carried:
         self._begun = time.monotonic()
         self._spool = Spool()
         self._log = self._spool.path / "agent.log"
-        options = ["--parent", wanted["parent"], "--name", wanted["name"], "--spool", str(self._spool.path)]
+        options = ["--parent", wanted["parent"], *agent_process.name_option(wanted["name"])]
+        options += ["--spool", str(self._spool.path)]
         if wanted["about"]:
             options += ["--about", wanted["about"]]
         if wanted["listen"]:
