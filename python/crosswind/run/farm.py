@@ -38,6 +38,13 @@ _OF_DASK_INSTEAD: Final = {
     "allow_other_workers": "the tree decides which node computes",
     "priority": "calls are taken in the order in which they are submitted",
 }
+_METHODS_OF_DASK: Final = {
+    "gather": "[future.result() for future in futures]",
+    "scatter": "submit the value itself: a function and large values travel to each node once",
+    "compute": "dask.compute(..., scheduler=farm)",
+    "persist": "dask.persist(..., scheduler=farm)",
+    "close": "shutdown(), or `with`",
+}
 _OF_DASK: Final = frozenset(_OF_DASK_INSTEAD)
 _AHEAD_PER_NODE = 4  # calls of Dask under way per node: one computes, the others are sent meanwhile
 
@@ -197,6 +204,11 @@ class Farm(Executor):
         """Cancel those calls that no node has begun; asks the nodes that have them."""
         self._run.withdraw(calls)
         self._open.keep(calls, may_wait=threading.current_thread() is not self._run.reader)
+
+    def __getattr__(self, name: str) -> Any:
+        instead = _METHODS_OF_DASK.get(name)
+        hint = f", as a client of Dask has it: {instead}" if instead else ""
+        raise AttributeError(f"a farm has no {name!r}{hint}", name=name, obj=self)
 
     def interrupt(self) -> None:
         """End the run as soon as possible, whether or not agents are there: open calls fail with `AgentLost`."""
