@@ -173,7 +173,11 @@ def test_inputs_of_a_pattern_that_cannot_be_read_are_counted_and_left_out(tmp_pa
     for name in ("a", "b", "c"):
         (tmp_path / name).write_text(name)
     readable = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith(("b", "c")) and readable(path, mode))
+
+    def access(path, mode, **how):
+        return not str(path).endswith(("/b", "/c")) and readable(path, mode, **how)
+
+    monkeypatch.setattr(os, "access", access)
     runs = map_command("cat {}", [tmp_path / "[abc]"], tmp_path / "out")
     (warning,) = [one for one in runs.warnings if one["code"] == "inputs-unreadable"]
     assert warning["message"].startswith("2 inputs cannot be read and were left out")

@@ -177,3 +177,21 @@ def test_a_result_is_no_directory_of_another_and_no_file_stands_in_the_way(tree)
     with pytest.raises(DescriptionError, match="would replace an input"):
         map_command("cat {}", ["a/x.txt"], ".", name="{dir}/{name}", force=True)
     assert (tree / "full/a").read_text() == "mine"
+
+
+def test_what_a_pattern_matches_and_cannot_be_read_is_not_left_out_in_silence(tree):
+    (tree / "a" / "link").symlink_to("nowhere")
+    os.mkfifo(tree / "a" / "fifo")
+    (tree / "a" / "directory").mkdir()
+    done = run("cat {}", "--inputs", "a/*", cwd=tree)
+    assert done.returncode == 3
+    assert "1 input cannot be read and was left out: a/link" in " ".join(done.stderr.split())
+    assert "a/fifo: it is a FIFO, not a regular file" in done.stderr
+    assert "wrote results (1 result, 1 failed)" in done.stderr
+    assert results(tree / "results") == {"x.txt": "a/x.txt"}
+
+
+def test_what_commands_print_on_stderr_is_shown_from_python_too(tmp_path, capfd):
+    for quiet in (False, True):
+        map_command("echo noted >&2; echo {}", values=["1"], out=tmp_path / str(quiet), max_workers=1, quiet=quiet)
+        assert ("[cpu0] 1: noted" in capfd.readouterr().err) is not quiet

@@ -26,6 +26,14 @@ _INSTEAD: Final = {
     "batch_size": "short calls travel together by themselves; crosswind.map takes chunksize",
 }
 OF_DASK: Final = frozenset(_INSTEAD)
+METHODS_OF_DASK: Final = {
+    "gather": "[future.result() for future in futures]",
+    "scatter": "submit the value itself: a function and large values travel to each node once",
+    "compute": "dask.compute(..., scheduler=farm)",
+    "persist": "dask.persist(..., scheduler=farm)",
+    "close": "shutdown(), or `with`",
+}
+"""Of a client, and what a farm has instead."""
 
 
 def refuse_of_submit(function: Callable[..., Any], kwargs: Mapping[str, Any]) -> None:

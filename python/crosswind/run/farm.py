@@ -15,7 +15,7 @@ from crosswind.platform import Platform
 from crosswind.run.agents import Limits
 from crosswind.run.batches import MOST
 from crosswind.run.call_run import CallRun, Order, Setting
-from crosswind.run.dask_options import OF_DASK, refuse_of_map, refuse_of_submit
+from crosswind.run.dask_options import METHODS_OF_DASK, OF_DASK, refuse_of_map, refuse_of_submit
 from crosswind.run.deployment import Deployment, Placing
 from crosswind.run.functions import Functions
 from crosswind.run.futures import futures_in, pickled, pickled_arguments, resolved, when_all_done
@@ -208,6 +208,11 @@ class Farm(Executor):
         """Cancel those calls that no node has begun; asks the nodes that have them."""
         self._run.withdraw(calls)
         self._open.keep(calls, may_wait=threading.current_thread() is not self._run.reader)
+
+    def __getattr__(self, name: str) -> Any:
+        instead = METHODS_OF_DASK.get(name)
+        hint = f", as a client of Dask has it: {instead}" if instead else ""
+        raise AttributeError(f"a farm has no {name!r}{hint}", name=name, obj=self)
 
     def interrupt(self) -> None:
         """End the run as soon as possible, whether or not agents are there: open calls fail with `AgentLost`."""

@@ -147,7 +147,7 @@ def inputs_of(inputs: Sequence[str | Path], values: Sequence[str]) -> Inputs:
                 raise DescriptionError(f"{path}: cannot be read", "no-file", "leave it out, or ask its owner")
             files.append(str(path))
             continue
-        found = sorted(str(file) for file in _matching(path) if file.is_file())
+        found = sorted(str(file) for file in _matching(path) if not file.is_dir())
         if not found:
             raise _nothing(str(given), path)
         unreadable += (file for file in found if not os.access(file, os.R_OK))
@@ -183,7 +183,8 @@ def _unreadable(files: list[str]) -> list[Told]:
         return []
     more = len(files) - _SHOWN
     named = ", ".join(files[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-    message = f"{len(files)} inputs cannot be read and were left out: {named}"
+    counted = "1 input cannot be read and was" if len(files) == 1 else f"{len(files)} inputs cannot be read and were"
+    message = f"{counted} left out: {named}"
     return [warning("inputs-unreadable", message, "ask their owner, or leave them out of the pattern")]
 
 

@@ -40,3 +40,12 @@ def test_numbers_of_a_command_are_refused_before_its_directory_is_made(tmp_path,
     with pytest.raises(DescriptionError, match="it must be at least"):
         crosswind.map_command("echo {}", values=["1"], out=tmp_path / "out", **given)
     assert not (tmp_path / "out").exists()
+
+
+def test_what_a_client_of_dask_has_and_a_farm_has_not_is_named_with_what_to_do():
+    farm = object.__new__(crosswind.Farm)
+    with pytest.raises(AttributeError, match=r"has no 'gather'.*\[future.result\(\) for future in futures\]"):
+        farm.gather([])
+    with pytest.raises(AttributeError, match=r"a farm has no 'nothing'$"):
+        farm.nothing()
+    assert not hasattr(farm, "scatter")
