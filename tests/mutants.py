@@ -44,6 +44,11 @@ GOAL = Path(__file__).parent.parent / "crates/sim/tests/goal/scatter_8.goal"
 MOST_BYTES = 1 << 30
 """Of memory that reading a file may take beyond what the process has."""
 MOST_CPU_S = 20
+"""Of any verb but `run`: that simulates what the file asks for, which may be more than anybody waits for."""
+INTERRUPTED_CPU_S = 10
+"""A `run` that takes longer is no fault if it has printed its size, and ctrl-C ends it in this time."""
+WAITS_S = 600
+"""A command that takes this long without using its processor time waits for something."""
 INTERRUPTED = 130
 PERMITTED = (0, 1, 2, 3, 4)
 """Exit codes; 70 is a fault of Crosswind."""
@@ -460,11 +465,11 @@ def fault(folder: Path, target: Target, content: bytes, permitted: tuple[int, ..
 
 def announced(text: str) -> bool:
     """Return whether a command printed how much it simulates before it began."""
-    return False
+    return re.search(r"^simulating [0-9,]+ runs? of up to [0-9,]+ ", text, re.MULTILINE) is not None
 
 
 def _ended(child: int, words: str) -> tuple[bool, int, resource.struct_rusage]:
-    """Wait for a command, and end `run` by ctrl-C after `MOST_CPU_S`: more of what it simulates is work asked for."""
+    """Wait for a command, and end `run` by ctrl-C after `MOST_CPU_S`; return whether that was done."""
     interrupted, fd = False, os.pidfd_open(child)
     waiting = select.poll()
     waiting.register(fd, select.POLLIN)
@@ -496,12 +501,12 @@ def _child(place: str, words: str) -> None:
         take_streams([os.open(os.devnull, os.O_RDONLY), out, out])
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.alarm(15 * MOST_CPU_S)
+        signal.alarm(WAITS_S)
         has = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
         if "f.svg" not in words:  # V8, which draws figures, reserves terabytes and uses little of them
             resource.setrlimit(resource.RLIMIT_AS, (has + 4 * MOST_BYTES,) * 2)
-        limit_s = MOST_CPU_S + (10 if words.startswith("run ") else 0)
+        limit_s = int(MOST_CPU_S) + (INTERRUPTED_CPU_S if words.startswith("run ") else 0)
         resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 2))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         kind, _, path = words.partition(" ")
