@@ -44,7 +44,7 @@ GOAL = Path(__file__).parent.parent / "crates/sim/tests/goal/scatter_8.goal"
 MOST_BYTES = 1 << 30
 """Of memory that reading a file may take beyond what the process has."""
 MOST_CPU_S = 20
-"""Of any verb but `run`: that simulates what the file asks for, which may be more than anybody waits for."""
+"""Of any verb but `run`: that simulates what the file asks for, days if it is to."""
 INTERRUPTED_CPU_S = 10
 """A `run` that takes longer is no fault if it has printed its size, and ctrl-C ends it in this time."""
 WAITS_S = 600

@@ -143,7 +143,7 @@ def _workers(text: str | None) -> int | str | None:
 
 
 def announcement(experiment: Experiment) -> str | None:
-    """Return how much a simulation does, where that is much; a file may ask for more than anybody waits for."""
+    """Return how much a simulation does, where that is much: a file may ask for days of it."""
     document = experiment.to_dict()
     sweep = document.get("sweep", {})
 
