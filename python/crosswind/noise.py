@@ -135,11 +135,16 @@ def record(
             if progress:
                 elapsed_s = min(recorder.elapsed_s(), seconds)
                 progress(elapsed_s / seconds, f"{seconds - elapsed_s:.0f} s left")
-    called = name or f"noise of {socket.gethostname()}"
+    called = name or usual_name()
     summary, recorded = recorder.recording(called)
     counted = interrupts.Counts.take().since(before, chosen)
     found = {"name": called} | json.loads(summary) | counted | {"removed": removed}
     return Noise(found, _with_warnings(recorded, [told["message"] for told in _warnings(found)]))
+
+
+def usual_name() -> str:
+    """Return what a recording of this host is called, unless it is given a name."""
+    return f"noise of {socket.gethostname()}"
 
 
 def _with_warnings(recorded: str, warnings: list[str]) -> str:

@@ -64,6 +64,7 @@ def performed(
         "crosswind": _core.__version__,
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "host": described,
+        "peer": peer,
         "tolerance": tolerance,
         "readings": {name: reading.to_dict() for name, reading in session.readings().items()},
         "tops_mb_per_s": session.tops,

@@ -56,6 +56,7 @@ class CheckShape(TypedDict):
 
     at: str
     host: Host
+    peer: NotRequired[str | None]
     tolerance: Share
     readings: dict[str, ReadingShape]
     tops_mb_per_s: dict[str, NotNegative]

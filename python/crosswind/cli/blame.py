@@ -124,8 +124,10 @@ def _of_command(
 ) -> int:
     """Blame causes for what they cost a real command, print it, and return the exit code."""
     from crosswind.blame.command import blame_command
+    from crosswind.disturbance import Disturbance
 
-    writable(out, "command-blame", inputs=[disturbance], force=force, of={"command": list(command)})
+    of = {"command": list(command), "disturbance": Disturbance.load(disturbance).name}
+    writable(out, "command-blame", inputs=[disturbance], force=force, of=of)
     with progress_bar() as advance:
         found = blame_command(
             disturbance, command, blocks=blocks, causes=causes, **options, stdout_to_stderr=True, progress=advance

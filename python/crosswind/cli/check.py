@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -169,7 +170,8 @@ def check(
         hint = "crosswind check --save good.json on a healthy node, then --baseline good.json"
         raise DescriptionError("none of --baseline, --history and --save is given", "command", hint)
     base = Check.load(baseline) if baseline else None
-    writable(save, "check", "--save", inputs=[baseline], force=force)
+    of = {"host.name": socket.gethostname(), "peer": peer}
+    writable(save, "check", "--save", inputs=[baseline], force=force, of=of)
     if many.history is not None:
         writable_directory(many.history, "--history")
     writable(prometheus, "metrics", "--prometheus", inputs=[baseline], force=force)

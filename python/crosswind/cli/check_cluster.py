@@ -42,6 +42,7 @@ def check_all(
         writable_directory(history, "--history")
         made(history)
     with hosts as cluster, progress_bar() as advance:
+        writable(save, "cluster-check", "--save", force=force, of={"cluster": cluster.name})
         found = check_cluster(cluster, tolerance=tolerance, seconds=seconds, links=links, progress=advance)
     if save:
         found.save(save)

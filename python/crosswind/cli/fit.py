@@ -68,7 +68,7 @@ def fit(
         if len(measurements) > 1 or platform:
             message = f"{traces[0]} is a trace; it is fitted alone, and calibrates the platform of its own run"
             raise DescriptionError(message, "argument", "one trace, or measurements")
-        _fit_trace(Trace.load(traces[0]), out, json)
+        _fit_trace(Trace.load(traces[0]), out, force, json)
         return
     if earlier and len(measurements) > 1:
         message = f"--earlier belongs to one measurement; there are {len(measurements)}"
@@ -88,6 +88,7 @@ def fit(
         calibrated = calibrate(fits, platform)
         tell_warnings(calibrated.warnings)
         if out:
+            writable(out, "platform", force=force, of={"name": calibrated.platform.name})
             names = ", ".join(str(p) for p in measurements)
             calibrated.platform.save(out, f"calibrated by `crosswind fit` from {names}")
             tell(f"wrote {out}")
@@ -105,12 +106,13 @@ def _by_runtime(fit: Any) -> dict[str, Any]:
     return {"runtime": as_dict(fit.measurement, fit)} if "runtime" in fit.measurement.header else {}
 
 
-def _fit_trace(trace: Any, out: Path | None, json: bool) -> None:
+def _fit_trace(trace: Any, out: Path | None, force: bool, json: bool) -> None:
     from crosswind.model.trace import fit_trace
 
     found = fit_trace(trace)
     tell_warnings(found.warnings)
     if out:
+        writable(out, "platform", force=force, of={"name": found.platform().name})
         found.platform().save(out, f"calibrated by `crosswind fit` from a trace of {trace.header['experiment']}")
         tell(f"wrote {out}")
     if json:

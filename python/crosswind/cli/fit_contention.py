@@ -38,7 +38,8 @@ def contention(
     """Fit which part of a link several flows use."""
     from crosswind.model.flows import fit_contention
 
-    writable(out, "contention", inputs=files, force=force)
+    of = {"files": [str(file) for file in files], "link_mb_per_s": link_mb_per_s}
+    writable(out, "contention", inputs=files, force=force, of=of)
     found = fit_contention(files, link_mb_per_s=link_mb_per_s, by=by, seed=seed)
     tell_warnings(found.warnings)
     if out:

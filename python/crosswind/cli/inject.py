@@ -98,10 +98,12 @@ def inject(
     ] = False,
 ) -> None:
     """Disturb a command."""
+    from crosswind.disturbance import Disturbance
     from crosswind.inject import inject as perform
     from crosswind.inject import preview
 
-    writable(out, "recording", inputs=[disturbance], force=force)
+    of = {"name": f"{Disturbance.load(disturbance).name}, as it was injected"}
+    writable(out, "recording", inputs=[disturbance], force=force, of=of)
     options: dict[str, Any] = {
         "ranks": ranks,
         "limit_s": limit_s,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from crosswind.errors import DescriptionError
 from crosswind.terminal.progress import progress_bar
 
 USUAL_S = 60.0
+NAMED_RUNTIMES = ("java", "go", "node")
 
 EXAMPLES = """
 Examples:
@@ -74,12 +76,32 @@ def measure(
     raise typer.Exit(_once(out or Path("measurement.parquet"), force, arguments, json))
 
 
+def _of(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a measurement's header that say of what it is, with their values for these arguments."""
+    task, peers, runtime = (arguments[name] for name in ("task", "peer", "runtime"))
+    named = runtime.split()[0] if runtime else None
+    return {
+        "host.name": socket.gethostname(),
+        "kernel.name": arguments["kernel"] if task is None else "command",
+        "kernel.task": task,
+        **({"peers.address": list(peers)} if peers else {"peers.loopback": [True]}),
+        # Interpreters of Python and the user's own probes say later what they are called.
+        **({"runtime.name": named} if named in (None, *NAMED_RUNTIMES) else {}),
+        "placement.mode": arguments["placement"],
+        "variation": arguments["variation"],
+        "traffic.message_bytes": arguments["message_bytes"],
+        "traffic.streams": arguments["streams"],
+        "traffic.wait": arguments["wait"],
+        "traffic.paced_by": arguments["paced_by"] or "peer",
+    }
+
+
 def _once(out: Path, force: bool, arguments: dict[str, Any], json: bool) -> int:
     from crosswind.measure import measure as probe
     from crosswind.measurement import beside_file
     from crosswind.model.fit import fit
 
-    writable(out, "measurement", force=force)
+    writable(out, "measurement", force=force, of=_of(arguments))
     if arguments["beside"]:
         writable(beside_file(out), "measurement", force=force)
     try:

@@ -68,15 +68,21 @@ def measure_on_gpu(
     json: bool,
 ) -> int:
     """Measure a GPU, write the file and print what follows; return the exit code."""
-    from crosswind.gpu import TRAFFICS, measure_gpu
+    from crosswind.gpu import TRAFFICS, asked_for, measure_gpu
+    from crosswind.gpu.device import CudaDevice
     from crosswind.gpu.fit import fit_gpu
 
-    writable(out, "gpu-measurement", force=force)
+    traffics = options.gpu_traffic or tuple(TRAFFICS)
+    of = {"asked": asked_for(options.gpu_kernel, traffics, task)}
+    writable(out, "gpu-measurement", force=force, of=of)
+    if out.exists() and not force:
+        device = CudaDevice(options.gpu or 0).about()["uuid"]
+        writable(out, "gpu-measurement", of={"device.uuid": device})
     with progress_bar() as advance:
         measurement = measure_gpu(
             options.gpu or 0,
             kernels=options.gpu_kernel,
-            traffics=options.gpu_traffic or tuple(TRAFFICS),
+            traffics=traffics,
             max_seconds=max_seconds or USUAL_S,
             seed=seed,
             progress=advance,

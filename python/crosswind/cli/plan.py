@@ -13,6 +13,7 @@ from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 from crosswind.plan import BOUND, Method, Plan, Ports
 from crosswind.plan import plan as find_plan
+from crosswind.platform import Platform
 
 EXAMPLES = """
 Examples:
@@ -45,8 +46,10 @@ def plan(
 ) -> None:
     """Find the best steady rates of a platform."""
     size_mb, work = task_of(task_size_mb, task_work)
-    writable(out, "plan", inputs=[platform], force=force)
-    result = find_plan(platform, task_size_mb=size_mb, task_work=work, ports=ports, method=method)
+    described = Platform.load(platform)
+    of = {"platform": described.name, "task_size_mb": size_mb, "task_work": work, "ports": ports, "method": method}
+    writable(out, "plan", inputs=[platform], force=force, of=of)
+    result = find_plan(described, task_size_mb=size_mb, task_work=work, ports=ports, method=method)
     if out:
         result.save(out)
     tell_warnings(result.warnings)

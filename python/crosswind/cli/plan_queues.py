@@ -43,8 +43,9 @@ def queues(
     if local_slowdown is None:
         hint = "how much slower may the slowest local stream be than alone? such as --local-slowdown 1.5"
         raise DescriptionError("a plan of queues needs --local-slowdown", "usage", hint)
-    writable(out, "queues-plan", inputs=[streams], force=force)
     experiment = Experiment.load(streams).fixed(settings_of(settings or []))
+    of = {"experiment": experiment.name, "local_slowdown_limit": local_slowdown}
+    writable(out, "queues-plan", inputs=[streams], force=force, of=of)
     with progress_bar() as advance:
         found = plan_queues(experiment, local_slowdown=local_slowdown, progress=advance)
     if out:

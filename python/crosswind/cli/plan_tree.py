@@ -53,6 +53,7 @@ def tree(
     built = plan_tree(links, task_size_mb=size_mb, task_work=work, ports=ports, root=root, seed=seed)
     tell_warnings(built.warnings)
     if out:
+        writable(out, "platform", force=force, of={"name": built.platform.name})
         built.platform.save(out, _comment(built, links))
         tell(f"wrote {out}")
     if json:

@@ -51,8 +51,9 @@ def record(
 ) -> None:
     """Record this machine's own noise."""
     from crosswind.noise import record as perform
+    from crosswind.noise import usual_name
 
-    writable(out, "recording", force=force)
+    writable(out, "recording", force=force, of={"name": name or usual_name()})
     whole_file = is_standard_output(out)
     if not whole_file:
         writable(table_beside(out), "intervals", force=force)

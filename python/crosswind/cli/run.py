@@ -20,7 +20,11 @@ from crosswind.errors import DescriptionError
 from crosswind.run import On
 
 if TYPE_CHECKING:
+    from crosswind.experiment import Experiment
     from crosswind.run.results import Runs
+
+MUCH = 10_000_000
+"""Tasks, or steps of ranks, from which on a simulation says how many it has: some ten seconds of work."""
 
 EXAMPLES = """
 Examples:
@@ -138,6 +142,31 @@ def _workers(text: str | None) -> int | str | None:
         raise DescriptionError(message, "argument", "dask:tcp://SCHEDULER:8786") from None
 
 
+def announcement(experiment: Experiment) -> str | None:
+    """Return how much a simulation does, where that is much: a file may ask for days of it."""
+    document = experiment.to_dict()
+    sweep = document.get("sweep", {})
+
+    def most(path: str, usual: int) -> int:
+        value: Any = document
+        for name in path.split("."):
+            value = value.get(name, usual) if isinstance(value, dict) else usual
+        return max(int(each) for each in (value, *sweep.get(path, [])))
+
+    if experiment.kind == "farm":
+        amount, size = most("workload.tasks", 1000), "{:,} tasks"
+    elif experiment.kind == "program":
+        ranks, steps = most("workload.ranks", 1), most("workload.parameters.steps", 1)
+        amount, size = ranks * steps, f"{ranks:,} ranks and {steps:,} steps"
+    else:
+        return None
+    runs = len(experiment)
+    if amount * runs < MUCH:
+        return None
+    word = "run" if runs == 1 else "runs"
+    return f"simulating {runs:,} {word} of up to {size.format(amount)}; ctrl-C ends it, and --out keeps what is done"
+
+
 def _performed(
     path: Path,
     on: On,
@@ -161,6 +190,8 @@ def _performed(
                 f"the seed changes nothing: no size or work of a task is drawn; each point runs once, not {each} times"
             )
         experiment = once
+    if on == "sim" and (size := announcement(experiment)):
+        tell(size)
     read = [path, *experiment.files]
     writable(out, "runs", inputs=read, force=options["force"])
     of = {"experiment": experiment.name, "on": on}

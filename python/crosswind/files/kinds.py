@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,8 @@ WORDS = {
 """Each kind as messages call it."""
 BINARY = frozenset({"figure", "gpu-measurement", "intervals", "measurement", "trace"})
 UNKNOWN, EMPTY = "", "empty"
+MISSING = object()
+"""Where a file has no such field."""
 
 _RESULTS: tuple[str, ...] = (
     "blame",
@@ -117,6 +120,23 @@ class Found:
         """The kind as messages call it."""
         return WORDS.get(self.kind, "a file of another kind")
 
+    def at(self, place: str) -> Any:
+        """Return the value of a field such as `host.name`, of every row of a list, or `MISSING`.
+
+        Examples
+        --------
+        >>> found = Found("measurement", {"host": {"name": "a1"}, "peers": [{"address": "b:7117"}]})
+        >>> found.at("host.name"), found.at("peers.address"), found.at("device.uuid") is MISSING
+        ('a1', ['b:7117'], True)
+        """
+        value: Any = self.fields
+        for name in place.split("."):
+            if isinstance(value, list):
+                value = [row.get(name, MISSING) if isinstance(row, dict) else MISSING for row in value]
+            else:
+                value = value.get(name, MISSING) if isinstance(value, dict) else MISSING
+        return value
+
 
 def found_at(path: str | Path) -> Found:
     r"""Return which kind of file lies at a path.
@@ -176,7 +196,11 @@ def _of_toml(text: str) -> Found:
     first = _TABLE.search(text)
     names = {*_TABLE.findall(text), *_FIELD.findall(text[: first.start()] if first else text)}
     kind = _by_field(names)
-    return Found("recording" if kind == "disturbance" and _RECORDED.search(text) else kind)
+    try:
+        fields = tomllib.loads(text[: first.start()] if first else text)
+    except (ValueError, RecursionError):
+        fields = {}
+    return Found("recording" if kind == "disturbance" and _RECORDED.search(text) else kind, fields)
 
 
 def _by_field(names: Any) -> str:

@@ -21,7 +21,7 @@ from crosswind.files.atomic import (
     refuse_when_full,
     try_file,
 )
-from crosswind.files.kinds import BINARY, EMPTY, WORDS, Found, found_at
+from crosswind.files.kinds import BINARY, EMPTY, MISSING, WORDS, Found, found_at
 
 ANOTHER = "runs-differ"
 """Code of the error about a file of another experiment."""
@@ -34,6 +34,10 @@ _SHOWN = {
     "asked": "{}",
     "command": "{}",
 }
+"""Fields by which messages name an experiment's result; of any other field they name the two values."""
+
+_HIDDEN = frozenset({"digest", "asked"})
+"""Fields whose value says nothing to a reader."""
 
 
 def writable(
@@ -60,7 +64,8 @@ def writable(
     force : bool
         Whether a file of another kind or another experiment may be replaced.
     of : mapping, optional
-        Fields of the result that say of what it is: a file that has one of them otherwise is another experiment's.
+        Fields of the result that say of what it is, such as `host.name`: a file that has one of them otherwise is
+        another experiment's.
 
     Raises
     ------
@@ -161,14 +166,18 @@ def _refuse_another(place: Path, kind: str, of: Mapping[str, Any], subject: str,
     if found.kind != kind:
         message = f"{subject}{found.words}; {WORDS[kind]} would take its place"
         raise DescriptionError(message, "other-kind", hint)
-    differing = [name for name in of if name in found.fields and found.fields[name] != of[name]]
+    differing = [name for name in of if found.at(name) is not MISSING and found.at(name) != of[name]]
     if differing:
-        raise DescriptionError(f"{subject}{_of_another(found, differing)}", ANOTHER, hint)
+        raise DescriptionError(f"{subject}{_of_another(found, of, differing)}", ANOTHER, hint)
 
 
-def _of_another(found: Found, differing: list[str]) -> str:
+def _of_another(found: Found, of: Mapping[str, Any], differing: list[str]) -> str:
     told = {name: value for name, value in found.fields.items() if name in _SHOWN and not isinstance(value, dict)}
     shown = ", ".join(form.format(told[name]) for name, form in _SHOWN.items() if name in told)
     if set(differing) & set(told):
         return f"{found.words}, but of another: {shown}"
+    settings = [name for name in differing if name not in _HIDDEN]
+    if settings:
+        values = (f"{name} is {found.at(name)!r}, now {of[name]!r}" for name in settings)
+        return f"{found.words}, but of another: {'; '.join(values)}"
     return f"{found.words} ({shown}), but made with other settings or files"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import shlex
 import time
 from collections.abc import Callable, Sequence
 
@@ -70,6 +71,7 @@ def measure_gpu(
     if not LEAST_S <= max_seconds <= MOST_S:
         raise DescriptionError(f"max_seconds is {max_seconds:g}; it must be {LEAST_S:g} to {MOST_S:g} s", "max_seconds")
     own = None if task is None else Task.of(task, KERNELS)
+    asked = asked_for(kernels, traffics, task)
     kernels = (*([own.name] if own else []), *(kernels or (() if own else KERNELS)))
     checked(kernels, traffics, own.name if own else None)
     opened = device or CudaDevice(index, own)
@@ -79,6 +81,7 @@ def measure_gpu(
     header = {
         "schema_version": 1,
         "version": _core.__version__,
+        "asked": asked,
         "started": started.isoformat().replace("+00:00", "Z"),
         "device": opened.about(),
         "pairs": [
@@ -105,6 +108,19 @@ def measure_gpu(
     if own and call is not None:
         header["task"] = {"name": own.name, "gpu_s": call.gpu_s, "host_s": call.host_s}
     return GpuMeasurement.of(session.rows, header)
+
+
+def asked_for(kernels: Sequence[str] | None, traffics: Sequence[str], task: str | Callable[[], object] | None) -> str:
+    """Return what a measurement is of, as typed: a file of another one is replaced only by force.
+
+    Examples
+    --------
+    >>> asked_for(None, ("h2d", "d2h"), "train:step")
+    '--task train:step --gpu-traffic h2d --gpu-traffic d2h'
+    """
+    words = [] if task is None else ["--task", task if isinstance(task, str) else getattr(task, "__qualname__", "task")]
+    words += [word for kernel in kernels or () for word in ("--gpu-kernel", kernel)]
+    return shlex.join([*words, *(word for traffic in traffics for word in ("--gpu-traffic", traffic))])
 
 
 def _known(value: float) -> float | None:

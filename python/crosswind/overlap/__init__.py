@@ -144,8 +144,9 @@ def overlap(
             f"cpus is {list(processors)}; in a simulation it must be how many a node has", "argument", hint
         )
     levels = NICES if nices is None else nices
-    writable(file, "overlap", force=force, of={"on": on})
     asked = _asked(waits, levels, pings, burn_s, processors if burners is None else burners, 1, seed)
+    of = {"on": on, "scheduler": scheduler, "cpus": processors, "burners": asked.burners, "asked_burn_s": asked.burn_s}
+    writable(file, "overlap", force=force, of=of)
     found = simulation.simulate(asked, scheduler, processors, model)
     if file is not None:
         found.save(file)

@@ -1,5 +1,7 @@
 """A few mutants of every kind of file under every verb that reads it; `benchmarks/file_mutants.py` tries hundreds."""
 
+import re
+
 import command_line
 import mutants
 import pytest
@@ -48,6 +50,15 @@ def test_a_file_with_something_wrong_in_it_ends_a_verb_with_an_exit_code_of_its_
 def test_the_file_as_it_is_is_taken(folder, name):
     target = mutants.TARGETS[name]
     assert mutants.fault(folder, target, (folder / target.file).read_bytes(), permitted=target.ends) is None
+
+
+def test_a_long_simulation_is_a_fault_unless_it_says_its_size_and_ends_by_ctrl_c(folder, monkeypatch):
+    monkeypatch.setattr(mutants, "MOST_CPU_S", 0.5)
+    target = mutants.TARGETS["run a farm"]
+    content = re.sub(rb"(?m)^tasks = \d+", b"tasks = 1000000000", (folder / target.file).read_bytes())
+    assert mutants.fault(folder, target, content) is None
+    monkeypatch.setattr(mutants, "announced", lambda text: False)
+    assert "did not say so" in mutants.fault(folder, target, content)
 
 
 @pytest.mark.parametrize("seed", FOUND)
