@@ -9,6 +9,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use crate::processes::parent_and_state;
+
 /// Process id.
 type Pid = libc::pid_t;
 
@@ -23,6 +25,11 @@ pub trait Undo {
     /// Whether the watchdog should check for overdue changes; each check is noise.
     fn can_be_late(&self) -> bool {
         false
+    }
+    /// Pipe or socket from the process that started the command, which ends with it. A command that is stopped cannot
+    /// see that end, so the watchdog ends it.
+    fn starter(&self) -> Option<RawFd> {
+        None
     }
 }
 
@@ -63,13 +70,14 @@ impl Watchdog {
         checked(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }.into())?;
         let (reading, pipe) = (owned(ends[0]), owned(ends[1]));
         let owner = process_descriptor(std::process::id() as Pid)?;
+        let (command, starter) = (std::process::id() as Pid, undo.starter());
         // SAFETY: the child makes system calls, reads files and allocates (glibc prepares its allocator for a forked
         // child). It takes no lock of this process, uses no Python, and leaves by _exit.
         let pid = checked(unsafe { libc::fork() }.into())?;
         if pid == 0 {
-            let known = [reading.as_raw_fd(), owner.as_raw_fd()];
+            let known = [reading.as_raw_fd(), owner.as_raw_fd(), starter.unwrap_or(-1)];
             std::mem::forget((reading, pipe, owner));
-            watch(known, undo);
+            watch(command, known, undo);
         }
         let process = process_descriptor(pid).inspect_err(|_| kill_and_reap(pid))?;
         Ok(Self { pid, process, pipe })
@@ -102,18 +110,31 @@ fn kill_and_reap(pid: Pid) {
     reap(pid);
 }
 
-/// Runs the watchdog until its end. The descriptors are those of the pipe and of the command's process.
-fn watch(known: [RawFd; 2], undo: &dyn Undo) -> ! {
-    let mut kept = known; // it is sorted
+/// Runs the watchdog until its end. The descriptors are those of the pipe, of the command's process and of its starter.
+fn watch(command: Pid, known: [RawFd; 3], undo: &dyn Undo) -> ! {
+    let mut kept: Vec<RawFd> = known.into_iter().filter(|fd| *fd >= 0).collect();
     crate::hardened::outlive(&mut kept);
+    // Of the starter only the end counts, which poll reports unasked; it ignores a negative descriptor.
     let mut watched = known.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+    watched[2].events = 0;
+    let mut is_alone = false;
     loop {
-        // SAFETY: two live entries.
-        let ready = unsafe { libc::poll(watched.as_mut_ptr(), 2, if undo.can_be_late() { LOOK_MS } else { -1 }) };
-        if ready > 0 {
+        let wait_ms = if undo.can_be_late() || is_alone { LOOK_MS } else { -1 };
+        // SAFETY: live entries.
+        let ready = unsafe { libc::poll(watched.as_mut_ptr(), watched.len() as libc::nfds_t, wait_ms) };
+        if ready > 0 && (watched[0].revents | watched[1].revents) != 0 {
             break;
         }
-        undo.heed_lateness();
+        if ready > 0 && watched[2].revents != 0 {
+            (is_alone, watched[2].fd) = (true, -1);
+        }
+        if is_alone && parent_and_state(command).is_some_and(|(_, state)| state == 'T') {
+            // SAFETY: takes integers only; the descriptor is that of the command, whatever has its number by now.
+            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, known[1], libc::SIGKILL, std::ptr::null::<u8>(), 0) };
+        }
+        if undo.can_be_late() {
+            undo.heed_lateness();
+        }
     }
     let mut word = 0u8;
     // SAFETY: one live byte; asked only where it does not wait.

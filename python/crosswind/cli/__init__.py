@@ -18,6 +18,7 @@ from typer.exceptions import Abort, TyperException
 
 from crosswind.cli.console import print_text, tell_error
 from crosswind.cli.groups import Verbs
+from crosswind.cli.shortages import of_system
 from crosswind.cli.streams import StdoutLostError, guard_streams
 from crosswind.cli.usage import path_of
 from crosswind.errors import CrosswindError
@@ -116,7 +117,9 @@ def _performed() -> int:
     except (_InterruptedError, KeyboardInterrupt, Abort):
         tell_error("interrupted", None)
         code = 130
-    except Exception:
+    except Exception as error:
+        if short := of_system(error):
+            return _told(short)
         traceback.print_exc()
         hint = "`crosswind doctor --report FILE` writes what a bug report needs"
         tell_error("this is a fault of Crosswind; the lines above say where", hint)

@@ -146,7 +146,7 @@ def map_command(
     found = inputs_of(inputs, values)
     files, name = found.names, template_of(name, found)
     check_names(files, name)
-    out, launch = Path(out), launch or Launch(echo=not quiet)
+    out, launch = arguments.directory("--out", out), launch or Launch(echo=not quiet)
     described = platform is not None  # the capacity of this machine's links is not known
     platform = _tree(platform, max_workers, launch)
     line = command if shell is None else handed_to(command, words_of(shell, must_exist=launch.on == "local"))
@@ -280,7 +280,7 @@ def check_jobs(jobs: int | None, *, is_elsewhere: bool) -> None:
 def _tree(platform: Platform | str | Path | None, max_workers: int | None, launch: Deployment) -> Platform:
     if max_workers is not None:
         check_jobs(max_workers, is_elsewhere=platform is not None or launch.on != "local")
-        return here(max_workers)
+        return here(arguments.whole("--jobs", max_workers, 1, arguments.MOST_NODES))
     if isinstance(platform, Platform):
         return platform
     return Platform.load(platform) if platform is not None else launch.tree()

@@ -142,6 +142,8 @@ def inputs_of(inputs: Sequence[str | Path], values: Sequence[str]) -> Inputs:
     unreadable: list[str] = []
     for given in inputs:
         path = Path(given)
+        if not str(given):
+            raise DescriptionError("--inputs is ''; it must name files", "no-file", "a variable in it may be empty")
         if path.is_file():
             if not os.access(path, os.R_OK):
                 raise DescriptionError(f"{path}: cannot be read", "no-file", "leave it out, or ask its owner")

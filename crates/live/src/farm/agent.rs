@@ -194,7 +194,7 @@ pub fn run_agent(
             Err(error) => return Err(error),
         };
         if ending.watchdog.is_none() {
-            ending.prepare(config.mark.as_deref(), &welcome.admission.run)?;
+            ending.prepare(config.mark.as_deref(), watch_input, &welcome.admission.run)?;
         }
         let served = serve(&mut config, welcome, listener.as_mut(), workshop);
         match served.inspect_err(|error| ending.perform(error))? {
@@ -219,11 +219,16 @@ struct Ending {
 }
 
 impl Ending {
-    fn prepare(&mut self, mark: Option<&str>, run: &RunSettings) -> Result<(), LiveError> {
+    fn prepare(
+        &mut self,
+        mark: Option<&str>,
+        starter: Option<RawFd>,
+        run: &RunSettings,
+    ) -> Result<(), LiveError> {
         run.check()?;
         self.grace = Duration::from_secs_f64(run.task_limits.grace_s);
         if let (Some(mark), Work::Command { .. } | Work::Callable) = (mark, &run.work) {
-            let marked = Marked::new(mark, self.grace);
+            let marked = Marked::new(mark, self.grace, starter);
             let watchdog = marked.watched().map_err(LiveError::system("starting a watchdog"))?;
             self.watchdog = Some((marked, watchdog));
         }

@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
 use super::Pid;
@@ -27,16 +28,18 @@ pub struct Marked {
     /// The agent's session, if the agent is its leader. All processes in it then descend from the agent.
     session: Option<Pid>,
     grace: Duration,
+    /// Descriptor whose end is that of the process that started the agent.
+    starter: Option<RawFd>,
 }
 
 impl Marked {
     /// Creates the set for this process, which has set [`MARK`] to `mark`.
     #[must_use]
-    pub fn new(mark: &str, grace: Duration) -> Self {
+    pub fn new(mark: &str, grace: Duration, starter: Option<RawFd>) -> Self {
         let agent = std::process::id() as Pid;
         // SAFETY: takes an integer only.
         let leads = unsafe { libc::getsid(0) } == agent;
-        Self { agent, mark: format!("{MARK}={mark}").into_bytes(), session: leads.then_some(agent), grace }
+        Self { agent, mark: format!("{MARK}={mark}").into_bytes(), session: leads.then_some(agent), grace, starter }
     }
 
     /// Starts the watchdog that ends the processes.
@@ -64,6 +67,10 @@ impl Marked {
 }
 
 impl Undo for Marked {
+    fn starter(&self) -> Option<RawFd> {
+        self.starter
+    }
+
     fn perform(&self) {
         let begun = Instant::now();
         let mut asked: HashSet<Pid> = HashSet::new();

@@ -252,7 +252,7 @@ fn what_carries_the_mark_of_an_agent_ends_and_nothing_else_does() {
     // Until exec, a child has the environment of this process.
     wait_until(|| !alive(&own).is_empty() && !alive(&foreign).is_empty(), "both");
     let reaper = std::thread::spawn(move || one.wait());
-    marked::Marked::new("one", Duration::from_secs(20)).perform();
+    marked::Marked::new("one", Duration::from_secs(20), None).perform();
     reaper.join().expect("no panic").expect("waited for");
     assert_eq!(alive(&foreign).len(), 1);
     other.kill().expect("ended");
