@@ -9,29 +9,26 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
-from crosswind.terminal.printable import printable
+from crosswind.terminal.printable import is_plain, printable
 from crosswind.terminal.table import Table
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _stdout_is_taken = False
 _wide = False
 
 
-def _stderr() -> Console:
+def _say(label: str, style: str, text: str, indent: str = "") -> None:
+    """Write a line to stderr, with a label in colour on a terminal; no markup or control character in it is obeyed."""
+    text = printable(text, lines=True)
+    if is_plain(sys.stderr):
+        sys.stderr.write(f"{indent}{label}{' ' if label else ''}{text}\n")
+        return
     from rich.console import Console
-
-    return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
-
-
-def _shown(text: str) -> str:
-    """Return text for a terminal: neither markup nor control characters in it are obeyed."""
     from rich.markup import escape
 
-    return escape(printable(text, lines=True))
+    console = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+    console.print(f"{indent}[{style}]{label}[/] {escape(text)}" if label else escape(text))
 
 
 def number_of(count: int, noun: str) -> str:
@@ -47,26 +44,22 @@ def number_of(count: int, noun: str) -> str:
 
 def tell(message: str) -> None:
     """Say something to the person, on stderr."""
-    _stderr().print(_shown(message))
+    _say("", "", message)
 
 
 def tell_error(message: str, hint: str | None) -> None:
     """Say what went wrong and what would mend it: `error: ...`, an empty line, `hint: ...`."""
-    console = _stderr()
-    console.print(f"[bold red]error:[/] {_shown(message)}")
+    _say("error:", "bold red", message)
     if hint:
-        console.print(f"\n[bold cyan]hint:[/] {_shown(hint)}")
+        _say("hint:", "bold cyan", hint, indent="\n")
 
 
 def tell_warnings(warnings: Sequence[dict[str, str]]) -> None:
     """Say each warning once."""
-    if not warnings:
-        return
-    console = _stderr()
     for warning in warnings:
-        console.print(f"[bold yellow]warning:[/] {_shown(warning['message'])}")
+        _say("warning:", "bold yellow", warning["message"])
         if warning.get("hint"):
-            console.print(f"  [cyan]hint:[/] {_shown(warning['hint'])}")
+            _say("hint:", "cyan", warning["hint"], indent="  ")
 
 
 def _stdout() -> TextIO:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from typing import Any
+from typing import Any, TextIO
 
 _COMMANDS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """What a terminal obeys (escapes, other controls), what shows the text around it in another order (Unicode's
@@ -28,6 +29,14 @@ def printable_values(value: Any) -> Any:
     if isinstance(value, list):
         return [printable_values(item) for item in value]
     return printable(value, lines=True) if isinstance(value, str) else value
+
+
+def is_plain(stream: TextIO) -> bool:
+    """Whether a stream is no terminal, and no variable says that colours are wanted nevertheless.
+
+    Rich decides for all others: to import it takes longer than many a command.
+    """
+    return not (stream.isatty() or os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE"))
 
 
 def _escaped(sign: str, kept: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from html import escape as escaped_html
 
-from crosswind.terminal.printable import printable
+from crosswind.terminal.printable import is_plain, printable
 
 Advance = Callable[[float, str], None]
 """Called as `advance(fraction, message)`."""
@@ -30,6 +30,9 @@ def progress_bar() -> Iterator[Advance | None]:
     """Show a progress bar on a terminal or in a notebook; yields `advance(fraction, message)`, or None elsewhere."""
     if _in_notebook():
         yield _notebook_bar()
+        return
+    if is_plain(sys.stderr):
+        yield None
         return
     from rich.console import Console
     from rich.markup import escape
