@@ -4,6 +4,8 @@
   `ProcessPoolExecutor.submit` and `Pool.apply_async`.
 - Calls whose function closes over 20 MB: `crosswind.map`, `Farm.submit`, and the same beside a function without.
 - Values of 16 and 160 MB, bytes and arrays, two workers, two under way for each: beside `ProcessPoolExecutor`.
+- Tiny calls on a Dask cluster of two worker processes on this machine: `crosswind.map(..., on=client)` beside
+  `client.map` and `client.gather`; the start of the cluster is not counted, that of the agents is.
 - `crosswind map 'gzip ...'` over 300 files of 20 kB, beside `parallel` and `xargs` where they are installed.
 
 All of a turn's measures follow each other in shuffled order; processor time is that of this process and of all that it
@@ -29,11 +31,13 @@ from pathlib import Path
 
 import numpy as np
 import record
+from distributed import Client, LocalCluster
 
 import crosswind
 
 MAPPED = 4_000_000
 SUBMITTED = 100_000
+ON_DASK, BY_DASK = 200_000, 5_000
 CLOSED_OVER = 20_000_000
 WITH_CLOSURE = 50
 FILES = 300
@@ -126,6 +130,28 @@ def large_values(executor: Executor, make: Callable[[int], object], size: int, c
     return cpu_s() - used, wall
 
 
+def on_dask(what: Callable[[Client], object]) -> Cost:
+    """Return the cost of something on a Dask cluster, whose start and end count in the processor time only."""
+    used = cpu_s()
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        begun = time.perf_counter()
+        what(client)
+        wall = time.perf_counter() - begun
+    return cpu_s() - used, wall
+
+
+def map_on_dask(client: Client) -> None:
+    assert sum(crosswind.map(one_more, range(ON_DASK), on=client, progress=False)) == ON_DASK * (ON_DASK + 1) // 2
+
+
+def map_by_dask(client: Client) -> None:
+    found = client.gather(client.map(one_more, range(BY_DASK), pure=False))
+    assert sum(found) == BY_DASK * (BY_DASK + 1) // 2
+
+
 class Gzip:
     """A directory of files to compress, and the commands that do."""
 
@@ -167,6 +193,8 @@ def measures(directory: Path) -> dict[str, tuple[float, Callable[[], Cost]]]:
         "closure_map": (WITH_CLOSURE, lambda: cost(lambda: closure_map(CLOSED_OVER))),
         "closure_submit": (WITH_CLOSURE, lambda: cost(lambda: closure_submit(CLOSED_OVER))),
         "no_closure_map": (WITH_CLOSURE, lambda: cost(lambda: closure_map(8))),
+        "dask_crosswind": (ON_DASK, lambda: on_dask(map_on_dask)),
+        "dask_client": (BY_DASK, lambda: on_dask(map_by_dask)),
     }
     for mb, count in ((16, 24), (160, 6)):
         for kind, make in (("bytes", made_bytes), ("array", made_array)):
@@ -201,6 +229,7 @@ def main(turns: int = 5, parts: Sequence[str] = ()) -> None:
         "map CPU to Pool.map": ("map_crosswind", "map_pool", cpu_us),
         "submit CPU to ProcessPoolExecutor": ("submit_crosswind", "submit_executor", cpu_us),
         "submit CPU to Pool.apply_async": ("submit_crosswind", "submit_pool", cpu_us),
+        "wall time on Dask to client.map": ("dask_crosswind", "dask_client", wall_us),
         "gzip CPU to parallel": ("gzip_crosswind", "gzip_parallel", cpu_us),
         "gzip CPU to xargs": ("gzip_crosswind", "gzip_xargs", cpu_us),
         **{
@@ -222,7 +251,7 @@ def main(turns: int = 5, parts: Sequence[str] = ()) -> None:
         print(f"{name}: {ratio:.2f}")
     if not parts:
         units = "microseconds per call or file, and per MB of values"
-        record.write("farm_calls", ["numpy"], units=units, cpu_us=cpu_us, wall_us=wall_us, ratios=found)
+        record.write("farm_calls", ["numpy", "distributed"], units=units, cpu_us=cpu_us, wall_us=wall_us, ratios=found)
 
 
 if __name__ == "__main__":
