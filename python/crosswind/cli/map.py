@@ -11,7 +11,7 @@ import typer
 from crosswind import _core
 from crosswind.cli.console import number_of, print_json, print_text, tell, tell_warnings
 from crosswind.cli.options import spread
-from crosswind.cli.outputs import OUTPUT, Force, Json
+from crosswind.cli.outputs import OUTPUT, Json
 from crosswind.cli.placement import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of
 from crosswind.cli.run_tables import print_runs
 from crosswind.cli.settings import size_mb
@@ -165,7 +165,10 @@ def map_(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Do not show what commands print on stderr.", rich_help_panel=OUTPUT)
     ] = False,
-    force: Force = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Run everything again, and replace files of any kind.", rich_help_panel=OUTPUT),
+    ] = False,
 ) -> None:
     """Run a command over many files."""
     command, given = _command_among([command, *(files or [])])

@@ -20,6 +20,8 @@ THIS_PROCESS: Final = secrets.token_hex(8)
 _LENGTH: Final = 4
 _MOST: Final = 64 << 10
 """Most characters that come with an outcome."""
+_NOTE: Final = 100
+"""Characters of the note about what was left out."""
 
 B = TypeVar("B", bound=bytes)
 
@@ -101,6 +103,7 @@ def show(data: bytes, node: str) -> bytes:
         return data
     begin = len(MARK) + _LENGTH
     end = begin + int.from_bytes(data[len(MARK) : begin])
-    text = printable(data[begin:end].decode(errors="replace"), lines=True)
+    # A node that must not be trusted may send more than `Copies` keeps.
+    text = printable(data[begin:end].decode(errors="replace")[: _MOST + _NOTE], lines=True)
     print(*(f"[{node}] {line}" for line in text.splitlines()), sep="\n", file=sys.stderr, flush=True)
     return data[end:]

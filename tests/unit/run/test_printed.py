@@ -91,5 +91,7 @@ def test_what_a_terminal_would_obey_and_what_is_damaged_does_no_harm():
     text, rest = shown(copies.before(b"x"))
     assert text == "[n] \\x1b[2Jgone?\\r\n[n] \ttab\n"
     assert rest == b"x"
+    flood = MARK + (10**6).to_bytes(4) + b"a" * 10**6
+    assert len(shown(flood)[0]) < 70_000
     for damaged in (MARK, MARK + b"\0", MARK + b"\xff\xff\xff\xffabc"):
         assert shown(damaged)[1] == b""
