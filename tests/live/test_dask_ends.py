@@ -48,7 +48,7 @@ def client(cluster):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """Wait for no second answer: who waits at all waits for one that does not come."""
+    """Wait for the first answer only: the others do not come."""
     ask = cluster_client.ask
 
     def asked(client, function, given, *_, **__):

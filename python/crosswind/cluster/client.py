@@ -207,8 +207,8 @@ class Look(NamedTuple):
     """What the scheduler knows of those that fit to this process."""
     unfit: dict[str, DescriptionError]
     """What the others lack: host, both versions, what to do."""
-    silent: list[str]
-    """Those that do not answer."""
+    silent: dict[str, Any]
+    """What the scheduler knows of those that do not answer."""
 
 
 def look_at(client: Client, there: Mapping[str, Any], none_yet_s: float = 0.0) -> Look:
@@ -232,7 +232,8 @@ def look_at(client: Client, there: Mapping[str, Any], none_yet_s: float = 0.0) -
         if problem is not None:
             place = f"{there[worker]['host']} ({worker})"
             unfit[worker] = DescriptionError(f"{place}: {problem[0]}", "versions-differ", problem[1])
-    return Look({worker: there[worker] for worker in found.values if worker not in unfit}, unfit, found.silent)
+    fit = {worker: there[worker] for worker in found.values if worker not in unfit}
+    return Look(fit, unfit, {worker: there[worker] for worker in found.silent})
 
 
 def fitting(client: Client, *, all_answer: bool = True) -> Look:
@@ -259,7 +260,7 @@ def fitting(client: Client, *, all_answer: bool = True) -> Look:
     for error in found.unfit.values():
         raise error
     if found.silent and (all_answer or not found.fit):
-        raise AgentLost(does_not_answer(found.silent), "cluster", SILENT_HINT)
+        raise AgentLost(does_not_answer(list(found.silent)), "cluster", SILENT_HINT)
     return found
 
 

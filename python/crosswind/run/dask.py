@@ -86,6 +86,12 @@ class OnDask:
         """What may carry an agent."""
         return hosts_of(self._workers, self.per)
 
+    def _all_hosts(self) -> list[Host]:
+        """Return what may carry an agent now, then what may when its worker answers."""
+        hosts = self.hosts
+        known = {host.name for host in hosts}
+        return hosts + [host for host in hosts_of(self.silent, self.per) if host.name not in known]
+
     def tree(self) -> Platform:
         """Return a star: this process hands out, and as many nodes compute as Dask has threads, at equal rates."""
         self.per = self.placing.per or "thread"
@@ -98,7 +104,7 @@ class OnDask:
     def agents(self, nodes: Sequence[Mapping[str, Any]], token: str, task: MeanTask) -> DaskAgents:
         """Return the nodes' agents, not started yet."""
         below = [node["name"] for node in nodes if node.get("parent") is not None]
-        return DaskAgents(self, nodes, places(below, self.hosts, self.placing.nodes), token, task)
+        return DaskAgents(self, nodes, places(below, self._all_hosts(), self.placing.nodes), token, task)
 
 
 class DaskAgents:
@@ -138,8 +144,8 @@ class DaskAgents:
         self._serial = itertools.count()
         self._backoffs: dict[str, Backoff] = {}
         self._touched: set[str] = set()
-        self._heard: dict[str, Any] = {}
-        """When the scheduler had heard last from a worker, at the time when that did not answer."""
+        self._last_seen: dict[str, Any] = {}
+        """The last sign of life of each worker that did not answer, as the scheduler has it."""
         self._ends: deque[str] = deque(maxlen=_NAMED)
         """How the last agents ended."""
         self._away: AgentLost | None = None
@@ -153,8 +159,7 @@ class DaskAgents:
         self._spool = Spool()
         self.spool = self._spool.path
         if deployment.silent:
-            with contextlib.suppress(AgentLost):
-                self._note_silent(deployment.silent, workers_of(self._client))
+            self._note_silent(list(deployment.silent), deployment.silent)
 
     def start(self, root_address: str) -> None:
         """Start all, each once its parent listens. What a worker carries that does not answer may come later.
@@ -228,9 +233,9 @@ class DaskAgents:
                     raise AgentLost(f"Dask does not take a task: {error}", "cluster") from error
 
     def _note_silent(self, workers: Sequence[str], there: Mapping[str, Any]) -> None:
-        """Warn of workers that do not answer, and ask them nothing until the scheduler has heard from them again."""
+        """Warn of workers that do not answer, and leave them alone until the scheduler has a sign of life from them."""
         for worker in workers:
-            self._heard[worker] = there.get(worker, {}).get("last_seen")
+            self._last_seen[worker] = there.get(worker, {}).get("last_seen")
         message = f"{does_not_answer(workers)}: what it carries joins when it does"
         self._warn("worker-silent", message, SILENT_HINT)
 
@@ -265,7 +270,7 @@ class DaskAgents:
         workers = workers_of(self._client)
         hosts = hosts_of(workers, self._per)
         with self._changing:
-            self._release(self._gone({host.worker for host in hosts_of(workers, "worker")}), now)
+            self._release(self._gone(workers), now)
             taken = {host.name for host in self._hosts.values()}
             free = [host for host in hosts if host.name not in taken and self._may_start(host, workers, now)]
         free = self._fit(free, workers) if free else []
@@ -286,8 +291,11 @@ class DaskAgents:
                     raise
                 self._warn("agent-start", str(error), error.hint or "the host is tried again")
 
-    def _gone(self, there: set[str]) -> set[str]:
-        """Return the nodes whose agent has ended, or whose worker is gone, and note how."""
+    def _gone(self, there: Mapping[str, Any]) -> set[str]:
+        """Return the nodes whose agent has ended, or whose worker is gone, and note how.
+
+        A worker that is paused keeps its agents, and one that closes lets them finish what they compute.
+        """
         gone = set()
         for name, host in self._hosts.items():
             task = self.tasks.get(name)
@@ -313,10 +321,10 @@ class DaskAgents:
                 self._backoffs[host.name].ended(now)
 
     def _may_start(self, host: Host, workers: Mapping[str, Any], now: float) -> bool:
-        if host.worker in self._heard:
-            if workers[host.worker].get("last_seen") == self._heard[host.worker]:
+        if host.worker in self._last_seen:
+            if workers[host.worker].get("last_seen") == self._last_seen[host.worker]:
                 return False
-            self._heard.pop(host.worker)
+            self._last_seen.pop(host.worker)
         return host.name not in self._backoffs or self._backoffs[host.name].is_due(now)
 
     def _fit(self, hosts: Sequence[Host], workers: Mapping[str, Any]) -> list[Host]:
@@ -326,7 +334,7 @@ class DaskAgents:
             hint = error.hint or "look at its versions"
             self._warn("host-unfit", f"a host that joined was left out: {error}", hint)
         if found.silent:
-            self._note_silent(found.silent, workers)
+            self._note_silent(list(found.silent), workers)
         return [host for host in hosts if host.worker in found.fit]
 
     def _may_be(self, name: str) -> bool:
