@@ -37,20 +37,20 @@ WORKS = {
     "a-daemon-without-an-environment": (f"setsid -f env -i sleep {MARK} >/dev/null 2>&1; echo done > $1", "done\n"),
     "a-process-group": (f"set -m; sleep {MARK} & echo done > $1", "done\n"),
     "deaf-in-the-background": (f"(trap '' TERM HUP INT; sleep {MARK}) >/dev/null & echo done > $1", "done\n"),
-    "few-descriptors": ("ulimit -n 4; echo done > $1", "done\n"),
+    "few-descriptors": ("ulimit -n 12; echo done > $1", "done\n"),
     "no-variables": ("unset PATH HOME TMPDIR; echo done > $1", "done\n"),
     "many-files-beside": ("for n in $(seq 200); do : > $(dirname $1)/f$n; done; echo done > $1", "done\n"),
     "replaced": ("echo one > $1; mv $1 $1.old; echo done > $1", "done\n"),
     "a-child-that-is-stopped": (f"sleep {MARK} & kill -STOP $!; echo done > $1", "done\n"),
 }
 FAILS = {
-    "a-directory": ("mkdir $1", "no regular file"),
-    "a-queue": ("mkfifo $1", "no regular file"),
-    "a-link": ("ln -s /etc/hostname $1", "no regular file"),
-    "a-link-to-nothing": ("ln -s nowhere $1", "no regular file"),
-    "a-link-to-itself": ("ln -s $1 $1", "no regular file"),
-    "a-device": ("mknod $1 c 1 5", "no regular file"),
-    "a-socket": ("python3 -c 'import socket, sys; socket.socket(1).bind(sys.argv[1])' $1", "no regular file"),
+    "a-directory": ("mkdir $1", "not a regular file"),
+    "a-queue": ("mkfifo $1", "not a regular file"),
+    "a-link": ("ln -s /etc/hostname $1", "not a regular file"),
+    "a-link-to-nothing": ("ln -s nowhere $1", "not a regular file"),
+    "a-link-to-itself": ("ln -s $1 $1", "not a regular file"),
+    "a-device": ("mknod $1 c 1 5", "not a regular file"),
+    "a-socket": ("python3 -c 'import socket, sys; socket.socket(1).bind(sys.argv[1])' $1", "not a regular file"),
     "no-output": (":", "left no {output}"),
     "an-exit": ("exit 7", "exit status: 7"),
     "an-exit-of-255": ("exit 255", "exit status: 255"),
@@ -118,3 +118,78 @@ def test_a_command_over_its_time_ends_whatever_it_does(tmp_path):
     assert len(events) == len(SLOW)
     assert all("over its time of 1 s (--task-timeout)" in event["message"] for event in events)
     wait_until(lambda: not sleeping(), "the end of what commands left")
+
+
+NAMES = [
+    *(bytes([byte]) for byte in range(1, 256) if byte not in b"/."),
+    *(b"a" + bytes([byte]) for byte in range(1, 33)),
+    *(bytes([byte]) + b"a" for byte in range(1, 33)),
+    *(b"--help", b"-o", b"--", b"-", b"...", b".hidden", b"~root", b"a.tar.gz", b"a.", b"{}", b"{input}", b"{output}"),
+    *(
+        b"{.}",
+        b"%s%n",
+        b"$(touch x)",
+        b"`touch x`",
+        b"${HOME}",
+        b"a;touch x",
+        b"a|touch x",
+        b"a&touch x",
+        b"a>x",
+        b"!!",
+    ),
+    *(b"'\"'\"", b"\\n", b"a\\", b"*", b"?", b"[a-z]", b"\xff\xfe", b"caf\xe9", "\u202etxt".encode(), "😀".encode()),
+    *(b"x" * 255, b"\xf0\x9f\x98\x80" * 63, b"a\nb\nc", b"a ", b" a", b"con", b"#comment", b"=cmd", b"@file"),
+]
+
+
+def test_every_byte_that_a_name_may_hold_comes_back_in_the_name_of_the_result(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in NAMES:
+        (tmp_path / "in" / os.fsdecode(name)).write_bytes(name)
+    for number, command in enumerate(["cp {input} {output}", 'printf %s "{name}"']):
+        names = b"\0".join(b"in/" + name for name in NAMES)
+        done = run(command, "--inputs", "-", "-o", f"out{number}", cwd=tmp_path, input=names)
+        assert done.returncode == 0, done.stderr
+        made = {os.fsencode(path.name): path.read_bytes() for path in (tmp_path / f"out{number}").iterdir()}
+        made = {name: data for name, data in made.items() if not name.startswith(b".crosswind")}
+        assert made == {name: name for name in NAMES}
+    assert not (tmp_path / "x").exists()
+
+
+LIMITED = {
+    "no stdin": ("exec <&-", 0, ""),
+    "no stdout": ("exec >&-", 141, ""),
+    "no stderr": ("exec 2>&-", 0, ""),
+    "a full stdout": ("exec > /dev/full", 1, "standard output: no space left"),
+    "a full stderr": ("exec 2> /dev/full", 0, ""),
+    "no environment": ("unset HOME PATH TMPDIR LANG", 0, ""),
+    "no language": ("export LC_ALL=C LANG=C", 0, ""),
+    "no permissions": ("umask 777", 0, ""),
+    "no TMPDIR": ("export TMPDIR=/nonexistent", 0, ""),
+    "a file as TMPDIR": ("export TMPDIR=/etc/hostname", 0, ""),
+    "a removed directory": ('mkdir gone; cd gone; rmdir ../gone; set -- "$@" --force', 1, "does not exist any more"),
+    "five descriptors": ("ulimit -n 5", 1, "ulimit -n"),
+    "ten descriptors": ("ulimit -n 10", 1, "ulimit -n"),
+    "fifteen descriptors": ("ulimit -n 15", 1, "ulimit -n"),
+    "no files": ("ulimit -f 0", 1, "ulimit -f"),
+    "a small stack": ("ulimit -s 256", 0, ""),
+}
+
+
+@pytest.mark.parametrize("limit", LIMITED)
+def test_a_process_that_lacks_something_says_so_and_leaves_nothing(tmp_path, limit):
+    before, status, says = LIMITED[limit]
+    (tmp_path / "in").mkdir()
+    (tmp_path / "temporary").mkdir()
+    for number in range(3):
+        (tmp_path / "in" / f"{number}").write_text(f"{number}")
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary"), "PYTHONDONTWRITEBYTECODE": "1"}
+    words = ["/bin/sh", "-c", f'{before}; exec "$@"', "sh"]
+    done = run("cat {}", *map(str, sorted((tmp_path / "in").iterdir())), cwd=tmp_path, before=words, env=environment)
+    assert done.returncode == status, done.stderr
+    assert says in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+    assert b"fault of Crosswind" not in done.stderr
+    assert not list((tmp_path / "temporary").iterdir())
+    if not status:
+        assert [(tmp_path / "results" / f"{number}").read_text() for number in range(3)] == ["0", "1", "2"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import sys
@@ -147,6 +148,7 @@ def inputs_of(inputs: Sequence[str | Path], values: Sequence[str]) -> Inputs:
         if path.is_file():
             if not os.access(path, os.R_OK):
                 raise DescriptionError(f"{path}: cannot be read", "no-file", "leave it out, or ask its owner")
+            _refuse_two_meanings(path, inputs)
             files.append(str(path))
             continue
         found = sorted(str(file) for file in _matching(path) if not file.is_dir())
@@ -166,6 +168,18 @@ def inputs_of(inputs: Sequence[str | Path], values: Sequence[str]) -> Inputs:
         raise DescriptionError("there are no inputs", "no-input", "--inputs 'data/*', or --values 1 --values 2")
     size = sum(os.stat(file).st_size for file in files)  # noqa: PTH116
     return Inputs(Names(files), bytes=size, warnings=_unreadable(unreadable))
+
+
+def _refuse_two_meanings(path: Path, inputs: Sequence[str | Path]) -> None:
+    """Refuse the name of a file that is a pattern, too, and matches files that are not named."""
+    if "*" not in path.name and "?" not in path.name:
+        return
+    named = set(map(Path, inputs))
+    others = [file for file in _matching(path) if file not in named and file.is_file()]
+    if others:
+        message = f"--inputs is {str(path)!r}: a file has this name, and as a pattern it matches {others[0]} and more"
+        hint = "without quotes the shell names them all; [*] and [?] stand for the letters themselves"
+        raise DescriptionError(message, "no-file", hint)
 
 
 def _nothing(given: str, path: Path) -> DescriptionError:
@@ -191,6 +205,5 @@ def _unreadable(files: list[str]) -> list[Told]:
 
 
 def _matching(pattern: Path) -> Iterator[Path]:
-    top = Path(pattern.anchor) if pattern.is_absolute() else Path()
-    parts = pattern.relative_to(top) if pattern.is_absolute() else pattern
-    return top.glob(str(parts)) if str(parts) != "." else iter(())
+    """Yield what a shell would: names that begin with a dot only where the pattern does, too."""
+    return map(Path, glob.iglob(os.fspath(pattern), recursive=True))  # noqa: PTH207 (it yields hidden names)
