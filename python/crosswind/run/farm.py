@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import threading
-from collections.abc import Callable, Mapping
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Executor, Future
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Never, TypeVar
 
-from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
 from crosswind.run.agents import Limits
 from crosswind.run.batches import MOST
 from crosswind.run.call_run import CallRun, Order, Setting
+from crosswind.run.dask_options import OF_DASK, refuse_of_map, refuse_of_submit
 from crosswind.run.deployment import Deployment, Placing
 from crosswind.run.functions import Functions
 from crosswind.run.futures import futures_in, pickled, pickled_arguments, resolved, when_all_done
@@ -30,15 +30,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_OF_DASK_INSTEAD: Final = {
-    "key": "a call is known by its future: keep that",
-    "pure": "calls are not looked up: keep the future of the first one, or crosswind.map(..., out=DIR, resume=True)",
-    "workers": "the tree decides which node computes: Farm(client, placing=crosswind.Placing(nodes={...}))",
-    "resources": "the tree decides which node computes: give its nodes their rates in a platform",
-    "allow_other_workers": "the tree decides which node computes",
-    "priority": "calls are taken in the order in which they are submitted",
-}
-_OF_DASK: Final = frozenset(_OF_DASK_INSTEAD)
 _AHEAD_PER_NODE = 4  # calls of Dask under way per node: one computes, the others are sent meanwhile
 
 
@@ -137,6 +128,8 @@ class Farm(Executor):
             quiet=quiet,
         )
         self.platform = self._run.platform
+        # One that is dropped takes no calls any more: each of its calls holds it.
+        weakref.finalize(self, self._run.shutdown, wait=False, cancel=False).atexit = False
 
     def _calls_of(self, setting: Setting) -> OpenCalls:
         most = MOST if setting.tries_once and not setting.tells_each else 1
@@ -159,14 +152,32 @@ class Farm(Executor):
         """
         if os.getpid() != self._pid:
             raise RuntimeError("the farm belongs to the process that made it, of which this one is a copy")
-        if not _OF_DASK.isdisjoint(kwargs):
-            _refuse_options_of_dask(fn, kwargs)
+        if not OF_DASK.isdisjoint(kwargs):
+            refuse_of_submit(fn, kwargs)
         function, futures = self._functions.bytes_of(fn), futures_in(args, kwargs)
         call = Call(self._withdraw, function, None if futures else pickled_arguments(args, kwargs))
         self._open.add(call)
         if futures:
             when_all_done(futures, lambda: self._release(call, args, kwargs))
         return call
+
+    def map(
+        self,
+        fn: Callable[..., T],
+        *iterables: Iterable[Any],
+        timeout: float | None = None,
+        chunksize: int = 1,
+        **of_dask: Never,
+    ) -> Iterator[T]:
+        """Have `fn` called on every item, as of `concurrent.futures.Executor`.
+
+        Raises
+        ------
+        DescriptionError
+            For options of Dask's `map`.
+        """
+        refuse_of_map(of_dask)
+        return super().map(fn, *iterables, timeout=timeout, chunksize=chunksize)
 
     def _release(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Take up a call whose arguments are there, or end it as one of them ended."""
@@ -225,18 +236,3 @@ class Farm(Executor):
             self.interrupt()
         self.shutdown(wait=True, cancel_futures=kind is not None)
         return False
-
-
-def _refuse_options_of_dask(function: Callable[..., Any], kwargs: Mapping[str, Any]) -> None:
-    """Refuse options of Dask's `submit` that would go to a function which does not take them."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # of a builtin function nothing is known
-        return
-    if any(one.kind is one.VAR_KEYWORD for one in parameters):
-        return
-    for name in sorted(_OF_DASK.intersection(kwargs) - {one.name for one in parameters}):
-        message = (
-            f"{name} is an option of Dask's submit, and {getattr(function, '__name__', 'the function')} takes none"
-        )
-        raise DescriptionError(message, "argument", _OF_DASK_INSTEAD[name])

@@ -13,11 +13,12 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Never, TypeVar
 
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
 from crosswind.run.call_run import CallRun, Order
+from crosswind.run.dask_options import refuse_of_map
 from crosswind.run.deployment import Placing
 from crosswind.run.deployments import HINT, is_deployed
 from crosswind.run.farm import Farm
@@ -54,6 +55,7 @@ def map(
     key: Callable[[Any], object] | None = None,
     progress: Advance | bool | None = None,
     quiet: bool = False,
+    **of_dask: Never,
 ) -> Results[R]:
     """Call a function on every item, on the nodes of a tree, beginning at once, and yield what it returns.
 
@@ -108,7 +110,7 @@ def map(
     Raises
     ------
     DescriptionError
-        When an argument is wrong, or another process writes into `out`.
+        When an argument is wrong, or one of Dask's, or another process writes into `out`.
     Exception
         Whatever the function raised, at the place of its item, with the traceback of the node as its `__cause__`.
     AgentLost
@@ -119,12 +121,16 @@ def map(
     >>> list(map(abs, [-1, 2, -3]))  # doctest: +SKIP
     [1, 2, 3]
     """
+    refuse_of_map(of_dask)
     if not iterables:
         raise DescriptionError("map is given no items", "argument", "crosswind.map(function, items)")
     if not is_deployed(on):
         raise DescriptionError(f"on is {on!r}; it must be one of: {HINT}", "argument")
     if resume and out is None:
         raise DescriptionError("resume is given without out", "argument", "name the directory of the results")
+    if key is not None and not callable(key):
+        message = f"key is {key!r}; it must be a function of an item"
+        raise DescriptionError(message, "argument", "of Dask's keys: calls have none")
     if key is not None and out is None:
         raise DescriptionError("key is given without out", "argument", "name the directory of the results")
     if chunksize is not None and chunksize < 1:

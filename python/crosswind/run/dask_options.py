@@ -1,0 +1,64 @@
+"""Options of Dask's `submit` and `map` that calls of a farm do not have: each is refused with what to write instead."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from crosswind.errors import DescriptionError
+
+_NODES: Final = "the tree decides which node computes"
+_PLACING: Final = f"{_NODES}: placing=crosswind.Placing(nodes={{...}}) says which node goes where"
+_RATES: Final = f"{_NODES}: give its nodes their rates in a platform"
+_ACTORS: Final = "keep the object in a global of the function's module: each node is a process that stays"
+_INSTEAD: Final = {
+    "key": "a call is known by its future: keep that",
+    "pure": "calls are not looked up: keep the future of the first one, or crosswind.map(..., out=DIR, resume=True)",
+    "workers": _PLACING,
+    "allow_other_workers": _PLACING,
+    "resources": _RATES,
+    "priority": "calls are taken in the order in which they are submitted",
+    "fifo_timeout": "calls are taken in the order in which they are submitted",
+    "retries": "for all calls of a farm: Farm(client, retries=3)",
+    "actor": _ACTORS,
+    "actors": _ACTORS,
+    "batch_size": "short calls travel together by themselves; crosswind.map takes chunksize",
+}
+OF_DASK: Final = frozenset(_INSTEAD)
+
+
+def refuse_of_submit(function: Callable[..., Any], kwargs: Mapping[str, Any]) -> None:
+    """Refuse options of Dask's `submit` that would go to a function which does not take them.
+
+    Raises
+    ------
+    DescriptionError
+        With what to write instead.
+    """
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of a builtin function nothing is known
+        return
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return
+    for name in sorted(OF_DASK.intersection(kwargs) - {one.name for one in parameters}):
+        called = getattr(function, "__name__", "the function")
+        message = f"{name} is an option of Dask's submit, and {called} takes none"
+        raise DescriptionError(message, "argument", _INSTEAD[name])
+
+
+def refuse_of_map(options: Mapping[str, object]) -> None:
+    """Refuse options that a map does not have.
+
+    Raises
+    ------
+    DescriptionError
+        For one of Dask's `map`, with what to write instead.
+    TypeError
+        For any other.
+    """
+    for name in options:
+        if name in OF_DASK:
+            raise DescriptionError(f"{name} is an option of Dask's map", "argument", _INSTEAD[name])
+        raise TypeError(f"map() got an unexpected keyword argument {name!r}")
