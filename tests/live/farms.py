@@ -29,10 +29,10 @@ def point(**policy):
     return described
 
 
-def wait_until(condition, what="it"):
-    until = time.monotonic() + PATIENCE_S
+def wait_until(condition, what="it", patience_s=PATIENCE_S):
+    until = time.monotonic() + patience_s
     while not condition():
-        assert time.monotonic() < until, f"{what} did not happen in {PATIENCE_S} s"
+        assert time.monotonic() < until, f"{what} did not happen in {patience_s} s"
         time.sleep(0.005)
 
 

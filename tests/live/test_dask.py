@@ -11,6 +11,7 @@ from pathlib import Path
 import cloudpickle
 import farms
 import pytest
+from dask_clusters import clean, left_in, two_workers
 from farms import Flow, agents_of, point, slowly, take, tree, value, wait_until
 
 import crosswind
@@ -31,17 +32,6 @@ PER_WORKER = Placing(per="worker")
 THREE_LEVELS = tree("r", "a<r", "b<a")
 
 
-def two_workers(temporary):
-    return distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address=None,
-        silence_logs=50,
-        env={"TMPDIR": str(temporary)},  # of its own: what is left there was made by the test
-    )
-
-
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     with two_workers(tmp_path_factory.mktemp("cluster")) as cluster:
@@ -53,35 +43,6 @@ def client(cluster):
     with distributed.Client(cluster, set_as_default=False) as client:
         client.wait_for_workers(2)
         yield client
-
-
-def left_in(client):
-    """What a farm may leave in a cluster: processes, files, tasks, plugins."""
-
-    def there(dask_worker):
-        import contextlib
-        import tempfile
-        from pathlib import Path
-
-        children = []
-        for entry in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):  # it has ended meanwhile
-                if int((entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[1]) == os.getpid():
-                    children.append((entry / "cmdline").read_bytes())
-        agents = [line for line in children if b"crosswind.run.agent" in line]
-        kept = [path.name for path in Path(tempfile.gettempdir()).glob("crosswind-*")]
-        plugins = [name for name in dask_worker.plugins if "crosswind" in name]
-        return agents, sorted(kept), plugins, sorted(map(str, dask_worker.state.tasks))
-
-    tasks = client.run_on_scheduler(lambda dask_scheduler: sorted(map(str, dask_scheduler.tasks)))
-    plugins = client.run_on_scheduler(lambda dask_scheduler: sorted(dask_scheduler.worker_plugins))
-    return client.run(there), tasks, plugins
-
-
-def clean(client):
-    """What is in a cluster once the farms of earlier tests have left it."""
-    wait_until(lambda: not any(any(found) for found in left_in(client)[0].values()), "a cluster without a farm")
-    return left_in(client)
 
 
 def test_a_farm_on_a_client_answers_calls_and_leaves_the_cluster_as_it_was(client):
@@ -119,7 +80,7 @@ def test_a_worker_of_several_threads_carries_as_many_agents(tmp_path):
         with crosswind.Farm(client) as farm:
             assert [node["name"] for node in farm.platform.nodes] == ["root", "0-0", "0-1", "0-2"]
             assert len(set(farm.map(busy(), range(40)))) == 3
-        assert not any(found for found, *_ in left_in(client)[0].values())
+        wait_until(lambda: not any(found for found, *_ in left_in(client)[0].values()), "the agents' end")
 
 
 def test_a_call_gets_the_results_of_futures_of_dask(client):
@@ -280,20 +241,15 @@ def joining(tmp_path, links, adapt=False):
         client.wait_for_workers(2)
         links.save(tmp_path / "links.toml")
         placing = Placing(per="worker", links=tmp_path / "links.toml")
-        with farm_on(OnDask(client, placing), THREE_LEVELS, lasting(0.2), adapt=adapt) as farm:
-            count = 40
-            for number in range(count):
-                farm.submit(Task(pickle.dumps(number)))
-            farm.end_of_tasks()
-            taken = take(farm, 3)
+        with farm_on(OnDask(client, placing), THREE_LEVELS, lasting(0.05), adapt=adapt) as farm:
+            flow = Flow(farm)
+            flow.until(lambda _: True, "a first result")
             cluster.scale(3)
-            taken |= take(farm, count - len(taken))
+            flow.until(lambda result: result.node == "2", "a result of the worker that joined")
             parent = farm.processes.parent("2")
-            summary, _ = farm.close()
-    assert {task: value(result) for task, result in taken.items()} == {n: n * n for n in range(count)}
+            summary = flow.end()
     joined = next(event for event in summary["events"] if event["code"] == "agent-joined")
     assert joined["node"] == "2"
-    assert next(node for node in summary["nodes"] if node["name"] == "2")["tasks"] > 0
     return parent, summary
 
 

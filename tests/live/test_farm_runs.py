@@ -12,6 +12,7 @@ import farms
 import pytest
 from farms import point, take, tree, value
 
+import crosswind
 from crosswind.experiment import Experiment
 from crosswind.platform import Platform
 from crosswind.run.agents import Launch, LiveFarm, Task, Work, run_farm
@@ -138,3 +139,9 @@ def test_the_last_tasks_go_to_nodes_that_are_done_with_them_in_time():
     assert slow[0] < slow[1], done
     assert lived[0] < 0.9 * lived[1], done
     assert predicted[0] < 0.9 * predicted[1], done
+
+
+def test_a_node_may_be_called_as_an_option_is():
+    with crosswind.Farm(tree("r", "-rf<r")) as farm:
+        assert farm.submit(abs, -1).result(60) == 1
+    assert [event["code"] for event in farm.run.events] == []

@@ -1,14 +1,17 @@
-"""The way to a Dask cluster: a client, and whether all its workers fit to this process."""
+"""The way to a Dask cluster: a client, questions to its workers, and whether all of them fit to this process.
+
+Nothing here waits for ever: a scheduler or a worker that is stopped (SIGSTOP, a suspended machine) keeps its
+connections and never answers.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
-
-import cloudpickle
 
 from crosswind.cluster import versions
 from crosswind.cluster.hosts import Host
@@ -17,7 +20,25 @@ from crosswind.errors import AgentLost, DescriptionError
 if TYPE_CHECKING:
     from distributed import Client
 
-_PATIENCE_S = 10
+PATIENCE_S: Final = 10.0
+NONE_YET_S: Final = 20.0
+"""How much longer a first answer is waited for: a busy worker may need a while."""
+_LOOK_S: Final = 0.1
+_AT_ONCE: Final = 256
+"""Questions under way at a time: each takes a connection to the scheduler."""
+_CLOSED: Final = ("closing", "closed")
+_START_AGAIN: Final = "start the cluster again, then run again"
+SILENT_HINT: Final = "is it stopped, or its host suspended? continue it, or remove it: client.retire_workers([...])"
+
+
+class Answers(NamedTuple):
+    """What workers answered to a question, by address."""
+
+    values: dict[str, Any]
+    errors: dict[str, Exception]
+    """What the function raised there."""
+    silent: list[str]
+    """Those that did not answer in time, or have gone."""
 
 
 @contextmanager
@@ -39,7 +60,7 @@ def connected(address: str) -> Iterator[Client]:
         raise DescriptionError("Dask is not installed here", "no-dask", hint) from None
     _check(address)
     try:
-        client = Client(address, timeout=_PATIENCE_S, set_as_default=False)
+        client = Client(address, timeout=PATIENCE_S, set_as_default=False)
     except OSError as error:
         hint = "is it running, can this machine reach it, and do both ends speak TLS (dask:tls://...), or neither?"
         raise AgentLost(f"no Dask scheduler answers at {address}: {error}", "cluster", hint) from None
@@ -74,51 +95,186 @@ def _check(address: str) -> None:
         raise DescriptionError(message, "cluster", hint)
 
 
-def workers_of(client: Client) -> dict[str, Any]:
+def workers_of(client: Client, patience_s: float | None = None) -> dict[str, Any]:
     """Return what the scheduler knows of each worker, by address.
-
-    Raises
-    ------
-    AgentLost
-        When the scheduler has gone.
-    """
-    known = client.scheduler_info(n_workers=-1)
-    if "workers" not in known:  # so says a client whose scheduler was closed
-        raise AgentLost("its scheduler is gone", "cluster")
-    found: dict[str, Any] = known["workers"]
-    return found
-
-
-def fitting(client: Client, workers: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return what the scheduler knows of the workers, once all of them are known to fit to this process.
 
     Parameters
     ----------
     client : distributed.Client
         Of the cluster.
-    workers : sequence of str, optional
-        Addresses of those to look at; default: all.
+    patience_s : float, optional
+        How long its answer is waited for, s.
+
+    Raises
+    ------
+    DescriptionError
+        When the client is asynchronous.
+    AgentLost
+        When the client is closed; when the scheduler has gone, or does not answer.
+    """
+    if client.asynchronous:
+        message = "the client of Dask is asynchronous, which nothing here can wait for"
+        raise DescriptionError(message, "argument", "Client(..., asynchronous=False), or give its scheduler's address")
+    if client.status in _CLOSED or client.scheduler is None:
+        raise _closed()
+
+    async def identity() -> Any:
+        asked = asyncio.ensure_future(client.scheduler.identity(n_workers=-1))
+        try:
+            while not asked.done():
+                await asyncio.wait([asked], timeout=_LOOK_S)
+                if client.status == "connecting":  # later it gives up and closes, as if the user had closed it
+                    raise ConnectionError
+            return asked.result()
+        finally:
+            asked.cancel()
+
+    where = str(client.scheduler.address)
+    try:
+        known = client.sync(identity, callback_timeout=PATIENCE_S if patience_s is None else patience_s)
+    except Exception as error:  # of the connection, of a loop that is closed, of the time
+        if client.status in _CLOSED:
+            raise _closed() from error
+        if isinstance(error, TimeoutError):
+            message, hint = f"the Dask scheduler at {where} does not answer", "continue or restart it, then run again"
+        else:
+            message, hint = f"the Dask scheduler at {where} has gone", _START_AGAIN
+        raise AgentLost(message, "cluster", hint) from error
+    found: dict[str, Any] = known["workers"]
+    return found
+
+
+def _closed() -> AgentLost:
+    return AgentLost("the Dask client is closed", "cluster", "keep it open until the farm is closed")
+
+
+def ask(
+    client: Client,
+    function: Callable[..., Any],
+    given: Mapping[str, Sequence[Any]],
+    patience_s: float = PATIENCE_S,
+    none_yet_s: float = 0.0,
+) -> Answers:
+    """Have workers call a function at once, however busy they are; none holds up the others.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Of the cluster.
+    function : callable
+        What they call. As with `client.run`, one with an argument `dask_worker` gets the worker.
+    given : mapping
+        The arguments for each worker, by its address.
+    patience_s, none_yet_s : float
+        How long answers are waited for, and how much longer the first one is, s.
+    """
+    values: dict[str, Any] = {}
+    errors: dict[str, Exception] = {}
+
+    async def asked(worker: str, limit: asyncio.Semaphore) -> None:
+        async with limit:
+            found = await client.run(function, *given[worker], workers=[worker], on_error="return")
+        answer = found.get(worker)
+        if isinstance(answer, OSError):  # of the connection to it: functions that are asked raise errors of our own
+            return
+        if isinstance(answer, Exception):
+            errors[worker] = answer
+        else:
+            values[worker] = answer
+
+    async def all_asked() -> None:
+        limit = asyncio.Semaphore(_AT_ONCE)
+        tasks = [asyncio.ensure_future(asked(worker, limit)) for worker in given]
+        try:
+            _, waiting = await asyncio.wait(tasks, timeout=patience_s)
+            if waiting and not values and not errors and none_yet_s:
+                await asyncio.wait(waiting, timeout=none_yet_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)  # a connection that broke is no answer, either
+
+    if given:
+        with suppress(TimeoutError, RuntimeError):  # its loop is stuck, or closed: nothing answers
+            client.sync(all_asked, callback_timeout=patience_s + none_yet_s + PATIENCE_S)
+    return Answers(dict(values), dict(errors), [worker for worker in given if worker not in {*values, *errors}])
+
+
+class Look(NamedTuple):
+    """What workers are, by address."""
+
+    fit: dict[str, Any]
+    """What the scheduler knows of those that fit to this process."""
+    unfit: dict[str, DescriptionError]
+    """What the others lack: host, both versions, what to do."""
+    silent: dict[str, Any]
+    """What the scheduler knows of those that do not answer."""
+
+
+def look_at(client: Client, there: Mapping[str, Any], none_yet_s: float = 0.0) -> Look:
+    """Return which workers fit to this process: the same Crosswind, and the same versions of what it needs.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Of the cluster.
+    there : mapping
+        What the scheduler knows of the workers to look at (`workers_of`).
+    none_yet_s : float
+        As of `ask`.
+    """
+    found = ask(client, versions.look, dict.fromkeys(there, ()), none_yet_s=none_yet_s)
+    unfit = {}
+    for worker in [*found.errors, *found.values]:
+        problem: tuple[str, str] | None = ("it cannot say which versions it has", "restart it")
+        if worker in found.values:
+            problem = difference(running_here(), found.values[worker])
+        if problem is not None:
+            place = f"{there[worker]['host']} ({worker})"
+            unfit[worker] = DescriptionError(f"{place}: {problem[0]}", "versions-differ", problem[1])
+    fit = {worker: there[worker] for worker in found.values if worker not in unfit}
+    return Look(fit, unfit, {worker: there[worker] for worker in found.silent})
+
+
+def fitting(client: Client, *, all_answer: bool = True) -> Look:
+    """Return the workers of a cluster, once those that answer are known to fit to this process.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Of the cluster.
+    all_answer : bool
+        Whether one that does not answer is an error.
 
     Raises
     ------
     DescriptionError
         When there is none, Crosswind is missing there, or a version differs: host, both versions, what to do.
+    AgentLost
+        When none answers, or not all; when the scheduler has gone.
     """
     there = workers_of(client)
-    asked = list(there) if workers is None else [worker for worker in workers if worker in there]
-    if not asked:
+    if not there:
         raise DescriptionError("the Dask cluster has no worker", "cluster", "start one: dask worker SCHEDULER:PORT")
-    cloudpickle.register_pickle_by_value(versions)  # a worker without Crosswind can be asked, too
-    try:
-        found = client.run(versions.look, workers=asked)
-    finally:
-        cloudpickle.unregister_pickle_by_value(versions)
-    for worker, theirs in found.items():
-        problem = difference(running_here(), theirs)
-        if problem is not None:
-            message, hint = problem
-            raise DescriptionError(f"{there[worker]['host']} ({worker}): {message}", "versions-differ", hint)
-    return there
+    found = look_at(client, there, NONE_YET_S)
+    for error in found.unfit.values():
+        raise error
+    if found.silent and (all_answer or not found.fit):
+        raise AgentLost(does_not_answer(list(found.silent)), "cluster", SILENT_HINT)
+    return found
+
+
+def does_not_answer(workers: Sequence[str]) -> str:
+    """Return that workers do not answer, as a sentence.
+
+    Examples
+    --------
+    >>> does_not_answer(["tcp://a:1"]), does_not_answer(["tcp://a:1", "tcp://b:1", "tcp://c:1", "tcp://d:1"])
+    ('worker tcp://a:1 does not answer', '4 workers do not answer: tcp://a:1, tcp://b:1, tcp://c:1, ...')
+    """
+    if len(workers) == 1:
+        return f"worker {workers[0]} does not answer"
+    return f"{len(workers)} workers do not answer: {', '.join(workers[:3])}{', ...' if len(workers) > 3 else ''}"
 
 
 def running_here() -> dict[str, Any]:

@@ -60,6 +60,17 @@ def start(
     return process
 
 
+def name_option(name: str) -> list[str]:
+    """Return the option for a node's name, which may look like an option itself.
+
+    Examples
+    --------
+    >>> name_option("a"), name_option("-rf")
+    (['--name', 'a'], ['--name=-rf'])
+    """
+    return [f"--name={name}"] if name.startswith("-") else ["--name", name]
+
+
 def environment() -> dict[str, str]:
     """Return the environment of this process, in which this package and what this process imports are found first."""
     package = str(Path(__file__).resolve().parents[2])

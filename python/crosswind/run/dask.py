@@ -10,23 +10,36 @@ costs is up to the tree (docs/concepts/agents.md).
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from crosswind.cluster.client import fitting, own_address, workers_of
+from crosswind.cluster.client import (
+    NONE_YET_S,
+    PATIENCE_S,
+    SILENT_HINT,
+    ask,
+    does_not_answer,
+    fitting,
+    look_at,
+    own_address,
+    workers_of,
+)
 from crosswind.cluster.hosts import Host, Place, any_port, hosts_of
-from crosswind.errors import AgentLost, CrosswindError, DescriptionError, Told, warning
+from crosswind.errors import AgentLost, CrosswindError, Told, warning
 from crosswind.links import Links
 from crosswind.platform import Platform
 from crosswind.run.backoff import Backoff
 from crosswind.run.deployment import MeanTask, Placing
 from crosswind.run.late_joiners import leaf_below
 from crosswind.run.places import places, star
-from crosswind.run.spool import Logs, Spool
+from crosswind.run.processes import END_PATIENCE_S, LISTEN_PATIENCE_S
+from crosswind.run.spool import Logs, Spool, take_away_abandoned
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -35,6 +48,7 @@ if TYPE_CHECKING:
 
 _LOOK_S = 1.0
 _WAIT_S = 10.0
+_NAMED = 3
 
 
 class OnDask:
@@ -51,28 +65,32 @@ class OnDask:
     ------
     DescriptionError
         When the cluster has no worker, or one does not fit to this process.
+    AgentLost
+        When no worker answers.
     """
 
     on = "dask"
     trusted = True  # Dask itself runs what its workers send
 
     def __init__(self, client: Client, placing: Placing | None = None) -> None:
-        if getattr(client, "asynchronous", False):
-            message = "the client of Dask is asynchronous, which a farm cannot wait for"
-            raise DescriptionError(
-                message, "argument", "Client(..., asynchronous=False), or give its scheduler's address"
-            )
         self.client, self.placing = client, placing or Placing()
         self.token = self.placing.token or secrets.token_hex(32)
         self.tls = self.placing.root_tls
         self.links = Links.load(self.placing.links) if self.placing.links is not None else None
-        self._workers = fitting(client)
+        found = fitting(client, all_answer=False)
+        self._workers, self.silent = found.fit, found.silent
         self.per: Place = self.placing.per or "host"
 
     @property
     def hosts(self) -> list[Host]:
         """What may carry an agent."""
         return hosts_of(self._workers, self.per)
+
+    def _all_hosts(self) -> list[Host]:
+        """Return what may carry an agent now, then what may when its worker answers."""
+        hosts = self.hosts
+        known = {host.name for host in hosts}
+        return hosts + [host for host in hosts_of(self.silent, self.per) if host.name not in known]
 
     def tree(self) -> Platform:
         """Return a star: this process hands out, and as many nodes compute as Dask has threads, at equal rates."""
@@ -86,7 +104,7 @@ class OnDask:
     def agents(self, nodes: Sequence[Mapping[str, Any]], token: str, task: MeanTask) -> DaskAgents:
         """Return the nodes' agents, not started yet."""
         below = [node["name"] for node in nodes if node.get("parent") is not None]
-        return DaskAgents(self, nodes, places(below, self.hosts, self.placing.nodes), token, task)
+        return DaskAgents(self, nodes, places(below, self._all_hosts(), self.placing.nodes), token, task)
 
 
 class DaskAgents:
@@ -123,18 +141,28 @@ class DaskAgents:
         self._hosts = hosts
         self._addresses: dict[str, str] = {}
         self.tasks: dict[str, Future] = {}
+        self._serial = itertools.count()
         self._backoffs: dict[str, Backoff] = {}
         self._touched: set[str] = set()
+        self._last_seen: dict[str, Any] = {}
+        """The last sign of life of each worker that did not answer, as the scheduler has it."""
+        self._ends: deque[str] = deque(maxlen=_NAMED)
+        """How the last agents ended."""
+        self._away: AgentLost | None = None
+        """Why the cluster cannot be asked."""
         self._over = threading.Event()
+        self._changing = threading.Lock()
         self._watcher = threading.Thread(target=self._follow, name="crosswind-dask", daemon=True)
         self.warnings: list[Told] = []
         self._logs = Logs()
         self.logs = self._logs.path
         self._spool = Spool()
         self.spool = self._spool.path
+        if deployment.silent:
+            self._note_silent(list(deployment.silent), deployment.silent)
 
     def start(self, root_address: str) -> None:
-        """Start all, each once its parent listens.
+        """Start all, each once its parent listens. What a worker carries that does not answer may come later.
 
         Raises
         ------
@@ -146,7 +174,11 @@ class DaskAgents:
         level = self._children([root])
         while level:
             self._start({name: self._hosts[name] for name in level})
-            level = self._children(level)
+            with self._changing:  # below an inner node that does not listen none can be
+                level = [name for name in self._children(level) if self._parents[name] in self._addresses]
+        with self._changing:
+            for name in [name for name in self._hosts if name not in self.tasks]:
+                self._hosts.pop(name)
         self._watcher.start()
 
     def _children(self, names: Sequence[str]) -> list[str]:
@@ -156,47 +188,63 @@ class DaskAgents:
         """Start agents whose parents listen."""
         from crosswind.run import worker_agents
 
-        def watched(farm: str, agent: str) -> None:  # travels by value: the scheduler need not have Crosswind
+        def watched(farm: str, agent: str, key: str) -> None:  # by value: the scheduler need not have Crosswind
             from crosswind.run.worker_agents import watch
 
-            watch(farm, agent)
+            watch(farm, agent, key)
 
         wanted: dict[str, list[Wanted]] = {}
         for name, host in hosts.items():
-            wanted.setdefault(host.worker, []).append(self._wanted(name, host))
+            key = f"{worker_agents.plugin_name(self._farm)}-{name}-{next(self._serial)}"
+            wanted.setdefault(host.worker, []).append(self._wanted(name, key, host))
             self._backoffs.setdefault(host.name, Backoff()).began(time.monotonic())
-        self._touched |= wanted.keys()
-        listening = self._run(worker_agents.start, self._farm, wanted, workers=list(wanted))
-        for addresses in listening.values():
-            self._addresses |= {name: address for name, address in addresses.items() if address}
-        for name, host in hosts.items():
-            self._hosts[name] = host
-            self.tasks[name] = self._client.submit(
-                watched,
-                self._farm,
-                name,
-                workers=[host.worker],
-                allow_other_workers=False,
-                pure=False,
-                retries=0,
-                key=f"{worker_agents.plugin_name(self._farm)}-{name}",
-            )
-
-    def _run(self, function: Any, *arguments: Any, workers: list[str]) -> dict[str, Any]:
-        """Have workers do something at once, however busy they are."""
-        try:
-            found: dict[str, Any] = self._client.run(function, *arguments, workers=workers)
-        except CrosswindError:
-            raise
-        except Exception as error:
+        with self._changing:
+            self._touched |= wanted.keys()
+        given = {worker: (self._farm, agents) for worker, agents in wanted.items()}
+        patience_s = PATIENCE_S + (LISTEN_PATIENCE_S if self._children(list(hosts)) else 0.0)
+        answers = ask(self._client, worker_agents.start, given, patience_s, NONE_YET_S)
+        for error in answers.errors.values():
+            if isinstance(error, CrosswindError):
+                raise error
             raise AgentLost(f"the Dask cluster did not do what it should: {error}", "cluster") from error
-        return found
+        if answers.silent:
+            self._note_silent(answers.silent, workers_of(self._client))
+        with self._changing:
+            if self._over.is_set():  # without its task, an agent ends by itself
+                return
+            for addresses in answers.values.values():
+                self._addresses |= {name: address for name, address in addresses.items() if address}
+            for agent in itertools.chain.from_iterable(wanted.values()):
+                name = agent["name"]
+                host = self._hosts[name] = hosts[name]
+                try:
+                    self.tasks[name] = self._client.submit(
+                        watched,
+                        self._farm,
+                        name,
+                        agent["key"],
+                        workers=[host.worker],
+                        allow_other_workers=False,
+                        pure=False,
+                        retries=0,
+                        key=agent["key"],
+                    )
+                except Exception as error:  # of a client that was closed meanwhile
+                    raise AgentLost(f"Dask does not take a task: {error}", "cluster") from error
 
-    def _wanted(self, name: str, host: Host) -> Wanted:
+    def _note_silent(self, workers: Sequence[str], there: Mapping[str, Any]) -> None:
+        """Warn of workers that do not answer, and leave them alone until the scheduler has a sign of life from them."""
+        for worker in workers:
+            self._last_seen[worker] = there.get(worker, {}).get("last_seen")
+        message = f"{does_not_answer(workers)}: what it carries joins when it does"
+        self._warn("worker-silent", message, SILENT_HINT)
+
+    def _wanted(self, name: str, key: str, host: Host) -> Wanted:
         file, root_tls = self._placing.token_file, self._placing.tls
         guest = self._guests.get(name)
         return {
             "name": name,
+            "key": key,
             "parent": self._addresses[self.parent(name)],
             "listen": any_port(host.address) if self._children([name]) else None,
             "about": "" if guest is None else json.dumps(guest),
@@ -211,29 +259,21 @@ class DaskAgents:
         while not self._over.wait(_LOOK_S):
             try:
                 self._look()
+                self._away = None
             except Exception as error:  # a scheduler that is away: the tree needs it for nothing else
+                if isinstance(error, AgentLost):
+                    self._away = self._away or error  # a client that cannot reconnect closes
                 self._warn("cluster-away", f"the Dask cluster cannot be asked: {error}", "no host joins meanwhile")
 
     def _look(self) -> None:
         now = time.monotonic()
         workers = workers_of(self._client)
         hosts = hosts_of(workers, self._per)
-        there = {host.worker for host in hosts_of(workers, "worker")}
-        gone = {name for name, task in self.tasks.items() if task.done()}
-        gone |= {name for name, host in self._hosts.items() if host.worker not in there}
-        # Nodes below a lost inner node are of no use: their hosts are free, too.
-        orphans = {name for name in self._hosts if self.parent(name) in gone and name not in gone}
-        for name in gone | orphans:
-            host = self._hosts.pop(name)
-            self.tasks.pop(name).release()
-            self._addresses.pop(name, None)
-            self._guests.pop(name, None)
-            if name not in orphans:  # those are not to blame
-                self._backoffs[host.name].ended(now)
-        taken = {host.name for host in self._hosts.values()}
-        free = [host for host in hosts if host.name not in taken and self._may_start(host, now)]
-        if not free or not self._fit(free):
-            return
+        with self._changing:
+            self._release(self._gone(workers), now)
+            taken = {host.name for host in self._hosts.values()}
+            free = [host for host in hosts if host.name not in taken and self._may_start(host, workers, now)]
+        free = self._fit(free, workers) if free else []
         vacant = [name for name in self._parents if self._may_be(name)]
         for host in free:
             if self._over.is_set():
@@ -244,22 +284,58 @@ class DaskAgents:
                 vacant.remove(name)
             try:
                 self._start({name: host})
-            except BaseException:
+            except BaseException as error:
                 self._guests.pop(name, None)
                 self._backoffs[host.name].failed(time.monotonic())
-                raise
+                if not isinstance(error, AgentLost):
+                    raise
+                self._warn("agent-start", str(error), error.hint or "the host is tried again")
 
-    def _may_start(self, host: Host, now: float) -> bool:
+    def _gone(self, there: Mapping[str, Any]) -> set[str]:
+        """Return the nodes whose agent has ended, or whose worker is gone, and note how.
+
+        A worker that is paused keeps its agents, and one that closes lets them finish what they compute.
+        """
+        gone = set()
+        for name, host in self._hosts.items():
+            task = self.tasks.get(name)
+            if host.worker not in there:
+                self._ends.append(f"worker {host.worker} has gone")
+            elif task is None or task.done():
+                self._ends.append(_how_ended(name, task))
+            else:
+                continue
+            gone.add(name)
+        return gone
+
+    def _release(self, gone: set[str], now: float) -> None:
+        # Nodes below a lost inner node are of no use: their hosts are free, too.
+        orphans = {name for name in self._hosts if self.parent(name) in gone and name not in gone}
+        for name in gone | orphans:
+            host = self._hosts.pop(name)
+            if name in self.tasks:
+                self.tasks.pop(name).release()
+            self._addresses.pop(name, None)
+            self._guests.pop(name, None)
+            if name not in orphans:  # those are not to blame
+                self._backoffs[host.name].ended(now)
+
+    def _may_start(self, host: Host, workers: Mapping[str, Any], now: float) -> bool:
+        if host.worker in self._last_seen:
+            if workers[host.worker].get("last_seen") == self._last_seen[host.worker]:
+                return False
+            self._last_seen.pop(host.worker)
         return host.name not in self._backoffs or self._backoffs[host.name].is_due(now)
 
-    def _fit(self, hosts: Sequence[Host]) -> bool:
-        """Whether hosts that joined have what they need."""
-        try:
-            fitting(self._client, list({host.worker: None for host in hosts}))
-        except CrosswindError as error:
-            self._warn("host-unfit", f"a host that joined was left out: {error}", error.hint or "look at its versions")
-            return False
-        return True
+    def _fit(self, hosts: Sequence[Host], workers: Mapping[str, Any]) -> list[Host]:
+        """Return those of the hosts that joined which have what they need."""
+        found = look_at(self._client, {host.worker: workers[host.worker] for host in hosts})
+        for error in found.unfit.values():
+            hint = error.hint or "look at its versions"
+            self._warn("host-unfit", f"a host that joined was left out: {error}", hint)
+        if found.silent:
+            self._note_silent(list(found.silent), workers)
+        return [host for host in hosts if host.worker in found.fit]
 
     def _may_be(self, name: str) -> bool:
         """Whether a node waits for a host: a leaf without one, whose parent is up."""
@@ -305,59 +381,73 @@ class DaskAgents:
         return str(guest["parent"] if guest is not None else self._parents[name])
 
     def lost(self) -> str:
-        """Return what the cluster last said."""
-        return self.warnings[-1]["message"] if self.warnings else ""
+        """Return why no agent is left, and what to do."""
+        try:
+            there = workers_of(self._client)
+        except AgentLost as error:
+            first = self._away or error
+            return f"{first}; {first.hint}"
+        with self._changing:
+            ours, ends = [worker for worker in self._touched if worker in there], [*dict.fromkeys(self._ends)]
+        silent = ask(self._client, _nothing, dict.fromkeys(ours, ())).silent
+        if silent:
+            return f"{does_not_answer(silent)}; {SILENT_HINT}"
+        if not there:
+            return f"{', '.join([*ends, 'the cluster has no worker'])}; start some, then run again"
+        if not ends:
+            return self.warnings[-1]["message"] if self.warnings else ""
+        return f"{', '.join(ends)}; run again what is missing"
 
     def _warn(self, code: str, message: str, hint: str) -> None:
         if all(known["message"] != message for known in self.warnings):
             self.warnings.append(warning(code, message, hint))
 
     def end(self, *, keep_logs: bool) -> None:
-        """End all, and leave the cluster as it was."""
-        from distributed import wait
+        """End all, and leave the cluster as it was.
 
-        self._over.set()
-        if self._watcher.ident is not None:
-            self._watcher.join(_WAIT_S)
-        there: dict[str, Any] = {}
-        with contextlib.suppress(Exception):  # in a cluster that is gone there is nothing to end
-            there = workers_of(self._client)
-        touched = [worker for worker in self._touched if worker in there]
-        if touched:
-            with contextlib.suppress(Exception):
-                for said in self._ended(touched).values():
-                    self._keep(said)
-                wait(list(self.tasks.values()), timeout=_WAIT_S)
-        for task in self.tasks.values():
-            task.release()
-        self.tasks.clear()
-        self._logs.close(keep=keep_logs)
-        self._spool.close()
-
-    def _ended(self, workers: list[str]) -> dict[str, Mapping[str, str]]:
-        """End the agents of workers, and return the ends of their logs.
-
-        A worker that is stopped does not answer, and must not hold up the others or this process: its agents end when
-        it continues.
+        What does not answer is not waited for: workers end agents without a task by themselves. Only their logs are
+        then missing.
         """
+        patience_s = PATIENCE_S if keep_logs else END_PATIENCE_S
+        with self._changing:
+            self._over.set()
+        if self._watcher.ident is not None:
+            self._watcher.join(patience_s)
         from crosswind.run import worker_agents
 
-        found: dict[str, Mapping[str, str]] = {}
-
-        def end(worker: str) -> None:
-            with contextlib.suppress(Exception):
-                found.update(self._client.run(worker_agents.end, self._farm, workers=[worker], on_error="ignore"))
-
-        asking = [threading.Thread(target=end, args=[worker], daemon=True) for worker in workers]
-        for thread in asking:
-            thread.start()
-        until = time.monotonic() + _WAIT_S
-        for thread in asking:
-            thread.join(max(until - time.monotonic(), 0.0))
-        return dict(found)
+        with contextlib.suppress(Exception):  # in a cluster that is gone there is nothing to end
+            there = workers_of(self._client, patience_s)
+            with self._changing:
+                given = {worker: (self._farm,) for worker in self._touched if worker in there}
+            for said in ask(self._client, worker_agents.end, given, patience_s).values.values():
+                self._keep(said)
+        with self._changing:
+            tasks = list(self.tasks.values())
+            self.tasks.clear()
+        for task in tasks:
+            task.release()
+        self._logs.close(keep=keep_logs)
+        self._spool.close()
+        with contextlib.suppress(CrosswindError):  # of workers that were killed on this host
+            take_away_abandoned()
 
     def _keep(self, said: Mapping[str, str]) -> None:
         for name, text in said.items():
             if text:
                 path = self.logs / (name.replace("/", "_") + ".log")
                 path.write_text(text.removeprefix(": ") + "\n", encoding="utf-8")
+
+
+def _nothing() -> None:
+    """Answer."""
+
+
+def _how_ended(name: str, task: Future | None) -> str:
+    """Return how the agent of a task in Dask ended."""
+    if task is None or task.status in ("cancelled", "lost"):
+        return f"the task of agent {name} was cancelled in Dask (client.restart() does that, too)"
+    if task.status != "error":
+        return f"agent {name} has ended"
+    with contextlib.suppress(Exception):
+        return str(task.exception(timeout=_WAIT_S)).partition("\n")[0]
+    return f"agent {name} has failed"

@@ -163,7 +163,7 @@ class AgentProcesses:
                         start.backoff.failed(now)
 
     def _start_one(self, name: str, start: _Start) -> None:
-        options = ["--parent", start.parent, "--name", name, "--spool", str(self.spool)]
+        options = ["--parent", start.parent, *agent_process.name_option(name), "--spool", str(self.spool)]
         options += ["--ended", str(self._mark_of(name))]
         if self._launch.tls is not None:
             options += ["--tls", self._launch.tls(name)]

@@ -45,7 +45,7 @@ def spread(client: Client, points: Iterator[Point], perform: Callable[[Any], Any
     from distributed import as_completed
     from distributed.scheduler import KilledWorker
 
-    workers = fitting(client)
+    workers = fitting(client).fit
     most = _AHEAD * sum(int(worker["nthreads"]) for worker in workers.values())
     open_: dict[Future, list[Point]] = {}
     done = as_completed(loop=client.loop)

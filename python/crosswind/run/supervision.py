@@ -51,7 +51,7 @@ def supervise(
     """
     spool, backoff = Spool(), Backoff()
     mark = spool.path / "ended"
-    options = ["--parent", parent, "--name", name]
+    options = ["--parent", parent, *agent_process.name_option(name)]
     options += ["--spool", str(spool.path), "--ended", str(mark), "--about", about, "--silent"]
     options += ["--tls", tls] if tls is not None else []
     options += ["--standing", str(standing)] if standing is not None else []

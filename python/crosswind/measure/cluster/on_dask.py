@@ -31,7 +31,7 @@ class DaskCluster:
 
     def __init__(self, client: Client, per: Per = "host") -> None:
         self._client = client
-        self.places: list[Host] = hosts_of(fitting(client), per)
+        self.places: list[Host] = hosts_of(fitting(client).fit, per)
         self._workers = {host.name: host.worker for host in self.places}
 
     @property
