@@ -80,7 +80,7 @@ def test_a_worker_of_several_threads_carries_as_many_agents(tmp_path):
         with crosswind.Farm(client) as farm:
             assert [node["name"] for node in farm.platform.nodes] == ["root", "0-0", "0-1", "0-2"]
             assert len(set(farm.map(busy(), range(40)))) == 3
-        clean(client)
+        wait_until(lambda: not any(found for found, *_ in left_in(client)[0].values()), "the agents' end")
 
 
 def test_a_call_gets_the_results_of_futures_of_dask(client):
