@@ -1,4 +1,4 @@
-"""Scripts of those who have used a pool, parallel or xargs: with Crosswind in its place, the same comes out."""
+"""Scripts for a pool, parallel and xargs: with Crosswind in their place, the same comes out."""
 
 from __future__ import annotations
 

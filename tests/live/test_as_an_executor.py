@@ -1,4 +1,4 @@
-"""Scripts of those who have used an executor: with a farm in its place, the same comes out."""
+"""Scripts for an executor: with a farm in its place, the same comes out."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class LiveFarm:
         self._submitted, self._abandoned = 0, False
         self._names_logs = names_logs  # in the summary, which the user sees
         self._are_logs_named = False
-        """Whether the user was told where the agents' logs are: otherwise they do not stay."""
+        """Whether an error or the summary names the agents' logs; otherwise they are removed."""
         self._watch, self._events_told = watch, 0
         self._nodes = platform.to_dict()["node"]
         self._processes: Agents | None = None

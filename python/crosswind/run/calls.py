@@ -185,7 +185,7 @@ def _rebuilt(kind: Any, args: tuple[Any, ...] = (), attributes: dict[str, Any] |
 
 
 class _Functions:
-    """The functions that were called last, by their pickles: no more than so many, and than so many bytes."""
+    """A cache of the functions that were called last, by their pickles, limited by number and bytes."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()

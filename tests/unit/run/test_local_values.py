@@ -98,7 +98,7 @@ def test_a_value_that_cannot_be_pickled_leaves_no_memory():
     before = descriptors()
     with pytest.raises(TypeError, match="generator"):
         Keeper().pickled([b"x" * 2 * MB, (one for one in ())])
-    assert descriptors() == before
+    assert descriptors() <= before  # what other tests kept may have been closed meanwhile
 
 
 def test_of_a_class_that_cannot_be_imported_the_code_comes_along():

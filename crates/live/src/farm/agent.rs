@@ -219,12 +219,7 @@ struct Ending {
 }
 
 impl Ending {
-    fn prepare(
-        &mut self,
-        mark: Option<&str>,
-        starter: Option<RawFd>,
-        run: &RunSettings,
-    ) -> Result<(), LiveError> {
+    fn prepare(&mut self, mark: Option<&str>, starter: Option<RawFd>, run: &RunSettings) -> Result<(), LiveError> {
         run.check()?;
         self.grace = Duration::from_secs_f64(run.task_limits.grace_s);
         if let (Some(mark), Work::Command { .. } | Work::Callable) = (mark, &run.work) {
