@@ -62,11 +62,10 @@ impl EmulatedProcessor {
     }
 
     fn change(&mut self, at_ns: u64) {
-        let rate = self.rate_per_ns();
-        if let Some(job) = &mut self.job {
-            job.left = (job.left - job.rate_per_ns * at_ns.saturating_sub(job.at_ns) as f64).max(0.0);
-            (job.rate_per_ns, job.at_ns) = (rate, job.at_ns.max(at_ns));
-        }
+        let Some(mut job) = self.job.take() else { return };
+        job.left = (job.left - job.rate_per_ns * at_ns.saturating_sub(job.at_ns) as f64).max(0.0);
+        (job.rate_per_ns, job.at_ns) = (self.rate_per_ns(), job.at_ns.max(at_ns));
+        self.job = Some(job);
     }
 
     /// Changes the compute rate (work units/s) from `at_ns` on.
@@ -83,8 +82,11 @@ impl EmulatedProcessor {
 
     /// Sets the rate of tasks sent to a child, MB/s of the platform, from `at_ns` on.
     pub fn send(&mut self, child: usize, mb_per_s: f64, at_ns: u64) {
-        self.send_mb_per_s[child] = mb_per_s;
-        self.change(at_ns);
+        // A node tells the rates of all its children whenever one changes.
+        if self.send_mb_per_s[child] != mb_per_s {
+            self.send_mb_per_s[child] = mb_per_s;
+            self.change(at_ns);
+        }
     }
 
     /// Sets the rate of results sent to the parent, MB/s of the platform, from `at_ns` on.

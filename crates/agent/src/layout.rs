@@ -56,13 +56,13 @@ impl Layout {
     /// Returns the settings of a node's policy.
     #[must_use]
     pub fn settings(&self, run: &RunSettings, place: u32) -> Settings {
-        self.basis.settings(&run.platform, &self.tree, &run.farm_options(), place)
+        Settings::of_node(&run.platform, &self.tree, &run.farm_options(), &self.basis, place)
     }
 
     /// Returns the settings of a child for its parent's policy.
     #[must_use]
     pub fn child(&self, run: &RunSettings, place: u32) -> ChildSettings {
-        self.basis.child(&run.platform, &self.tree, &run.farm_options(), place)
+        Settings::child(&run.platform, &self.tree, &run.farm_options(), &self.basis, place)
     }
 
     /// Returns the initial estimator of a node.

@@ -96,7 +96,7 @@ pub struct RunSettings {
     pub sizes: Sizes,
     /// What agents below the root get of the nodes that their platform leaves out. `None`: the platform is whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub part: Option<Part>,
+    pub(crate) part: Option<Part>,
 }
 
 /// What an agent needs of the nodes that its part of the platform leaves out. The part has the agent's parent as its
@@ -172,6 +172,26 @@ pub struct Admission {
 }
 
 impl RunSettings {
+    /// Creates the settings of a run on a whole platform, with defaults for all that is not given.
+    #[must_use]
+    pub fn new(platform: Platform, policy: Policy, work: Work, mean: MeanTask) -> Self {
+        Self {
+            platform,
+            policy,
+            mean_size_mb: mean.size_mb,
+            mean_work: mean.work,
+            tasks: None,
+            planned_tasks_per_s: None,
+            changes: Vec::new(),
+            work,
+            patience: Patience::default(),
+            task_limits: TaskLimits::default(),
+            recording: Recording::default(),
+            sizes: Sizes::default(),
+            part: None,
+        }
+    }
+
     /// Checks constraints that the types do not express.
     ///
     /// # Errors

@@ -1,6 +1,8 @@
 //! Run settings of a farm's point, as sent to every live agent.
 
-use crosswind_agent::settings::{Patience, Recording, RunSettings, Sizes, TaskLimits};
+use std::collections::HashMap;
+
+use crosswind_agent::settings::{Patience, Recording, RunSettings, TaskLimits};
 use crosswind_schema::units::Quantity;
 use serde::Deserialize;
 
@@ -8,8 +10,9 @@ use crate::ExperimentError;
 use crate::farm::FarmPoint;
 use crate::work::WorkOf;
 
-/// Heartbeat interval, s.
+/// Heartbeat interval, s, and the most heartbeats per second that a node is to answer, if silence permits it.
 const HEARTBEAT_S: f64 = 0.5;
+const HEARTBEATS_PER_S: f64 = 8000.0;
 
 /// Time limits and other limits on agents and tasks.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -38,29 +41,29 @@ impl FarmPoint<'_> {
     pub fn live(&self, work: &WorkOf, limits: &Limits, trace: bool) -> Result<RunSettings, ExperimentError> {
         let mean = self.mean();
         let workload = &self.experiment.workload;
-        Ok(RunSettings {
-            platform: self.platform.clone().into_owned(),
-            policy: self.experiment.policy.clone(),
-            mean_size_mb: mean.size_mb,
-            mean_work: mean.work,
-            tasks: Some(self.tasks.count),
-            planned_tasks_per_s: self.planned_tasks_per_s()?,
-            changes: self.experiment.changes.clone(),
-            work: work.told(&self.experiment.execution, workload.result_size_mb.get())?,
-            patience: Patience {
-                heartbeat_s: HEARTBEAT_S.min(limits.silence_s / 4.0),
-                silence_s: limits.silence_s,
-                start_s: limits.start_s,
-            },
-            task_limits: TaskLimits {
-                timeout_s: limits.task_timeout_s,
-                memory_mb: limits.task_memory_mb,
-                grace_s: limits.grace_s,
-                retries: limits.retries,
-            },
-            recording: Recording { trace, log: trace },
-            sizes: Sizes::default(),
-            part: None,
-        })
+        let mut children: HashMap<&str, usize> = HashMap::new();
+        for parent in self.platform.nodes.iter().filter_map(|node| node.parent.as_deref()) {
+            *children.entry(parent).or_default() += 1;
+        }
+        let widest = children.into_values().max().unwrap_or(0);
+        let work = work.told(&self.experiment.execution, workload.result_size_mb.get())?;
+        let platform = self.platform.clone().into_owned();
+        let mut run = RunSettings::new(platform, self.experiment.policy.clone(), work, mean);
+        run.tasks = Some(self.tasks.count);
+        run.planned_tasks_per_s = self.planned_tasks_per_s()?;
+        run.changes.clone_from(&self.experiment.changes);
+        run.patience = Patience {
+            heartbeat_s: HEARTBEAT_S.max(widest as f64 / HEARTBEATS_PER_S).min(limits.silence_s / 4.0),
+            silence_s: limits.silence_s,
+            start_s: limits.start_s,
+        };
+        run.task_limits = TaskLimits {
+            timeout_s: limits.task_timeout_s,
+            memory_mb: limits.task_memory_mb,
+            grace_s: limits.grace_s,
+            retries: limits.retries,
+        };
+        run.recording = Recording { trace, log: trace };
+        Ok(run)
     }
 }

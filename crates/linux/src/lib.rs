@@ -27,7 +27,7 @@ pub mod waiting;
 pub mod watchdog;
 
 pub use namespace::in_namespace;
-pub use sockets::{Sending, limit_unsent, memory_file, read_file, send_both, send_file, sending};
+pub use sockets::{Sending, limit_unsent, memory_file, queue_up_to, read_file, send_both, send_file, sending};
 pub use threads::{
     account_for, account_for_all, affinity, boot_id, end_with_parent, host_name, process_cpu_ns, set_affinity,
     set_nice, thread_cpu_ns, thread_id,

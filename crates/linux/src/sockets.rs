@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::mem::zeroed;
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd as _};
 
 fn option(stream: &TcpStream, level: i32, name: i32, value: i32) -> io::Result<()> {
@@ -20,6 +20,16 @@ fn option(stream: &TcpStream, level: i32, name: i32, value: i32) -> io::Result<(
 /// When the kernel refuses.
 pub fn limit_unsent(stream: &TcpStream, bytes: i32) -> io::Result<()> {
     option(stream, libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, bytes)
+}
+
+/// Sets how many connections the kernel keeps until they are accepted, up to its own limit.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn queue_up_to(listener: &TcpListener, connections: i32) -> io::Result<()> {
+    // SAFETY: takes integers only; the socket is open, and listens already.
+    let result = unsafe { libc::listen(listener.as_raw_fd(), connections) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 const TCP_NOTSENT_LOWAT: i32 = 25; // linux/tcp.h

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crosswind_access::greeting::{GREETING_BYTES, Greeting};
@@ -21,8 +22,39 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// Longest wait for a parent's next bytes during the handshake. Its listener allows no more, so by then the parent or the
 /// route to it may be gone.
 const SILENCE: Duration = PATIENCE;
+/// Handshakes of this process with parents at a time. If all nodes of a process began at once, they would fill their
+/// parent's queue, and those at its end would give up and begin again.
+const AT_ONCE: usize = 16;
+static HANDSHAKES: Slots = Slots { taken: Mutex::new(0), freed: Condvar::new() };
 /// Largest code accepted from a parent, bytes.
 const LARGEST_CODE: usize = 1 << 30;
+
+/// Limits how many threads do something at a time.
+struct Slots {
+    taken: Mutex<usize>,
+    freed: Condvar,
+}
+
+struct Slot<'a>(&'a Slots);
+
+impl Slots {
+    /// Takes a slot, once one is free or the time is over.
+    fn take(&self, until: Instant) -> Slot<'_> {
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = until.saturating_duration_since(Instant::now());
+        let is_full = |taken: &mut usize| *taken >= AT_ONCE;
+        let waited = self.freed.wait_timeout_while(taken, left, is_full);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 += 1;
+        Slot(self)
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        *self.0.taken.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.freed.notify_one();
+    }
+}
 
 /// A connection that a parent has accepted.
 pub(crate) struct Welcome {
@@ -89,8 +121,11 @@ impl Handshake<'_> {
             if !(self.still)() {
                 return Err(LiveError::Interrupted);
             }
-            match connect(self.address, until) {
-                Ok(stream) => match self.prove(stream, until).and_then(|(talk, said)| then(talk, said)) {
+            let slot = matches!(self.role, PeerRole::Parent).then(|| HANDSHAKES.take(until));
+            let connected = connect(self.address, until).map(|stream| self.prove(stream, until));
+            drop(slot);
+            match connected {
+                Ok(proved) => match proved.and_then(|(talk, said)| then(talk, said)) {
                     // A parent that closes the connection or is cut off during the handshake may come back.
                     Err(LiveError::Unreachable { .. }) if Instant::now() + AGAIN < until => {}
                     result => return result,

@@ -13,6 +13,7 @@ use crosswind_access::token::{self, End, Meeting};
 use crosswind_access::transport::is_tls;
 use crosswind_access::{Access, Transport};
 use crosswind_agent::frame::{self, Frame};
+use crosswind_linux as linux;
 
 use crate::error::LiveError;
 use crate::protocol::PROTOCOL;
@@ -20,6 +21,10 @@ use crate::protocol::PROTOCOL;
 const PATIENCE_NS: u64 = PATIENCE.as_nanos() as u64;
 /// How long no connection is accepted after one could not be, for want of descriptors or memory, ns.
 const PAUSE_NS: u64 = 200_000_000;
+
+/// Connections that the kernel keeps until they are accepted. Beyond it a peer has to try again, after 1 s: the nodes of
+/// a wide tree come all at once.
+const QUEUE: i32 = 4096;
 
 /// A connection that is not authenticated yet.
 struct Stranger {
@@ -61,6 +66,7 @@ impl Listener {
         let listening = || LiveError::system(format!("listening on {address}"));
         let listener = TcpListener::bind(address).map_err(listening())?;
         listener.set_nonblocking(true).map_err(listening())?;
+        linux::queue_up_to(&listener, QUEUE).map_err(listening())?;
         Ok(Self { listener, access, strangers: Vec::new(), paused_until_ns: 0 })
     }
 

@@ -1,6 +1,6 @@
 """The processes of a tree of agents: started from the root down, ended by their number, however the run ends.
 
-One per node, except that leaves of large emulated trees share some (`Launch.shares`): a process costs 50 ms and 10 MB.
+One per node, except that leaves of large emulated trees share some (`Launch.shares`): a process costs 50 ms and 8 MB.
 
 Each gets the token on its stdin, which stays open: an agent ends when it closes. So none is left behind, not even after
 `kill -9` of this process, and ctrl-C on a terminal reaches this process only. One that a task, the kernel or a person

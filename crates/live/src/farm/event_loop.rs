@@ -23,7 +23,7 @@ use crate::farm::status_file::Standing;
 use crate::listener::{Caller, Listener, refuse};
 use crosswind_linux::{self as linux, Bell, now_ns};
 
-/// Longest sleep of the loop, ns.
+/// Longest sleep of the loop, ns. Below the root, it may be one heartbeat.
 const NAP_NS: u64 = 200_000_000;
 /// How long a failing agent tries to send the reason to its parent, and how long each wait for the socket lasts, ns.
 const LAST_WORDS_NS: u64 = 2_000_000_000;
@@ -298,7 +298,8 @@ impl<'a> EventLoop<'a> {
         // A TLS connection may hold decrypted bytes, which no socket event reports.
         let held = self.node.children.iter().flatten().any(Link::holds)
             || self.node.parent.as_ref().is_some_and(|link| link.holds());
-        let until = if held { now } else { earliest(earliest(due, patience), Some(now + NAP_NS)).unwrap_or(now) };
+        let until =
+            if held { now } else { earliest(earliest(due, patience), Some(now + self.nap_ns())).unwrap_or(now) };
         linux::wait(&mut watched, Some(until.saturating_sub(now))).map_err(LiveError::system("waiting"))?;
         let now = now_ns();
         if linux::readable(&watched[0]) {
@@ -333,6 +334,12 @@ impl<'a> EventLoop<'a> {
         }
         self.node.agent.beat(now);
         Ok(())
+    }
+
+    fn nap_ns(&self) -> u64 {
+        let patience = self.node.agent.run().patience;
+        let beat_ns = (patience.heartbeat_s.min(patience.silence_s / 5.0) * 1e9) as u64;
+        if self.user.is_some() { NAP_NS } else { NAP_NS.max(beat_ns) }
     }
 
     fn read_child(&mut self, child: u32, now: u64) -> Result<(), LiveError> {

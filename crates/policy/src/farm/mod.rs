@@ -23,7 +23,7 @@
 //! | [`supplying`] | how far ahead the root takes tasks |
 //! | `options`, `mean_task` | options of a farm, and its mean task |
 //! | `settings` | settings of a node and of its children |
-//! | `basis` | values from which the settings of all nodes follow |
+//! | `basis`, `outside` | values from which the settings of all nodes follow, also of those of a subtree |
 //! | [`estimate`] | what a node learns while it runs |
 
 mod basis;
@@ -42,6 +42,7 @@ mod multi;
 mod node;
 mod options;
 pub mod order;
+mod outside;
 mod queue;
 mod requests;
 mod settings;
@@ -49,11 +50,12 @@ mod single;
 pub mod supplying;
 mod waiting;
 
-pub use basis::{Basis, Outside};
+pub use basis::Basis;
 pub use event::{Child, Command, Commands, Event, TaskId};
 pub use last::Last;
 pub use ledger::Ledger;
 pub use mean_task::MeanTask;
 pub use node::Node;
 pub use options::FarmOptions;
+pub use outside::Outside;
 pub use settings::{ChildSettings, Settings, planned_of_a_guest};

@@ -5,9 +5,9 @@ use crosswind_schema::plan::Ports;
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Platform, Tree};
 
-use super::basis::Outside;
 use super::mean_task::MeanTask;
 use super::order::{self, Candidate, Rule};
+use super::outside::Outside;
 
 /// Options of a farm that all its nodes share.
 #[derive(Clone, Copy, Debug)]

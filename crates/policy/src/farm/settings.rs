@@ -88,7 +88,59 @@ impl Settings {
         options: &'a FarmOptions<'a>,
     ) -> impl Iterator<Item = Self> + Clone + 'a {
         let basis = Basis::of(platform, tree, options);
-        (0..platform.nodes.len() as u32).map(move |n| basis.settings(platform, tree, options, n))
+        (0..platform.nodes.len() as u32).map(move |n| Self::of_node(platform, tree, options, &basis, n))
+    }
+
+    /// Returns the settings of the node `n`.
+    #[must_use]
+    pub fn of_node(platform: &Platform, tree: &Tree, options: &FarmOptions<'_>, basis: &Basis, n: u32) -> Self {
+        let node = &platform.nodes[n as usize];
+        let send_limit_mb_per_s = match options.ports {
+            Ports::Single => f64::INFINITY,
+            Ports::Multi => node.send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
+        };
+        let children = tree.children(n);
+        let paces = basis.demand.paces(platform, tree, options, n);
+        let known = children.iter().zip(&paces).map(|(&c, &pace_mb_per_s)| {
+            Self::child(platform, tree, options, basis, c).paced(pace_mb_per_s, options.ports, options.task)
+        });
+        Self {
+            root: n == tree.root,
+            computes: node.compute_per_s.get() > 0.0,
+            places: basis.places(n),
+            ports: options.ports,
+            send_limit_mb_per_s,
+            sends_tasks_per_s: match options.ports {
+                Ports::Single => basis.demand.through_one_port(children),
+                Ports::Multi => send_limit_mb_per_s / options.task.size_mb,
+            },
+            rule: order::rule(options.order),
+            returns: options.returns,
+            recovers: options.recovers,
+            level_end: basis.level_end,
+            own_tasks_per_s: node.compute_per_s.get() / options.task.work,
+            children: known.collect(),
+        }
+    }
+
+    /// Returns the settings of a child for its parent, with a pace equal to its link's speed.
+    #[must_use]
+    pub fn child(
+        platform: &Platform,
+        tree: &Tree,
+        options: &FarmOptions<'_>,
+        basis: &Basis,
+        child: u32,
+    ) -> ChildSettings {
+        let candidate = options.candidate(platform, tree, child);
+        ChildSettings {
+            key: order::key(options.order, &candidate),
+            receive_limit_mb_per_s: candidate.receive_limit_mb_per_s,
+            pace_mb_per_s: candidate.receive_limit_mb_per_s,
+            uses_tasks_per_s: basis.demand.uses[child as usize],
+            empties_tasks_per_s: basis.demand.empties[child as usize],
+            send_s: 1.0 / basis.demand.link[child as usize],
+        }
     }
 
     /// Settings of a node without known rates for itself or its children, which are numbered in the order of joining.
