@@ -46,22 +46,26 @@ class Names(Sequence[str]):
 
     Parameters
     ----------
-    names : list of str
+    names : list of bytes
         It is emptied, so that there are never two copies of all.
 
     Examples
     --------
-    >>> names = Names(["a", "b c", ""])
+    >>> names = Names([b"a", b"b c", b""])
     >>> len(names), list(names), names[-2]
     (3, ['a', 'b c', ''], 'b c')
     """
 
-    def __init__(self, names: list[str]) -> None:
-        self._text, self._ends = bytearray(), array("Q")
+    def __init__(self, names: list[bytes]) -> None:
+        size = sum(map(len, names))
+        self._text, self._ends = bytearray(size), array("I" if size < 2**32 else "Q")
         names.reverse()
+        end = 0
         while names:
-            self._text += os.fsencode(names.pop())
-            self._ends.append(len(self._text))
+            name = names.pop()
+            begin, end = end, end + len(name)
+            self._text[begin:end] = name
+            self._ends.append(end)
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -137,10 +141,11 @@ def inputs_of(inputs: Sequence[str | Path], values: Sequence[str]) -> Inputs:
         if inputs:
             message = "--inputs and --values are both given; a run has files or values"
             raise DescriptionError(message, "argument", "write the values into files, or name no files")
-        size = sum(len(os.fsencode(value)) for value in values)
-        return Inputs(Names(list(values)), are_values=True, bytes=size)
-    files: list[str] = []
-    unreadable: list[str] = []
+        encoded = [os.fsencode(value) for value in values]
+        size = sum(map(len, encoded))
+        return Inputs(Names(encoded), are_values=True, bytes=size)
+    files: list[bytes] = []  # there may be a million: they take less room than text
+    unreadable: list[bytes] = []
     for given in inputs:
         path = Path(given)
         if not str(given):
@@ -149,9 +154,9 @@ def inputs_of(inputs: Sequence[str | Path], values: Sequence[str]) -> Inputs:
             if not os.access(path, os.R_OK):
                 raise DescriptionError(f"{path}: cannot be read", "no-file", "leave it out, or ask its owner")
             _refuse_two_meanings(path, inputs)
-            files.append(str(path))
+            files.append(os.fsencode(path))
             continue
-        found = sorted(str(file) for file in _matching(path) if not file.is_dir())
+        found = sorted(os.fsencode(file) for file in _matching(path) if not file.is_dir())
         if not found:
             raise _nothing(str(given), path)
         unreadable += (file for file in found if not os.access(file, os.R_OK))
@@ -163,7 +168,7 @@ def inputs_of(inputs: Sequence[str | Path], values: Sequence[str]) -> Inputs:
     if not files:
         if unreadable:
             raise DescriptionError(
-                f"none of {len(unreadable)} inputs can be read", "no-file", f"such as {unreadable[0]}"
+                f"none of {len(unreadable)} inputs can be read", "no-file", f"such as {os.fsdecode(unreadable[0])}"
             )
         raise DescriptionError("there are no inputs", "no-input", "--inputs 'data/*', or --values 1 --values 2")
     size = sum(os.stat(file).st_size for file in files)  # noqa: PTH116
@@ -193,12 +198,12 @@ def _nothing(given: str, path: Path) -> DescriptionError:
     return DescriptionError(f"--inputs is {given!r}: no such file", "no-file", "a pattern may hold *, ? and []")
 
 
-def _unreadable(files: list[str]) -> list[Told]:
+def _unreadable(files: list[bytes]) -> list[Told]:
     """Return a warning that counts the files of patterns that cannot be read."""
     if not files:
         return []
     more = len(files) - _SHOWN
-    named = ", ".join(files[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    named = ", ".join(map(os.fsdecode, files[:_SHOWN])) + (f" and {more} more" if more > 0 else "")
     counted = "1 input cannot be read and was" if len(files) == 1 else f"{len(files)} inputs cannot be read and were"
     message = f"{counted} left out: {named}"
     return [warning("inputs-unreadable", message, "ask their owner, or leave them out of the pattern")]
