@@ -6,6 +6,7 @@ use crosswind_model::{Task, plan, with_planned_lines};
 use crosswind_schema::Platform;
 use crosswind_schema::plan::{LimitedBy, Method, Plan, Ports};
 use crosswind_schema::platform::Loss;
+use crosswind_schema::units::Quantity;
 use proptest::prelude::*;
 
 /// A root that loses `scale * rate^power` by sending to each of its leaves, as measured at eight rates.
@@ -36,7 +37,117 @@ fn left(platform: &Platform, sent_mb_per_s: &[f64]) -> f64 {
     20.0 * (1.0 - lost).max(0.0)
 }
 
+/// A leaf of 10 tasks/s that cannot receive between 1.8 and 5 tasks/s, since it loses most there.
+fn with_a_gap(send: f64) -> Plan {
+    let text = format!(
+        "schema_version = 1\nname = \"pair\"\n[[node]]\nname = \"root\"\ncompute_per_s = 1.0\nsend_limit_mb_per_s = {send}\n\
+         [[node]]\nname = \"leaf\"\nparent = \"root\"\ncompute_per_s = 10.0\nreceive_limit_mb_per_s = 10.0\n\
+         receive_losses = [[2.0, 0.9], [8.0, 0.1]]\n"
+    );
+    planned(&Platform::from_toml(text.as_bytes(), "pair.toml").unwrap(), Ports::Multi)
+}
+
+#[test]
+fn a_loss_that_falls_again_leaves_a_gap_and_rates_above_it_are_planned() {
+    let first = 10.0 / 5.5; // x + 10 * 0.45 x = 10
+    for (send, received) in [(1.5, 1.5), (1.9, first), (4.9, first), (5.1, 5.1), (7.9, 7.9), (9.5, 10.0 / 1.125)] {
+        let plan = with_a_gap(send);
+        let found = plan.nodes[1].received_tasks_per_s;
+        assert!((found - received).abs() < 1e-9, "{send}: {found}, not {received}");
+        assert!((plan.throughput_tasks_per_s - 1.0 - received).abs() < 1e-9);
+        assert_eq!(plan.constant_rates_bound_tasks_per_s, Some(plan.throughput_tasks_per_s), "{send}");
+    }
+}
+
+/// A node: its parent, compute rate, link's limit, limit of sending, and losses of receiving and of sending to it.
+type Drawn = (usize, f64, f64, f64, Vec<(f64, f64)>, Vec<(f64, f64)>);
+
+/// A tree whose losses rise and fall; each node hangs below an earlier one, or all below the root.
+fn jagged(nodes: &[Drawn], is_fork: bool) -> Platform {
+    let mut text = String::from(
+        "schema_version = 1\nname = \"tree\"\n[[node]]\nname = \"n0\"\ncompute_per_s = 5.0\nsend_limit_mb_per_s = 15.0\n",
+    );
+    for (at, (parent, compute, limit, send, receives, sends)) in nodes.iter().enumerate() {
+        let parent = if is_fork { 0 } else { parent % (at + 1) };
+        text += &format!(
+            "[[node]]\nname = \"n{}\"\nparent = \"n{parent}\"\ncompute_per_s = {compute}\nreceive_limit_mb_per_s = {limit}\n\
+             send_limit_mb_per_s = {send}\n",
+            at + 1
+        );
+        for (name, losses) in [("receive_losses", receives), ("send_losses", sends)] {
+            let mut rate = 0.0;
+            let points = losses.iter().map(|(step, loss)| {
+                rate += step * limit / 3.0;
+                format!("[{rate}, {loss}]")
+            });
+            text += &format!("{name} = [{}]\n", points.collect::<Vec<_>>().join(", "));
+        }
+    }
+    Platform::from_toml(text.as_bytes(), "tree.toml").unwrap()
+}
+
+/// Returns by how much a plan breaks what its nodes can do, by the measured losses themselves.
+fn excess(platform: &Platform, found: &Plan) -> f64 {
+    let mut most = 0.0f64;
+    for (at, (node, planned)) in platform.nodes.iter().zip(&found.nodes).enumerate() {
+        let below = |n: usize| platform.nodes[n].parent.as_deref() == Some(node.name.as_str());
+        let flows = (0..platform.nodes.len()).filter(|&n| below(n)).map(|n| (n, found.nodes[n].received_tasks_per_s));
+        let (mut sent, mut lost) = (0.0, 0.0);
+        for (n, flow) in flows {
+            sent += flow;
+            lost += Loss::at(&platform.nodes[n].send_losses, flow);
+        }
+        let received = if at == 0 { found.throughput_tasks_per_s } else { planned.received_tasks_per_s };
+        if at > 0 {
+            lost += Loss::at(&node.receive_losses, received);
+            most = most.max(received - node.receive_limit_mb_per_s.unwrap().get());
+        }
+        most = most.max(sent - node.send_limit_mb_per_s.unwrap().get()).max(sent - received);
+        most = most.max(received - sent - node.compute_per_s.get() * (1.0 - lost).max(0.0));
+    }
+    most
+}
+
+fn drawn(most: usize) -> impl Strategy<Value = Vec<Drawn>> {
+    let losses = || prop::collection::vec((0.1..1.4f64, 0.0..1.2f64), 1..4);
+    let node = (0..8usize, 1.0..15.0f64, 1.0..15.0f64, 1.0..15.0f64, losses(), losses());
+    prop::collection::vec(node, 1..most)
+}
+
 proptest! {
+    #[test]
+    fn losses_that_fall_again_are_planned_as_well_as_any_rates_of_a_grid(nodes in drawn(3)) {
+        let platform = jagged(&nodes, true);
+        let found = planned(&platform, Ports::Multi);
+        prop_assert!(excess(&platform, &found) < 1e-8, "{found:?}");
+        let mut reached = vec![(0.0, 0.0)];
+        for node in &platform.nodes[1..] {
+            let limit = node.receive_limit_mb_per_s.unwrap().get();
+            let rates = (0..=300).map(|step| f64::from(step) / 300.0 * limit);
+            let takes = |&rate: &f64| {
+                rate == 0.0 || rate <= node.compute_per_s.get() * (1.0 - Loss::at(&node.receive_losses, rate))
+            };
+            let rates: Vec<f64> = rates.filter(takes).collect();
+            let with = |&(sent, lost): &(f64, f64)| {
+                rates.iter().map(move |rate| (sent + rate, lost + Loss::at(&node.send_losses, *rate))).collect::<Vec<_>>()
+            };
+            reached = reached.iter().flat_map(with).filter(|one| one.0 <= 15.0 && one.1 <= 1.0).collect();
+        }
+        let best = reached.iter().map(|(sent, lost)| sent + 5.0 * (1.0 - lost)).fold(0.0, f64::max);
+        prop_assert!(found.throughput_tasks_per_s >= best * (1.0 - 1e-9), "{best} {found:?}");
+        let constant = found.constant_rates_bound_tasks_per_s.unwrap();
+        prop_assert!(constant <= found.throughput_tasks_per_s * (1.0 + 1e-6), "no gap in a fork: {found:?}");
+    }
+
+    #[test]
+    fn a_plan_of_losses_that_fall_again_is_possible(nodes in drawn(9)) {
+        let platform = jagged(&nodes, false);
+        let found = planned(&platform, Ports::Multi);
+        prop_assert!(excess(&platform, &found) < 1e-8, "{found:?}");
+        let constant = found.constant_rates_bound_tasks_per_s.unwrap();
+        prop_assert!(found.throughput_tasks_per_s <= constant && constant <= found.bound_tasks_per_s);
+    }
+
     #[test]
     fn the_root_is_planned_to_lose_what_was_measured_and_no_rates_drawn_pass_the_bound(
         leaves in prop::collection::vec((1.0..20.0f64, 1.0..20.0f64, 0.01..0.6f64, 0.3..3.0f64), 1..5),

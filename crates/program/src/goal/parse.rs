@@ -190,7 +190,9 @@ impl<'a> Block<'a> {
                 let at = self.acts.len() as u32;
                 self.acts.push(act_of(act, ranks)?);
                 if self.labels.insert(label, at).is_some() {
-                    return Err(format!("label {label} is given twice"));
+                    return Err(format!(
+                        "label {label} is given twice in this rank, so what requires it is not known; rename one of them"
+                    ));
                 }
                 Ok(())
             }
@@ -268,7 +270,10 @@ fn act_of(words: &[&str], ranks: u32) -> Result<Act, String> {
                 return Err(format!("{name} must be like {name} 8b {} 1 tag 0", if sends { "to" } else { "from" }));
             };
             let digits = size.strip_suffix('b').ok_or_else(|| format!("size {size:?} must end with b, like 8b"))?;
-            let bytes = number(Some(&digits), "size", u64::from(u32::MAX))? as u32;
+            let bytes = number(Some(&digits), "size", u64::from(u32::MAX)).map_err(|problem| {
+                let hint = "; sizes have 32 bits: divide the message into several sends and receives";
+                if problem.contains("at most") { problem + hint } else { problem }
+            })? as u32;
             let expected = if sends { "to" } else { "from" };
             if *way != expected {
                 return Err(format!("{way:?} stands where {expected:?} must"));
@@ -300,7 +305,10 @@ fn options(words: &[&str], known: &[&str]) -> Result<Option<Option<u64>>, String
         if *name == "tag" {
             tag = Some(if *value == "-1" { None } else { Some(number(Some(value), "tag", u64::MAX)?) });
         } else if number(Some(value), name, u64::from(u32::MAX))? != 0 {
-            return Err(format!("{name} is {value}; only one processor and one interface per rank are simulated, 0"));
+            return Err(format!(
+                "{name} is {value}; it must be 0, since only one processor and one interface per rank are simulated: give \
+                 its operations a rank of their own, or leave out {name} to have them share the processor"
+            ));
         }
         words = after;
     }
@@ -339,12 +347,13 @@ mod tests {
             "line 7: 2 operations of this rank wait for each other in a circle"
         );
         assert!(problem("num_ranks 1\nrank 0 {\na requires b\n}").contains("label \"a\" is not given above"));
-        assert!(problem("num_ranks 1\nrank 0 {\ncalc 1 cpu 1\n}").contains("only one processor"));
+        let cpu = problem("num_ranks 1\nrank 0 {\ncalc 1 cpu 1\n}");
+        assert!(cpu.contains("line 3: cpu is 1; it must be 0") && cpu.contains("leave out cpu"), "{cpu}");
         assert!(problem("num_ranks 99999999999\n").contains("at most 1000000"));
-        assert!(problem("num_ranks 1\nrank 0 {\na: calc 1\na: calc 2\n}").contains("label a is given twice"));
+        assert!(problem("num_ranks 1\nrank 0 {\na: calc 1\na: calc 2\n}").contains("rename one"));
         assert!(problem("\u{2}\0\0\0\u{8}").contains("the file is binary"));
         let large = "num_ranks 2\nrank 0 {\nsend 5368709120b to 1 tag 1\n}\n";
-        assert!(problem(large).contains("at most 4294967295"));
+        assert!(problem(large).contains("at most 4294967295; sizes have 32 bits: divide"));
         let tag = |tag| format!("num_ranks 2\nrank 0 {{\nsend 1b to 1 tag {tag}\n}}\n");
         let read = parse(tag("18446744073709551615").as_bytes()).unwrap();
         assert_eq!(read[0].acts, [Act::Send { to: 1, tag: u64::MAX, bytes: 1 }]);

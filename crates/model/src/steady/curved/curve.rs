@@ -91,6 +91,40 @@ impl Curve {
         None
     }
 
+    /// Returns the ranges within `low..=high` in which the value is at most `level`, ascending.
+    pub fn ranges_at_most(&self, level: f64, low: f64, high: f64) -> Vec<Point> {
+        let mut rates = vec![low];
+        rates.extend(self.0.iter().map(|point| point.0).filter(|&x| low < x && x < high));
+        rates.push(high);
+        let mut found: Vec<Point> = Vec::new();
+        let mut add = |from: f64, to: f64| match found.last_mut() {
+            Some(last) if last.1 >= from => last.1 = to,
+            _ => found.push((from, to)),
+        };
+        for pair in rates.windows(2) {
+            let (from, to) = ((pair[0], self.at(pair[0])), (pair[1], self.at(pair[1])));
+            match (from.1 <= level, to.1 <= level) {
+                (true, true) => add(from.0, to.0),
+                (true, false) => add(from.0, crossing(from, to, level)),
+                (false, true) => add(crossing(from, to, level), to.0),
+                (false, false) => {}
+            }
+        }
+        found
+    }
+
+    /// Returns the same function with a line over each of these ranges.
+    pub fn bridged(&self, ranges: &[Point]) -> Self {
+        let mut points = self.0.clone();
+        for &(from, to) in ranges.iter().filter(|range| range.1 <= self.end()) {
+            let ends = [(from, self.at(from)), (to, self.at(to))];
+            points.retain(|point| point.0 < from || to < point.0);
+            let at = points.partition_point(|point| point.0 < from);
+            points.splice(at..at, ends);
+        }
+        Self(points)
+    }
+
     /// Returns the greatest value at any rate up to each: the smallest non-decreasing function above this one.
     pub fn rising(&self) -> Self {
         let mut points: Vec<Point> = Vec::with_capacity(self.0.len());
@@ -191,6 +225,19 @@ mod tests {
         assert_eq!(curve.last_at_most(0.5, 0.0, 4.0), Some(0.5 / 3.0));
         assert_eq!(curve.last_at_most(0.5, 1.0, 4.0), None);
         assert_eq!(curve.last_at_most(9.0, 0.0, 4.0), Some(4.0));
+    }
+
+    #[test]
+    fn ranges_below_a_level_are_found_and_bridged() {
+        let curve = zigzag();
+        assert_eq!(curve.ranges_at_most(1.5, 0.0, 4.0), [(0.0, 0.5), (1.75, 2.25)]);
+        assert_eq!(curve.ranges_at_most(1.5, 2.0, 4.0), [(2.0, 2.25)]);
+        assert_eq!(curve.ranges_at_most(3.0, 0.0, 4.0), [(0.0, 3.0)]);
+        assert_eq!(curve.ranges_at_most(0.5, 1.0, 4.0), []);
+        assert_eq!(
+            curve.bridged(&[(0.5, 1.75)]).points(),
+            [(0.0, 0.0), (0.5, 1.5), (1.75, 1.5), (2.0, 1.0), (4.0, 5.0)]
+        );
     }
 
     #[test]

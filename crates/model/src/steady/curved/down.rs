@@ -41,9 +41,16 @@ impl Curved<'_> {
         for place in 0..count {
             let (n, received) = (self.walk.order[place] as usize, reach.flow[place]);
             let children = self.walk.children(place);
-            let at_best = received >= reach.planned[place] * (1.0 - ALIKE);
-            if !at_best {
-                self.lessen(place, &mut reach);
+            // Above its steady rate a node keeps the flows of its planned one.
+            let is_steady = received <= reach.steady[place] * (1.0 + ALIKE);
+            let best = if is_steady { reach.steady[place] } else { reach.planned[place] };
+            let at_best = received >= best * (1.0 - ALIKE);
+            if is_steady {
+                let flows = reach.steady_flow[children.clone()].to_vec();
+                reach.flow[children.clone()].copy_from_slice(&flows);
+                if !at_best {
+                    self.lessen(place, &mut reach);
+                }
             }
             reach.flow[children.clone()].iter_mut().filter(|flow| **flow < ROUNDING * received).for_each(|f| *f = 0.0);
             let sent: f64 = reach.flow[children].iter().sum();
@@ -63,12 +70,12 @@ impl Curved<'_> {
         CurvedRates { rates, constant_bound: reach.constant[0] }
     }
 
-    /// Reduces the flows to the children of a node that gets less than its best: to nothing if it can compute
+    /// Reduces the flows to the children of a node that gets less than its steady rate: to nothing if it can compute
     /// everything itself, otherwise to the smallest fraction of the best flows. Losses never fall here, so every
     /// fraction is feasible if no more is sent than received.
     fn lessen(&self, place: usize, reach: &mut Reach) {
         let (children, received) = (self.walk.children(place), reach.flow[place]);
-        let local = self.local(place, &reach.planned, Losses::Rising);
+        let local = self.local(place, &reach.steady, Losses::Rising);
         let flows = reach.flow[children.clone()].to_vec();
         let sent: f64 = flows.iter().sum();
         let scaled = |part: f64| flows.iter().map(|flow| flow * part).collect::<Vec<f64>>();

@@ -89,7 +89,12 @@ impl Curved<'_> {
         let local = self.local(place, &reach.planned, Losses::Measured);
         let flows = &reach.flow[children.clone()];
         let (sent, won) = local.sums(flows);
-        let is_all = |at: usize| flows[at] >= local.gains[at].end() * (1.0 - ALIKE);
+        let meets = |flow: f64, most: f64| (flow - most).abs() <= ALIKE * most;
+        let first = children.start;
+        let is_all = |at: usize| {
+            let gaps = &reach.gaps[first + at];
+            flows[at] >= local.gains[at].end() * (1.0 - ALIKE) || gaps.iter().any(|gap| meets(flows[at], gap.0))
+        };
         let more = (0..flows.len()).filter(|&at| !is_all(at)).map(|at| local.gains[at].slope_after(flows[at]));
         let mut down: Vec<(f64, usize)> = (0..flows.len())
             .filter(|&at| flows[at] > 0.0)

@@ -4,12 +4,13 @@
 //!
 //! 1. `demand(T) <= C + sum gain_i(x_i)`, `demand(T) = T + C L_r(T)` and `gain_i(x) = x - C L_i(x)`;
 //! 2. `sum x <= min(send, T, (receive - T) / drop)`, and `T <= receive`;
-//! 3. `0 <= x_i <= limit_i`.
+//! 3. `0 <= x_i <= limit_i`, and no x_i in a gap of child i.
 //!
 //! Only the sum of the gains and the sum of the flows matter, so at a given sum concave gains are served by slope. The
 //! best rate is the largest T that satisfies (1): a search along one line, exact for any shape of the demand.
 
 use super::curve::{Curve, slope};
+use super::search::Found;
 use crate::steady::station::ROUNDING;
 
 /// A node and what its children can take, in tasks/s.
@@ -21,8 +22,10 @@ pub(super) struct Local {
     pub drop: f64,
     pub send: f64,
     pub demand: Curve,
-    /// Gain by child, up to what it can take.
+    /// Gain by child, up to what it can take; a line over each gap.
     pub gains: Vec<Curve>,
+    /// Ranges of rates between which a child can take none, by child.
+    pub gaps: Vec<Vec<(f64, f64)>>,
 }
 
 /// A linear piece of a concave gain.
@@ -77,6 +80,29 @@ impl Local {
         let (level, low) = (self.compute + won, sent.min(most));
         let is_met = || self.demand.at(low) <= level + ROUNDING * (self.compute + sent); // if everything is forwarded
         self.demand.last_at_most(level, low, most).or_else(|| is_met().then_some(low))
+    }
+
+    /// Returns the ranges of rates between a steady one and the best that its flows do not allow.
+    pub fn gaps_between(&self, steady: f64, best: &Found) -> Vec<(f64, f64)> {
+        let (sent, won) = self.sums(&best.flows);
+        let level = self.compute + won + ROUNDING * (self.compute + sent);
+        let mut gaps = Vec::new();
+        let mut allowed = self.demand.ranges_at_most(level, sent.max(steady).min(best.rate), best.rate);
+        allowed.push((best.rate, best.rate)); // if rounding has left it out
+        let mut end = steady;
+        for (from, to) in allowed {
+            if from > end * (1.0 + ROUNDING) {
+                gaps.push((end, from));
+            }
+            end = end.max(to);
+        }
+        gaps
+    }
+
+    /// Returns the gap of a child in which a flow lies, beyond rounding.
+    pub fn gap_at(&self, child: usize, flow: f64) -> Option<(f64, f64)> {
+        let is_inside = |&(from, to): &(f64, f64)| from * (1.0 + ROUNDING) < flow && flow < to * (1.0 - ROUNDING);
+        self.gaps[child].iter().copied().find(is_inside)
     }
 
     /// Returns the totals that flows send and gain.

@@ -1,18 +1,22 @@
 //! The steady state of a tree with nonlinear losses: several ports, one rate per link.
 //!
 //! A nonlinear loss turns (1) of [`super::station`] into a constraint on curves. As in the linear case, the tree is
-//! solved from the leaves up, since all that matters of a subtree is a rate between 0 and its best. There are three
-//! rates per subtree:
+//! solved from the leaves up, since all that matters of a subtree is the rates that it can take. There are four rates per
+//! subtree:
 //!
-//! | rate | losses | limits of the children | found by |
+//! | rate | losses | what the children take | found by |
 //! |---|---|---|---|
-//! | planned | as measured, at the root; elsewhere never falling, so that every smaller rate is possible too | planned | [`search`] |
-//! | most at constant rates | as measured | most at constant rates | [`search`] |
+//! | steady | never falling, so that every smaller rate is possible too | up to their steady rates | [`search`] |
+//! | planned | as measured | up to their steady rates, or a range above | [`search`] |
+//! | most at constant rates | as measured | up to their most at constant rates; of a leaf, only what it can take | [`search`] |
 //! | most | their convex hulls up to the link's limit | most | [`local`], exact |
 //!
+//! A loss that falls again at a higher rate may leave gaps: a subtree takes every rate up to its steady one, none in a
+//! gap, and rates above it again. Of a leaf the ranges above are exact. Of another node they are those that it can take
+//! with the flows of its planned rate to its children.
+//!
 //! The last is a bound for all schedules: one that sends in bursts, or alternates between rates, loses no less on
-//! average than the convex hull at its mean rate (Jensen). Convex losses are their own hulls, so for them all three
-//! agree.
+//! average than the convex hull at its mean rate (Jensen). Convex losses are their own hulls, so for them all agree.
 //!
 //! | file | question |
 //! |---|---|
@@ -34,7 +38,6 @@ use crosswind_schema::units::Quantity;
 use super::tree::Walk;
 use curve::Curve;
 use local::Local;
-use search::Found;
 
 pub(super) use down::CurvedRates;
 
@@ -52,8 +55,13 @@ pub(super) struct Curved<'a> {
 
 /// Rates of each subtree.
 struct Reach {
+    steady: Vec<f64>,
     planned: Vec<f64>,
-    /// Flow to each node when its parent does its best.
+    /// Ranges of rates below the planned one that the subtree cannot take.
+    gaps: Vec<Vec<(f64, f64)>>,
+    /// Flow to each node when its parent takes its steady rate.
+    steady_flow: Vec<f64>,
+    /// Flow to each node when its parent takes a rate above that; on the way down, as planned.
     flow: Vec<f64>,
     constant: Vec<f64>,
     any: Vec<f64>,
@@ -84,17 +92,30 @@ impl<'a> Curved<'a> {
         Self { walk, receives, sends }
     }
 
-    /// Returns the node at a place if its children can take `limits`, indexed by place.
+    /// Returns the node at a place if its children can take rates up to `limits`, indexed by place.
     fn local(&self, place: usize, limits: &[f64], losses: Losses) -> Local {
+        self.local_with_gaps(place, limits, &|_| Vec::new(), losses)
+    }
+
+    /// Returns the same, with ranges of rates that a child cannot take.
+    fn local_with_gaps(
+        &self,
+        place: usize,
+        limits: &[f64],
+        gaps: &dyn Fn(usize) -> Vec<(f64, f64)>,
+        losses: Losses,
+    ) -> Local {
         let station = &self.walk.stations[place];
         let shaped = |curve: &Curve, send: f64| match losses {
             Losses::Measured => curve.clone(),
             Losses::Rising => curve.rising(),
             Losses::Hulls => curve.cut(curve.end().min(send)).convex_hull(), // no burst is faster
         };
-        let gain =
-            |child: usize| shaped(&self.sends[child], station.send).combined(1.0, -station.compute).cut(limits[child]);
         let children = self.walk.children(place);
+        let gaps: Vec<_> = children.clone().map(gaps).collect();
+        let gain = |(child, gaps): (usize, &Vec<_>)| {
+            shaped(&self.sends[child], station.send).combined(1.0, -station.compute).cut(limits[child]).bridged(gaps)
+        };
         let demand = if place > 0 {
             let send = self.walk.stations[self.walk.parent(place)].send;
             let demand = |curve: &Curve| curve.combined(1.0, station.compute);
@@ -113,37 +134,58 @@ impl<'a> Curved<'a> {
             drop: station.drop,
             send: station.send,
             demand,
-            gains: children.map(gain).collect(),
+            gains: children.zip(&gaps).map(gain).collect(),
+            gaps,
         }
     }
 
     fn reach(&self) -> Reach {
         let count = self.walk.stations.len();
         let none = || vec![0.0; count];
-        let mut reach = Reach { planned: none(), flow: none(), constant: none(), any: none() };
+        let mut reach = Reach {
+            steady: none(),
+            planned: none(),
+            gaps: vec![Vec::new(); count],
+            steady_flow: none(),
+            flow: none(),
+            constant: none(),
+            any: none(),
+        };
         let is_hard = |curve: &Curve| curve.convex_hull() != *curve;
         let hard = self.sends.iter().filter(|curve| is_hard(curve)).count();
         let work = WORK / hard.max(1);
         for place in (0..count).rev() {
             let children = self.walk.children(place);
             let work = work * children.len().max(1);
-            let measured = search::best(&self.local(place, &reach.constant, Losses::Measured), work);
-            let losses = if place == 0 { Losses::Measured } else { Losses::Rising };
+            let is_leaf = |child: usize| self.walk.children(child).is_empty();
+            let leaf_gaps = |child: usize| if is_leaf(child) { reach.gaps[child].clone() } else { Vec::new() };
+            let most = search::best(&self.local_with_gaps(place, &reach.constant, &leaf_gaps, Losses::Measured), work);
+            let is_exact = |child: usize| {
+                reach.planned[child] == reach.constant[child] && (is_leaf(child) || reach.gaps[child].is_empty())
+            };
+            let above =
+                self.local_with_gaps(place, &reach.planned, &|child| reach.gaps[child].clone(), Losses::Measured);
+            let planned = if children.clone().all(is_exact) { most.clone() } else { search::best(&above, work) };
             let falls = |curve: &Curve| !curve.is_rising();
-            let is_same = (losses == Losses::Measured
-                || !(falls(&self.receives[place]) || children.clone().any(|child| falls(&self.sends[child]))))
-                && children.clone().all(|child| reach.planned[child] == reach.constant[child]);
-            let planned = match is_same {
-                true => measured.clone(),
-                false => search::best(&self.local(place, &reach.planned, losses), work),
+            let may_fall = falls(&self.receives[place])
+                || children
+                    .clone()
+                    .any(|child| falls(&self.sends[child]) || reach.steady[child] < reach.planned[child]);
+            let steady = match place > 0 && may_fall {
+                true => search::best(&self.local(place, &reach.steady, Losses::Rising), work),
+                false => planned.clone(),
             };
             let hulls = self.local(place, &reach.any, Losses::Hulls);
             let relaxed = hulls.relaxed(&hulls.whole_steps()).map_or(0.0, |relaxed| relaxed.rate);
-            let Found { rate, flows, .. } = planned;
-            reach.flow[children].copy_from_slice(&flows);
+            let best = if planned.rate > steady.rate { &planned } else { &steady };
+            let rate = best.rate;
+            reach.gaps[place] = above.gaps_between(steady.rate, best);
+            reach.steady_flow[children.clone()].copy_from_slice(&steady.flows);
+            reach.flow[children].copy_from_slice(&best.flows);
+            reach.steady[place] = steady.rate;
             reach.planned[place] = rate;
             // Each is a bound for the previous one, up to rounding.
-            reach.constant[place] = proven(measured.bound, rate);
+            reach.constant[place] = proven(most.bound, rate);
             reach.any[place] = proven(relaxed, reach.constant[place]);
         }
         reach

@@ -3,7 +3,8 @@
 //! After relaxation to concave hulls, at most one child is served on a line above its gain ([`Local::relaxed`]). Its
 //! domain is split at a measured rate under that line, and both halves are relaxed again; the half with the highest
 //! bound is next. Every relaxation also suggests flows to try. The gains are linear between measured rates, so the
-//! search ends. It ends early, with a bound above the best flows, when its work budget is used up.
+//! search ends. Where a child cannot take a range of rates, its gain is a line over this gap, and its domain is split at
+//! the gap's ends. The search ends early, with a bound above the best flows, when its work budget is used up.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -82,15 +83,15 @@ impl Search<'_> {
             if bound <= self.best.rate * (1.0 + PROVEN) || left < 2 {
                 return;
             }
-            let Some((child, at)) = self.split(&branch) else { return };
+            let Some((child, below, above)) = self.split(&branch) else { return };
             left -= 2;
             let alike = |other: &usize| self.kinds[*other] == self.kinds[child];
             let (mut less, mut more) = (branch.domains.clone(), branch.domains);
             for later in (child..less.len()).filter(alike) {
-                less[later].1 = less[later].1.min(at);
+                less[later].1 = less[later].1.min(below);
             }
             for earlier in (0..=child).filter(alike) {
-                more[earlier].0 = more[earlier].0.max(at);
+                more[earlier].0 = more[earlier].0.max(above);
             }
             for half in [less, more] {
                 open.extend(self.branch(half).filter(|one| one.relaxed.rate > self.best.rate));
@@ -99,12 +100,16 @@ impl Search<'_> {
         self.best.bound = self.best.rate; // no branch is left
     }
 
-    /// Returns where to split a branch: at a measured rate under the line that is served in part.
-    fn split(&self, branch: &Branch) -> Option<(usize, f64)> {
+    /// Returns where the lower half of a branch ends and the upper one begins: at a measured rate under the line that is
+    /// served in part, or at the ends of the gap in which the flow lies.
+    fn split(&self, branch: &Branch) -> Option<(usize, f64, f64)> {
         let (step, amount) = branch.relaxed.partial?;
+        if let Some((from, to)) = self.local.gap_at(step.child, step.from + amount) {
+            return Some((step.child, from, to));
+        }
         let between = (step.from, step.from + step.length);
         let at = self.local.gains[step.child].nearest_point(step.from + amount, between)?;
-        Some((step.child, at))
+        Some((step.child, at, at))
     }
 
     /// Relaxes within these domains, and tries the flows that it suggests.
@@ -130,6 +135,9 @@ impl Search<'_> {
         let (sent, won) = self.local.sums(flows);
         let mut tries = vec![None];
         if let Some((step, _)) = relaxed.partial {
+            if self.local.gap_at(step.child, flows[step.child]).is_some() {
+                tries.clear();
+            }
             let rates = gains[step.child].points().iter().map(|point| point.0);
             tries.extend(rates.map(|rate| Some((step.child, rate))));
         }
@@ -153,8 +161,11 @@ impl Search<'_> {
 /// Returns, for each child, the number of the first child with the same gains.
 fn kinds(local: &Local) -> Vec<usize> {
     let mut first: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
-    let bits = |gain: &Curve| gain.points().iter().flat_map(|point| [point.0.to_bits(), point.1.to_bits()]).collect();
-    local.gains.iter().enumerate().map(|(child, gain)| *first.entry(bits(gain)).or_insert(child)).collect()
+    let bits = |gain: &Curve, gaps: &[(f64, f64)]| {
+        gain.points().iter().chain(gaps).flat_map(|point| [point.0.to_bits(), point.1.to_bits()]).collect()
+    };
+    let each = local.gains.iter().zip(&local.gaps).enumerate();
+    each.map(|(child, (gain, gaps))| *first.entry(bits(gain, gaps)).or_insert(child)).collect()
 }
 
 /// Merges two sorted lists.
