@@ -92,8 +92,8 @@ class Carried:
         return ""
 
     def may_get_task(self) -> bool:
-        """Whether its task may still come."""
-        return self.process.poll() is None and time.monotonic() - self._begun < _TASK_PATIENCE_S
+        """Whether its task may still come, even if it has ended: the task then says how."""
+        return time.monotonic() - self._begun < _TASK_PATIENCE_S
 
     def leave(self) -> None:
         """Ask it, once, to hand back what waits and to finish the rest."""
