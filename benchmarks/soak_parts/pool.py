@@ -200,7 +200,7 @@ def _outcome(call: Future[int], until: float) -> int | str:
 
 
 def _fault(outcome: int | str, number: int, fated: str, is_cancelled: bool) -> str | None:
-    """Return what is wrong with an outcome. A call that nobody cancelled and that does no harm must have its value."""
+    """Return what is wrong with an outcome. A call that is not cancelled and does no harm must have its value."""
     if is_cancelled:
         return None if outcome == "cancelled" else f"cancelled, and {outcome}"
     if fated == "stops itself" and outcome == number * number:

@@ -29,8 +29,6 @@ use crosswind_linux::processes::with_descendants;
 const AGENT_END: RawFd = 3;
 const AGENT: RawFd = 4;
 const FIRST_FREE: RawFd = 5;
-/// Above all of these, so that no copy overwrites another.
-const ASIDE: RawFd = 64;
 /// Interval at which new descendants are looked up while a tree of processes ends.
 const LOOK: Duration = Duration::from_millis(20);
 /// Longest wait after SIGKILL. By then only processes that sleep in the kernel or belong to another user are left.
@@ -168,7 +166,7 @@ fn next(ends: &Ends) -> Option<Task> {
             _ => {}
         }
     }
-    // SAFETY: open as long as this process lives, and closed by nobody.
+    // SAFETY: open as long as this process lives.
     let agent = unsafe { BorrowedFd::borrow_raw(AGENT_END) };
     let mut header = [0; Header::BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
@@ -267,7 +265,8 @@ fn perform(task: Task, ends: &Ends, stack: &mut [u8]) -> bool {
 fn arrange(agent_end: RawFd, agent: RawFd) -> RawFd {
     // SAFETY: integers and a live string; a failure leaves a closed descriptor, on which the calls below fail.
     unsafe {
-        let aside = |fd: RawFd| libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, ASIDE);
+        // Above the numbers that they get, so that no copy overwrites another.
+        let aside = |fd: RawFd| libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, FIRST_FREE);
         let nowhere = aside(libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC));
         let kept = [(aside(agent_end), AGENT_END), (aside(agent), AGENT)];
         for fd in 0..3 {
@@ -320,7 +319,8 @@ impl Shell<'_> {
         let top = end.wrapping_sub(end as usize % 16); // as all processors want it aligned
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         // SAFETY: the stack and the shell live until the call returns, when the child no longer uses them.
-        let pid = unsafe { libc::clone(become_the_shell, top.cast(), flags, std::ptr::from_ref(self).cast_mut().cast()) };
+        let pid =
+            unsafe { libc::clone(become_the_shell, top.cast(), flags, std::ptr::from_ref(self).cast_mut().cast()) };
         if pid < 0 { Err(errno()) } else { Ok(pid) }
     }
 }
@@ -451,5 +451,6 @@ fn end_the_rest(grace: Duration, children: RawFd) -> bool {
         if wait([children], Some(pause)).is_err() {
             std::thread::sleep(pause);
         }
-    }    true
+    }
+    true
 }

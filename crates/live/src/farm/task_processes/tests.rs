@@ -64,9 +64,8 @@ fn holds_alone(check: impl FnOnce()) -> bool {
 /// Waits until all supervisors that have reported wait for a command, or have ended.
 fn wait_until_ready() {
     use rustix::net::{RecvFlags, recv};
-    let has_said = |supervisor: &Supervisor| {
-        recv(&supervisor.stream, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_ok()
-    };
+    let has_said =
+        |supervisor: &Supervisor| recv(&supervisor.stream, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_ok();
     wait_until(|| supervisors().done.iter().all(has_said), "the end of what commands left");
 }
 
