@@ -16,7 +16,6 @@ use std::fs::File;
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

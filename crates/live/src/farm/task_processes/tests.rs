@@ -1,7 +1,7 @@
 //! Tests of process trees. The processes of a test are found by a word that occurs only in their command lines.
 
 use std::fs;
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::Command;
 
 use super::*;
