@@ -82,7 +82,7 @@ impl EmulatedProcessor {
 
     /// Sets the rate of tasks sent to a child, MB/s of the platform, from `at_ns` on.
     pub fn send(&mut self, child: usize, mb_per_s: f64, at_ns: u64) {
-        // A node tells the rates of all its children whenever one changes.
+        // A node reports the rates of all its children whenever one changes.
         if self.send_mb_per_s[child] != mb_per_s {
             self.send_mb_per_s[child] = mb_per_s;
             self.change(at_ns);
