@@ -186,7 +186,7 @@ class AgentProcesses:
     def _start_one(self, name: str, start: _Start) -> None:
         options = ["--parent", start.parent, *agent_process.name_option(name), "--spool", str(self.spool)]
         options += ["--ended", str(self._mark_of(name))]
-        options += [word for other in start.others for word in ("--also", other)]
+        options += [f"--also={other}" for other in start.others]
         if self._launch.tls is not None:
             options += ["--tls", self._launch.tls(name)]
         if start.listen is not None:
