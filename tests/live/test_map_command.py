@@ -175,7 +175,7 @@ def test_inputs_of_a_pattern_that_cannot_be_read_are_counted_and_left_out(tmp_pa
     readable = os.access
 
     def access(path, mode, **how):
-        return not str(path).endswith(("/b", "/c")) and readable(path, mode, **how)
+        return not os.fsdecode(path).endswith(("/b", "/c")) and readable(path, mode, **how)
 
     monkeypatch.setattr(os, "access", access)
     runs = map_command("cat {}", [tmp_path / "[abc]"], tmp_path / "out")
