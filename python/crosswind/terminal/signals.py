@@ -68,7 +68,8 @@ def told_at(numbers: Sequence[signal.Signals]) -> Iterator[int | None]:
     """Yield a descriptor at which a byte comes for each of these signals, even while compiled code runs.
 
     SIGTERM and SIGHUP count once together: they come to all processes of a job, and one of those sends them on. One
-    that is ignored stays so. None outside of the main thread, which gets no signal.
+    that is ignored stays so. None outside of the main thread, which gets no signal. Forked children (`multiprocessing`
+    in a task) are ended by these signals, and no byte comes for theirs.
 
     Examples
     --------
@@ -97,9 +98,20 @@ def told_at(numbers: Sequence[signal.Signals]) -> Iterator[int | None]:
     heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, lambda number, frame: None) for number in heeded}
     woken = signal.set_wakeup_fd(hear, warn_on_full_buffer=False)
+    over: list[bool] = []
+
+    def let_go() -> None:
+        signal.set_wakeup_fd(-1)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for descriptor in (heard, hear, taken, written):
+            os.close(descriptor)
+
+    _in_forked_children(heeded, let_go, over)
     try:
         yield taken
     finally:
+        over.append(True)
         signal.set_wakeup_fd(woken)
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -107,3 +119,21 @@ def told_at(numbers: Sequence[signal.Signals]) -> Iterator[int | None]:
         thread.join()
         for descriptor in (heard, taken, written):
             os.close(descriptor)
+
+
+def _in_forked_children(numbers: Sequence[signal.Signals], let_go: Callable[[], None], over: list[bool]) -> None:
+    """Have forked children let go of how signals are handled here, before they get one, until `over` has an item."""
+    before = threading.local()
+
+    def hold() -> None:
+        before.mask = signal.pthread_sigmask(signal.SIG_BLOCK, () if over else numbers)
+
+    def release() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before.mask)
+
+    def begin() -> None:
+        if not over:
+            let_go()
+        release()
+
+    os.register_at_fork(before=hold, after_in_parent=release, after_in_child=begin)

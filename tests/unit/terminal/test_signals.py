@@ -1,9 +1,11 @@
 """Signals that ask for an end, heard where compiled code looks."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -57,3 +59,26 @@ def test_the_first_signal_interrupts_and_later_ones_leave_the_clean_up_alone(num
     words = [sys.executable, "-c", INTERRUPTED_TWICE.replace("NUMBER", number)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "cleaned up\n"), done.stderr
+
+
+def test_a_forked_child_is_ended_by_its_own_signals_and_they_are_no_one_elses():
+    with told_at([signal.SIGTERM]) as descriptor:
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+        os.kill(child, signal.SIGTERM)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
+        assert select.select([descriptor], [], [], 0)[0] == []
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert os.read(descriptor, 1) == bytes([signal.SIGTERM])
+
+
+def test_a_child_that_lives_on_does_not_hold_up_the_end():
+    with told_at([signal.SIGTERM]):
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+    os.kill(child, signal.SIGKILL)  # only now: the body has ended beside it
+    os.waitpid(child, 0)
