@@ -72,7 +72,7 @@ def prints_bytes(_):
 
 
 def loses_its_streams(_):
-    sys.stdout = sys.stderr = sys.stdin = None
+    sys.stdout = sys.stderr = None
     print("nowhere")
     return "lost"
 
