@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+import crosswind
 from crosswind import _core
 
 collect_ignore_glob = ["scripted_driver/*"]  # programs that a test starts; one is called torch
@@ -42,6 +43,33 @@ def second_peer():
     process = PeerProcess()
     yield process
     process.close()
+
+
+@pytest.fixture(scope="module")
+def farm():
+    """A farm of two nodes that the tests of a module share."""
+    with crosswind.Farm(max_workers=2, quiet=True) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A Dask cluster of two workers that the tests of a module share."""
+    pytest.importorskip("distributed")
+    from dask_clusters import two_workers
+
+    with two_workers(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    """A client of the cluster, once both workers are there."""
+    from distributed import Client
+
+    with Client(cluster, set_as_default=False) as client:
+        client.wait_for_workers(2)
+        yield client
 
 
 @pytest.fixture

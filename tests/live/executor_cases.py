@@ -23,6 +23,7 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import types
@@ -62,6 +63,19 @@ def raises(error):
 def slowly(number):
     time.sleep(0.002 * (number % 3))
     return number
+
+
+def waits_for(path):
+    """Return once a file is gone."""
+    while pathlib.Path(path).exists():
+        time.sleep(0.005)
+
+
+@contextlib.contextmanager
+def held():
+    """A file for `waits_for`: no call of it ends before the body does, however slow the host is."""
+    with tempfile.NamedTemporaryFile() as file:
+        yield file.name
 
 
 def fibonacci(number):
@@ -292,10 +306,11 @@ def map_fails(executor):
 
 
 def map_times_out(executor):
-    try:
-        return list(executor.map(time.sleep, [0.4], timeout=0.01))
-    except TimeoutError:
-        return "timed out"
+    with held() as path:
+        try:
+            return list(executor.map(waits_for, [path], timeout=0.01))
+        except TimeoutError:
+            return "timed out"
 
 
 def waited(executor, how):
@@ -350,10 +365,11 @@ def awaited(executor):
         with contextlib.suppress(ValueError):
             await loop.run_in_executor(executor, fails, 3)
             return "no error"
-        try:
-            await asyncio.wait_for(loop.run_in_executor(executor, time.sleep, 0.3), 0.01)
-        except TimeoutError:
-            return one, more
+        with held() as path:
+            try:
+                await asyncio.wait_for(loop.run_in_executor(executor, waits_for, path), 0.01)
+            except TimeoutError:
+                return one, more
 
     return asyncio.run(main())
 
@@ -391,11 +407,15 @@ def retried(executor):
 
 
 def timed_out_then_there(executor):
-    future = executor.submit(time.sleep, 0.1)
-    try:
-        future.result(0.001)
-    except TimeoutError:
-        return future.result(60), future.exception(0)
+    with held() as path:
+        future = executor.submit(waits_for, path)
+        try:
+            future.result(0.001)
+        except TimeoutError:
+            pass
+        else:
+            return "no timeout"
+    return future.result(60), future.exception(0)
 
 
 def arguments_are_copies(executor):

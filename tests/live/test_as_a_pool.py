@@ -13,7 +13,7 @@ from shutil import which
 
 import numpy as np
 import pytest
-from executor_cases import Frozen, Model, both, fails, fibonacci, same, slowly, square
+from executor_cases import Frozen, Model, both, fails, fibonacci, held, same, slowly, square, waits_for
 
 import crosswind
 
@@ -54,6 +54,12 @@ def kind_of(call):
         return call()
     except Exception as error:
         return type(error).__name__
+
+
+def while_held(call):
+    """Call with a file that `waits_for` waits for."""
+    with held() as path:
+        return call(path)
 
 
 def wait_for(seen):
@@ -148,8 +154,8 @@ POOL = {
     ),
     "operators": (lambda p: p.map(operator.neg, range(4)), lambda f: mapped(operator.neg, range(4))),
     "a timeout": (
-        lambda p: kind_of(lambda: p.apply_async(time.sleep, (0.3,)).get(0.01)),
-        lambda f: kind_of(lambda: f.submit(time.sleep, 0.3).result(0.01)),
+        lambda p: kind_of(lambda: while_held(lambda path: p.apply_async(waits_for, (path,)).get(0.01))),
+        lambda f: kind_of(lambda: while_held(lambda path: f.submit(waits_for, path).result(0.01))),
     ),
 }
 
@@ -157,12 +163,6 @@ POOL = {
 @pytest.fixture(scope="module")
 def pool():
     with multiprocessing.Pool(2) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def farm():
-    with crosswind.Farm(max_workers=2, quiet=True) as made:
         yield made
 
 

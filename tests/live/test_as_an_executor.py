@@ -7,20 +7,12 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 from executor_cases import CASES
 
-import crosswind
-
 pytestmark = pytest.mark.live
 
 
 @pytest.fixture(scope="module")
 def executor():
     with ProcessPoolExecutor(2) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def farm():
-    with crosswind.Farm(max_workers=2, quiet=True) as made:
         yield made
 
 

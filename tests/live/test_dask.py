@@ -32,19 +32,6 @@ PER_WORKER = Placing(per="worker")
 THREE_LEVELS = tree("r", "a<r", "b<a")
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    with two_workers(tmp_path_factory.mktemp("cluster")) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def client(cluster):
-    with distributed.Client(cluster, set_as_default=False) as client:
-        client.wait_for_workers(2)
-        yield client
-
-
 def test_a_farm_on_a_client_answers_calls_and_leaves_the_cluster_as_it_was(client):
     before = clean(client)
     with crosswind.Farm(client) as farm:

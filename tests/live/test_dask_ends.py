@@ -16,7 +16,7 @@ distributed = pytest.importorskip("distributed")
 
 import cloudpickle  # noqa: E402
 import farms  # noqa: E402
-from dask_clusters import clean, left_in, stopping, two_workers  # noqa: E402
+from dask_clusters import clean, left_in, stopping  # noqa: E402
 from farms import PATIENCE_S, agents_of, slowly, wait_until  # noqa: E402
 
 import crosswind  # noqa: E402
@@ -31,19 +31,6 @@ pytestmark = pytest.mark.live
 cloudpickle.register_pickle_by_value(farms)
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 SOON = Limits(start_s=1.0, silence_s=1.0)
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    with two_workers(tmp_path_factory.mktemp("cluster")) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def client(cluster):
-    with distributed.Client(cluster, set_as_default=False) as client:
-        client.wait_for_workers(2)
-        yield client
 
 
 @pytest.fixture

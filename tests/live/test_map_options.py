@@ -47,7 +47,7 @@ def test_a_job_log_has_a_line_for_each_command_and_how_it_ended(tmp_path):
     command = "case {} in 1) exit 7;; 2) kill -9 $$;; 3) sleep 60;; *) printf abc;; esac"
     done = run(
         *(command, "--values", "0", "--values", "1", "--values", "2", "--values", "3"),
-        *("--joblog", "log", "--task-timeout", "0.2", "--grace", "0.1"),
+        *("--joblog", "log", "--task-timeout", "4", "--grace", "0.1"),  # long for the others on a busy host
         cwd=tmp_path,
     )
     assert done.returncode == 3, done.stderr

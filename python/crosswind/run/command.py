@@ -366,7 +366,7 @@ def _check_joblog(path: Path, found: Inputs, name: str, out: Path, *, force: boo
     if path.absolute().parent != out.absolute() or out.exists():  # otherwise it is made with the directory
         writable(path, "joblog", option="--joblog", inputs=() if found.are_values else found.names, force=force)
     if is_standard_output(path):
-        message = "--joblog is standard output; a file is written while the run goes on"
+        message = "--joblog is standard output; it must be a file, which is written during the run"
         raise DescriptionError(message, "out", "name a file; `tail -f` shows it")
     place = os.path.relpath(os.path.realpath(path), os.path.realpath(out))
     if place in {JOURNAL, LOCK} or any(place == name_of(name, file, n) for n, file in enumerate(found.names)):

@@ -191,7 +191,7 @@ class Joblog:
     def _failed(self, error: OSError) -> MeasurementError:
         assert self._path is not None  # it was to be written
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            hint = "make space and go on with --resume, or name a place for --joblog where there is some"
+            hint = "free some space and continue with --resume, or put --joblog on another disk"
             return MeasurementError(f"no space left on {self._path.parent}", "disk-full", hint)
         why = (error.strerror or str(error)).lower()
         return MeasurementError(f"{self._path}: {why}", "system", "name another file for --joblog")
