@@ -61,12 +61,28 @@ def test_the_first_signal_interrupts_and_later_ones_leave_the_clean_up_alone(num
     assert (done.returncode, done.stdout) == (0, "cleaned up\n"), done.stderr
 
 
-def test_a_forked_child_is_ended_by_its_own_signals_and_they_are_no_one_elses():
-    with told_at([signal.SIGTERM]) as descriptor:
-        child = os.fork()
-        if child == 0:
+@pytest.fixture
+def ends_by_sigterm():
+    """This process as it began: a test before may have changed what SIGTERM does."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def forked():
+    """Fork a child that lives until a signal ends it."""
+    child = os.fork()
+    if child == 0:
+        try:
             time.sleep(60)
+        finally:
             os._exit(0)
+    return child
+
+
+def test_a_forked_child_is_ended_by_its_own_signals_and_they_are_no_one_elses(ends_by_sigterm):
+    with told_at([signal.SIGTERM]) as descriptor:
+        child = forked()
         os.kill(child, signal.SIGTERM)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
         assert select.select([descriptor], [], [], 0)[0] == []
@@ -74,11 +90,8 @@ def test_a_forked_child_is_ended_by_its_own_signals_and_they_are_no_one_elses():
         assert os.read(descriptor, 1) == bytes([signal.SIGTERM])
 
 
-def test_a_child_that_lives_on_does_not_hold_up_the_end():
+def test_a_child_that_lives_on_does_not_hold_up_the_end(ends_by_sigterm):
     with told_at([signal.SIGTERM]):
-        child = os.fork()
-        if child == 0:
-            time.sleep(60)
-            os._exit(0)
+        child = forked()
     os.kill(child, signal.SIGKILL)  # only now: the body has ended beside it
     os.waitpid(child, 0)
