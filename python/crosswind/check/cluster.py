@@ -15,6 +15,7 @@ from crosswind.check.cluster_result import KIND, SCHEMA_VERSION, ClusterCheck
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.measure.cluster import Cluster, measure_cluster
 from crosswind.measure.cluster.tour import START_S, Progress, call
+from crosswind.terminal.signals import wait_for_all
 
 LINKS_PART = 0.5
 """Of the progress that is shown."""
@@ -138,8 +139,9 @@ def _check_hosts(
     def take(turn: Sequence[str]) -> None:
         threads = ThreadPoolExecutor(len(turn), "crosswind-check")
         try:
-            for checked in [threads.submit(one, host) for host in turn]:
-                checked.result()
+            wait_for_all(checked := [threads.submit(one, host) for host in turn])
+            for each in checked:
+                each.result()
         except KeyboardInterrupt:  # checks under way are not waited for; each ends by itself, after its seconds
             ended.set()
             raise

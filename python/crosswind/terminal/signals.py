@@ -5,12 +5,24 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 Handler = Callable[[int, FrameType | None], Any] | int | None
+_LOOK_S = 0.5
+
+
+def wait_for_all(futures: Collection[Future[Any]]) -> None:
+    """Wait until all are done. Ctrl-C is answered within half a second.
+
+    A signal that arrives just as Python begins to wait for a lock is handled only when that wait ends. Each wait here
+    is short for that reason.
+    """
+    while wait(futures, _LOOK_S).not_done:
+        pass
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from crosswind.measure.cluster import at_host
 from crosswind.measure.cluster.pairs import Visit
 from crosswind.measure.cluster.rounds import rounds
 from crosswind.terminal.progress import duration
+from crosswind.terminal.signals import wait_for_all
 
 Progress = Callable[[float, str], None]
 Keep = Callable[[Visit, bytes], None]
@@ -140,8 +141,9 @@ class Tour:
             try:
                 for number, one in enumerate(planned, 1):
                     self._tell(number, len(planned), len(visits), time.monotonic() - began)
-                    for pair in [threads.submit(self._visit_pair, by_pair[pair]) for pair in one]:
-                        pair.result()
+                    wait_for_all(visited := [threads.submit(self._visit_pair, by_pair[pair]) for pair in one])
+                    for each in visited:
+                        each.result()
             except BaseException:
                 self._end()
                 raise
