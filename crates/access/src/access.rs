@@ -30,7 +30,7 @@ impl Access {
         Ok(Self { token: token.map(Token::new).transpose()?, tls: tls.map(Tls::of_directory).transpose()? })
     }
 
-    /// The certificates, if any.
+    /// Returns the certificates, if TLS is on.
     #[must_use]
     pub fn tls(&self) -> Option<&Tls> {
         self.tls.as_ref()

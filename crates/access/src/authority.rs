@@ -54,7 +54,6 @@ pub struct Node {
 /// The content of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Shown {
-    /// Name of its directory.
     pub name: String,
     /// All names and addresses, in the order of the certificate.
     pub names: Vec<String>,

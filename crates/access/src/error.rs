@@ -9,10 +9,7 @@ use crate::token::SHORTEST;
 pub enum AccessError {
     /// The address is reachable from outside, and there are no credentials.
     #[error("{address} is not on loopback, and there is neither a token nor a certificate")]
-    Open {
-        /// HOST:PORT as requested.
-        address: String,
-    },
+    Open { address: String },
     /// The token is not a line of printable text.
     #[error("the token has {what} in it; it must be printable text without spaces around it")]
     Unprintable { what: &'static str },
@@ -24,11 +21,7 @@ pub enum AccessError {
     },
     /// A file or directory is missing or invalid.
     #[error("{path}: {why}")]
-    File {
-        path: String,
-        /// The reason.
-        why: String,
-    },
+    File { path: String, why: String },
     /// Other users may read a key, or write a file or directory.
     #[error("{path} has mode {mode:04o}: users other than its owner may {may} it")]
     Loose {
@@ -44,11 +37,7 @@ pub enum AccessError {
     Foreign { path: String, uid: u32 },
     /// A name cannot be used in a certificate.
     #[error("the name {name:?} {why}")]
-    Name {
-        name: String,
-        /// The reason.
-        why: String,
-    },
+    Name { name: String, why: String },
     #[error("{path} is there already")]
     Exists { path: String },
     /// The disk has no room for a certificate.

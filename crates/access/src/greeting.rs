@@ -34,7 +34,6 @@ pub enum GreetingError {
 }
 
 impl Greeting {
-    /// Encodes the greeting.
     #[must_use]
     pub fn encode(&self, protocol: Protocol) -> [u8; GREETING_BYTES] {
         let mut bytes = [0; GREETING_BYTES];

@@ -28,9 +28,9 @@ pub const PARENT: &str = "parent.crosswind";
 
 /// File names in a node's directory: its certificate, its key, and the authority that all nodes trust.
 pub const CERTIFICATE: &str = "cert.pem";
-/// See [`CERTIFICATE`].
+/// File name of the key, in the directory of [`CERTIFICATE`].
 pub const KEY: &str = "key.pem";
-/// See [`CERTIFICATE`].
+/// File name of the authority, in the directory of [`CERTIFICATE`].
 pub const AUTHORITY: &str = "ca.pem";
 
 /// One node's certificate and key, and the authority that it trusts. Never printed.

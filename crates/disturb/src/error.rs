@@ -10,12 +10,7 @@ pub enum DisturbError {
     Description(#[from] DescriptionError),
     /// A setting is out of its range.
     #[error("{field} is {value}; it must be {permitted}")]
-    Value {
-        /// Name of the setting.
-        field: String,
-        value: String,
-        permitted: String,
-    },
+    Value { field: String, value: String, permitted: String },
     /// The described work cannot be set up.
     #[error("the work cannot be set up: {0}")]
     Setup(String),

@@ -6,7 +6,6 @@ use crosswind_agent::action::TaskBytes;
 
 use crate::schedule::TaskPlan;
 
-/// Bytes in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bytes(pub Arc<Vec<u8>>);
 

@@ -3,9 +3,7 @@
 
 use crate::random::Random;
 
-/// One millisecond, ns.
 pub const MS: u64 = 1_000_000;
-/// One second, ns.
 pub const SECOND: u64 = 1_000 * MS;
 
 /// Behaviour of a task when it is computed.
@@ -58,7 +56,6 @@ pub enum Trouble {
     },
     /// The process is stopped for a while.
     Stopped {
-        /// Duration, ns.
         for_ns: u64,
     },
     /// The connection to the parent is cut once it has carried the given number of bytes in either direction.
@@ -71,7 +68,6 @@ pub enum Trouble {
     /// The link to the parent is slower by a factor for a while.
     Slow {
         times: u64,
-        /// Duration, ns.
         for_ns: u64,
     },
     /// The agent is asked to leave `times` times, and restarts after a while.
@@ -82,21 +78,17 @@ pub enum Trouble {
     },
     /// The agent cannot store what it receives for a while. If a task or a result arrives, it ends and restarts.
     DiskFull {
-        /// Duration, ns.
         for_ns: u64,
     },
     /// At the root: no tasks are taken from the user for a while, as with a slow disk.
     DiskSlow {
-        /// Duration, ns.
         for_ns: u64,
     },
     /// The clock stands still for a while.
     ClockStands {
-        /// Duration, ns.
         for_ns: u64,
     },
     ClockJumps {
-        /// Distance, ns.
         by_ns: u64,
     },
 }
@@ -105,7 +97,6 @@ pub enum Trouble {
 pub struct Fault {
     /// Time, ns from the start.
     pub at_ns: u64,
-    /// Index of the node.
     pub node: usize,
     pub trouble: Trouble,
 }

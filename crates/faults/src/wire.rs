@@ -83,7 +83,6 @@ impl Sender {
         }
     }
 
-    /// Resumes the held transfer.
     pub fn go_on(&mut self, now_ns: u64) {
         if let Some(transfer) = self.transfers.front_mut() {
             (transfer.stop, transfer.paused) = (None, false);

@@ -11,7 +11,6 @@ pub struct Condition {
     pub sm_mhz: Option<u32>,
     /// Clock of the memory, MHz.
     pub memory_mhz: Option<u32>,
-    /// Power, W.
     pub power_w: Option<f64>,
     pub celsius: Option<u32>,
     /// Performance state, 0 the fastest.

@@ -180,7 +180,6 @@ impl Drop for Event {
     }
 }
 
-/// Memory of the device.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     at: sys::CUdeviceptr,

@@ -11,7 +11,6 @@ pub enum GpuError {
     /// The driver lists fewer devices.
     #[error("gpu is {index}; this machine has {count}")]
     NoDevice {
-        /// The requested device number.
         index: usize,
         /// Number of devices listed by the driver.
         count: usize,
@@ -32,11 +31,7 @@ pub enum GpuError {
     Function,
     /// A call of the driver failed.
     #[error("{call} failed: {why}")]
-    Driver {
-        call: &'static str,
-        /// The driver's text.
-        why: String,
-    },
+    Driver { call: &'static str, why: String },
 }
 
 impl GpuError {

@@ -45,9 +45,7 @@ pub struct About {
     pub uuid: String,
     pub capability: String,
     pub multiprocessors: u32,
-    /// Memory, MB.
     pub memory_mb: f64,
-    /// L2 cache, MB.
     pub l2_mb: f64,
     /// Number of copy engines that work concurrently with kernels.
     pub copy_engines: u32,

@@ -9,11 +9,9 @@ use crate::error::GpuError;
 #[serde(rename_all = "kebab-case")]
 pub enum Path {
     HostToDevice,
-    /// Out of the GPU.
     DeviceToHost,
     /// Both directions at once, each at the requested rate.
     Both,
-    /// Within the GPU's memory.
     DeviceToDevice,
 }
 
@@ -46,7 +44,6 @@ pub enum Memory {
 #[serde(deny_unknown_fields)]
 pub struct Traffic {
     pub path: Path,
-    /// What moves the bytes.
     pub engine: Engine,
     /// Kind of the host's memory. Ignored within the device.
     pub memory: Memory,

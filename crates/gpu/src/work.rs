@@ -35,9 +35,7 @@ pub enum Kernel {
 /// Shape of one launch on a device, and the work of a round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
-    /// Number of thread blocks.
     pub grid: u32,
-    /// Threads per block.
     pub threads: u32,
     /// Units of work per round of the whole grid.
     pub work_per_round: f64,

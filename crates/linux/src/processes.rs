@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Process id.
 pub type Pid = libc::pid_t;
 
 /// Returns the children of all threads of a process; empty once it has ended.
@@ -46,7 +45,6 @@ pub fn end_process_after(delay: Duration, status: i32) {
     drop(std::thread::Builder::new().name("cw-end".into()).spawn(end));
 }
 
-/// Returns all processes.
 pub fn all() -> impl Iterator<Item = Pid> {
     fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }

@@ -41,7 +41,6 @@ pub struct Sending {
     pub outstanding: u64,
     /// Delivery rate last measured by the kernel, bytes/s; 0: not known.
     pub rate: f64,
-    /// Minimum round-trip time, s.
     pub round_trip_s: f64,
 }
 

@@ -11,16 +11,15 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::processes::parent_and_state;
 
-/// Process id.
 type Pid = libc::pid_t;
 
 const LOOK_MS: i32 = 500;
 
 /// Changes to undo, known before anything is changed. Both methods may be called repeatedly, and in another process.
 pub trait Undo {
-    /// Undoes all of it.
+    /// Undoes everything that the process had changed.
     fn perform(&self);
-    /// Undoes what is overdue.
+    /// Undoes what should have ended by now.
     fn heed_lateness(&self) {}
     /// Whether the watchdog should check for overdue changes; each check is noise.
     fn can_be_late(&self) -> bool {

@@ -14,10 +14,10 @@ pub struct KernelConfig {
     /// Side of the matrix (diagonals).
     #[serde(default = "default_matrix")]
     pub matrix: u32,
-    /// Diagonals per unit (diagonals).
+    /// Diagonals in a unit of work; kernel `diagonals` only.
     #[serde(default = "default_diagonals")]
     pub diagonals: u32,
-    /// Command line (command).
+    /// Command line; kernel `command` only.
     #[serde(default)]
     pub task: Option<String>,
     /// External process that computes and moves the bytes in place of this crate's threads.
@@ -37,7 +37,6 @@ fn default_diagonals() -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelConfig {
-    /// Index into `peers`.
     pub peer: usize,
     /// Seen from the measured host.
     pub direction: Direction,
@@ -48,7 +47,6 @@ pub struct ChannelConfig {
 #[serde(deny_unknown_fields)]
 pub struct Config {
     pub kernel: KernelConfig,
-    /// HOST:PORT of each peer.
     pub peers: Vec<String>,
     /// Measured directions, at most [`CHANNELS`].
     pub channels: Vec<ChannelConfig>,
@@ -57,7 +55,6 @@ pub struct Config {
     pub loaders: Vec<String>,
     /// Bytes per message, 1 KB to 64 MB.
     pub message_bytes: u64,
-    /// Connections per channel.
     pub streams: u32,
     /// The measured host's way to wait.
     pub wait: Wait,
@@ -77,7 +74,6 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ForeignConfig {
-    /// Program and arguments.
     pub command: Vec<String>,
     /// Variables added to its environment.
     #[serde(default)]
@@ -123,7 +119,6 @@ pub const MESSAGE_BYTES: (u64, u64) = (1_000, 64_000_000);
 pub const CHUNK_BYTES: (u64, u64) = (1_000, 64_000_000);
 /// Least and most bytes of a socket buffer.
 pub const BUFFER_BYTES: (u64, u64) = (4_096, 1 << 30);
-/// Most connections per channel.
 pub const STREAMS: u32 = 64;
 /// Most channels of one probe.
 pub const CHANNELS: usize = 16;

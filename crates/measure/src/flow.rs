@@ -28,7 +28,6 @@ pub struct FlowTally {
 }
 
 impl FlowTally {
-    /// Bytes moved so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
@@ -71,7 +70,6 @@ impl FlowTally {
 /// A connection and how it is used.
 pub struct Flow<'a> {
     pub stream: &'a TcpStream,
-    /// Bytes per message.
     pub message_bytes: usize,
     pub wait: Wait,
     /// Present if this end paces the flow.

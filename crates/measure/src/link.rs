@@ -144,7 +144,6 @@ fn refused(address: &str, error: io::Error) -> MeasureError {
 
 /// A peer with a session.
 pub struct PeerLink {
-    /// HOST:PORT as configured.
     pub address: String,
     /// Host name reported by the peer.
     pub host: String,
@@ -256,7 +255,7 @@ impl ChannelLink {
         Ok(link)
     }
 
-    /// Seen from this host.
+    /// Returns the direction as seen from this host.
     #[must_use]
     pub fn direction(&self) -> Direction {
         self.direction

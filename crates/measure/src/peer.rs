@@ -29,7 +29,6 @@ use crate::protocol::{
 use crate::socket;
 use crosswind_linux as linux;
 
-/// Most simultaneous connections.
 const CONNECTIONS: usize = 512;
 /// Most connections with which this peer loads other peers for one session.
 const LOADS: u32 = 64;
@@ -65,7 +64,6 @@ struct Claim {
 #[derive(Default)]
 struct TaskSource {
     access: Access,
-    /// Unauthenticated connections.
     strangers: AtomicUsize,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     /// Unused tickets, and the session and channel that each is for.

@@ -36,7 +36,6 @@ pub struct Header {
 pub struct Block {
     /// MB/s for each channel; 0: silence, `None`: no limit.
     pub levels: Vec<Option<f64>>,
-    /// Length, including settling, s.
     pub seconds: f64,
     /// Time at its start that is not used, s.
     pub settle_s: f64,
@@ -51,18 +50,13 @@ pub struct Block {
     pub patience_s: f64,
 }
 
-/// Amounts of one interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Start, s since the probe's start.
     pub t_s: f64,
-    /// Length, s.
     pub dt_s: f64,
-    /// Number of the block.
     pub block: i32,
-    /// Number of the cycle.
     pub cycle: i32,
-    /// Purpose of the block.
     pub phase: String,
     /// Whether it lies in the unused start of a block.
     pub settling: bool,
@@ -75,7 +69,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// Names of its amounts.
     #[must_use]
     pub fn names(&self) -> &'static [&'static str] {
         if self.with_runtime { &AMOUNTS } else { &AMOUNTS[..AMOUNTS.len() - OF_RUNTIME] }
@@ -223,7 +216,6 @@ impl Probe {
         }
     }
 
-    /// Seconds since the start.
     #[must_use]
     pub fn elapsed_s(&self) -> f64 {
         (now_ns() - self.start_ns) as f64 * 1e-9

@@ -29,7 +29,6 @@ pub const LARGEST_FRAME: usize = 64 << 10;
 
 /// First byte of a ticket: neither a greeting's nor that of TLS.
 pub const TICKET_MARK: u8 = b'T';
-/// Length of a ticket.
 pub const TICKET_BYTES: usize = 64;
 
 /// Creates an unguessable ticket, for connections of foreign processes, which implement no cryptography.
@@ -46,7 +45,6 @@ pub fn new_ticket() -> io::Result<String> {
     Ok(ticket)
 }
 
-/// Purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Control,
@@ -80,13 +78,11 @@ pub struct ChannelSpec {
     /// Seen from the measured host.
     pub direction: Direction,
     pub streams: u32,
-    /// Bytes per message.
     pub message_bytes: u64,
     /// Granularity of the pacing, bytes.
     pub pacing_chunk_bytes: u64,
     /// Whether the peer paces the channel.
     pub paced_there: bool,
-    /// Socket buffers, bytes.
     pub socket_buffer_bytes: Option<u64>,
     pub congestion_control: Option<String>,
 }
@@ -114,7 +110,6 @@ pub enum Request {
     Moved {},
     /// Issue a ticket that admits one data connection of a channel in place of the greeting.
     Ticket {
-        /// Index of the channel.
         channel: usize,
     },
 }
@@ -130,7 +125,6 @@ pub struct Shown {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Belongs {
-    /// Session number from [`Reply::Opened`].
     pub session: u64,
     /// Index of the channel of a data connection; otherwise 0.
     pub channel: usize,
@@ -181,7 +175,6 @@ pub enum Reply {
         /// [`TICKET_BYTES`] letters and digits, the first of them [`TICKET_MARK`].
         ticket: String,
     },
-    /// The request is refused.
     Refused {
         why: String,
     },

@@ -21,7 +21,6 @@ const TICK_S: f64 = 0.01; // USER_HZ is 100 on every Linux that this builds for
 /// CPU use of some threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Use {
-    /// CPU time, s.
     pub cpu_s: f64,
     /// Time runnable but waiting, s.
     pub wait_s: f64,
@@ -36,7 +35,7 @@ pub struct CpuTimes {
     pub system_s: f64,
     pub irq_s: f64,
     pub softirq_s: f64,
-    /// Taken by the hypervisor.
+    /// Time taken by the hypervisor, s.
     pub steal_s: f64,
     pub idle_s: f64,
 }
@@ -57,9 +56,7 @@ pub struct RuntimeCpu {
 pub struct Reading {
     /// Time of the reading, ns of the monotonic clock.
     pub at_ns: u64,
-    /// Steps of the kernel.
     pub steps: u64,
-    /// Bytes of each channel.
     pub bytes: Vec<u64>,
     /// Calls to the kernel by all traffic threads.
     pub calls: u64,

@@ -9,7 +9,7 @@ pub enum ModelError {
     /// An argument is out of range. The sentence names value, unit and range.
     #[error("{field} {sentence}")]
     Argument {
-        /// Path of the argument.
+        /// Name of the argument, with its path.
         field: String,
         /// "is -1 MB; it must be ...".
         sentence: String,
@@ -19,29 +19,18 @@ pub enum ModelError {
     Platform(Box<DescriptionError>),
     /// A rate, in tasks and seconds, outside the range in which arithmetic is safe: 0, or 1e-100 to 1e100.
     #[error("{what} of node {node} is {value:e} in tasks and seconds; it must be 0 or within 1e-100 to 1e100")]
-    Extreme {
-        /// Index of the node.
-        node: usize,
-        what: &'static str,
-        value: f64,
-    },
+    Extreme { node: usize, what: &'static str, value: f64 },
     /// A policy without a closed form here.
     #[error("order {order:?} has no closed form {where_}")]
     NoClosedForm {
         /// The order, as written in an experiment.
         order: &'static str,
-        /// Where it has none.
+        /// Place in which it has no closed form.
         where_: &'static str,
     },
     /// The exact search exceeded its budget.
     #[error("{jobs} jobs on {machines} machines: no proof of the optimum within {budget} steps")]
-    TooHard {
-        /// Number of jobs.
-        jobs: usize,
-        /// Number of machines.
-        machines: usize,
-        budget: u64,
-    },
+    TooHard { jobs: usize, machines: usize, budget: u64 },
 }
 
 impl ModelError {

@@ -27,7 +27,7 @@ use crate::rank::Program;
 /// A message of a superstep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SkeletonMessage {
-    /// Sending host, from 0.
+    /// Number of the sending host, from 0.
     pub from: u32,
     pub to: u32,
     /// Length in bytes, at least 1.

@@ -30,7 +30,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds.
     pub const ALL: [Self; 5] = [Self::Store, Self::Post, Self::Put, Self::Get, Self::Request];
 
     /// Whether the sender waits for an answer at its next sync.
@@ -44,10 +43,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
     /// Computes for `ns` nanoseconds of an undisturbed processor. Arriving messages are not handled meanwhile.
-    Compute {
-        /// Nanoseconds.
-        ns: u64,
-    },
+    Compute { ns: u64 },
     /// Sends a one-sided message. Ends when the last packet is with the network.
     Message {
         /// The receiver, below the number of ranks. May be the sender itself, which bypasses the network unless
@@ -62,10 +58,7 @@ pub enum Op {
     /// Waits until all own gets, puts and requests are answered.
     Sync,
     /// Waits until `bytes` bytes of stores have been handled here, and subtracts them from the count.
-    WaitStored {
-        /// Bytes.
-        bytes: u64,
-    },
+    WaitStored { bytes: u64 },
     /// Waits until a message or an answer has been handled here after this operation was issued. Nothing is missed:
     /// [`crate::Rank::next`] has seen all that arrived before. The rank then checks its condition again.
     Wait,
@@ -79,7 +72,6 @@ pub enum Op {
         to: u32,
         /// Tag of the matching receive.
         tag: u32,
-        /// Bytes on the wire.
         bytes: u64,
     },
     /// Waits for a send with this tag. Of several, takes the first sent.

@@ -14,9 +14,9 @@ use crate::rank::{Program, Rank};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Nanoseconds computed between messages.
+    /// Time computed between messages, ns.
     pub compute_ns: u64,
-    /// Nanoseconds computed by handlers.
+    /// Time computed by message handlers, ns.
     pub handler_ns: u64,
     /// Messages sent, by kind as in [`Kind::ALL`].
     pub messages: [u64; 5],
@@ -26,9 +26,8 @@ pub struct Tally {
     pub answer_bytes: u64,
     /// Bytes of the largest message or answer.
     pub largest_bytes: u64,
-    /// Sends of message passing.
+    /// Number of sends with message passing.
     pub sends: u64,
-    /// Bytes of those sends.
     pub sent_bytes: u64,
     pub barriers: u64,
     /// Syncs, waits for stored bytes and other waits.
@@ -67,7 +66,6 @@ impl Tally {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Each rank's result.
     pub results: Vec<Vec<u64>>,
     pub tallies: Vec<Tally>,
 }

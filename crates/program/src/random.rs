@@ -41,7 +41,6 @@ impl Stream {
         ((self.bits(number) as u128 * limit as u128) >> 64) as u64
     }
 
-    /// Shuffles `items`.
     pub fn shuffle<T>(self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64, last as u64 + 1) as usize);

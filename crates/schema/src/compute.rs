@@ -4,15 +4,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A built-in compute kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kernel {
     /// The synthetic kernel of the measurements.
     Diagonals,
-    /// Arithmetic in registers.
+    /// Arithmetic in registers, without memory traffic.
     Burn,
-    /// Streams through memory.
+    /// Streams through memory, as STREAM's triad does.
     Triad,
 }
 
@@ -46,9 +45,9 @@ pub enum Compute {
     Emulated,
     /// The synthetic kernel of the measurements.
     Diagonals,
-    /// Arithmetic in registers.
+    /// Arithmetic in registers, without memory traffic.
     Burn,
-    /// Streams through memory.
+    /// Streams through memory, as STREAM's triad does.
     Triad,
 }
 
@@ -74,12 +73,12 @@ pub enum ComputedBy {
     Emulated,
     /// The synthetic kernel of the measurements.
     Diagonals,
-    /// Arithmetic in registers.
+    /// Arithmetic in registers, without memory traffic.
     Burn,
-    /// Streams through memory.
+    /// Streams through memory, as STREAM's triad does.
     Triad,
-    /// A user's command.
+    /// A command given by the user.
     Command,
-    /// A user's Python callable.
+    /// A Python callable given by the user.
     Callable,
 }

@@ -11,7 +11,7 @@ use crate::place::place_of;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Warning {
-    /// Stable word for scripts.
+    /// Stable identifier that scripts may rely on.
     pub code: String,
     /// The condition that the warning is about.
     pub message: String,

@@ -9,7 +9,7 @@ use crate::error::{DescriptionError, Problem, nearest};
 const LONGEST_MESSAGE: usize = 4_000;
 const LONGEST_PATH: usize = 400;
 
-/// Rewrites serde's message.
+/// Rewrites a message of serde for the reader of the file.
 pub fn explain(message: &str, path: Option<&str>) -> DescriptionError {
     let message = &*clipped(message, LONGEST_MESSAGE);
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();

@@ -19,9 +19,8 @@ use crate::units::{MegabytesPerSecond, Seconds, SecondsPerMegabyte, WorkPerSecon
 pub struct Links {
     /// Version of this file's schema; this build reads 1.
     pub schema_version: u64,
-    /// Name, for people.
+    /// Name shown in results; may be any text.
     pub name: String,
-    /// The hosts.
     #[serde(rename = "host")]
     #[schemars(length(min = 1))]
     pub hosts: Vec<Host>,
@@ -34,7 +33,7 @@ pub struct Links {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// Unique in the file.
+    /// Name of the host, unique in the file.
     #[schemars(length(min = 1, max = 255))]
     pub name: String,
     /// Work units per second while it neither sends nor receives.
@@ -52,7 +51,6 @@ pub struct Link {
     pub from: String,
     /// Name of the host that receives.
     pub to: String,
-    /// Highest rate, MB/s.
     pub receive_limit_mb_per_s: MegabytesPerSecond,
     /// Time of a message beyond that of its bytes, s.
     #[serde(default, skip_serializing_if = "is_none")]

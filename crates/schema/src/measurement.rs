@@ -17,9 +17,9 @@ use crate::read;
 pub struct Measurement {
     /// Version of this file's schema.
     pub schema_version: u64,
-    /// Name, for people.
+    /// Name shown in results; may be any text.
     pub name: String,
-    /// Start, RFC 3339, UTC.
+    /// Start time as in RFC 3339, UTC.
     pub started: String,
     /// The command line or call that made it.
     pub command: Vec<String>,
@@ -27,11 +27,8 @@ pub struct Measurement {
     pub seed: u64,
     /// The host that was measured.
     pub host: Host,
-    /// The compute kernel.
     pub kernel: Kernel,
-    /// Placement of the threads.
     pub placement: Placement,
-    /// How bytes moved.
     pub traffic: Traffic,
     /// The external process, in another language, that computed and moved the bytes; absent: Crosswind's own threads
     /// did.
@@ -39,7 +36,7 @@ pub struct Measurement {
     pub runtime: Option<Runtime>,
     /// How the transfer rate was varied.
     pub variation: Variation,
-    /// The other ends.
+    /// The hosts at the other end of the traffic.
     pub peers: Vec<Peer>,
     /// Each direction of each peer: column `channel{i}_mb` belongs to entry i.
     pub channels: Vec<Channel>,
@@ -51,9 +48,7 @@ pub struct Measurement {
     pub interval_s: f64,
     /// Seconds from start to end.
     pub elapsed_s: f64,
-    /// Reason for its end.
     pub ended: Ended,
-    /// Warnings about the figures.
     pub warnings: Vec<Warning>,
 }
 
@@ -61,20 +56,18 @@ pub struct Measurement {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// Its name.
     pub name: String,
-    /// Processor model.
+    /// Model name of the processor.
     pub cpu: String,
-    /// CPUs online.
+    /// Number of CPUs that are online.
     pub cpus: u32,
-    /// Operating system's release.
+    /// Release of the operating system's kernel.
     pub kernel: String,
     /// Settings by name: congestion control, offloads, softirq placement, socket buffers, autogroup, CPU quota,
     /// governor, pre-emption, versions. "unknown" where it could not be read.
     pub settings: BTreeMap<String, String>,
 }
 
-/// The compute kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
@@ -112,9 +105,9 @@ pub struct Placement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wait {
-    /// Blocks in the kernel.
+    /// Blocks in the kernel until a socket is ready.
     Event,
-    /// Polls without blocking.
+    /// Polls the sockets and never blocks.
     Poll,
 }
 
@@ -122,21 +115,17 @@ pub enum Wait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PacedBy {
-    /// The sending end.
     Sender,
-    /// The receiving end.
     Receiver,
     /// The peer, in both directions, so that pacing costs the measured host nothing.
     Peer,
 }
 
-/// How bytes moved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Traffic {
-    /// Bytes per message.
     pub message_bytes: u64,
-    /// Connections per channel.
+    /// Number of connections of each channel.
     pub streams: u32,
     /// How the measured host waits.
     pub wait: Wait,
@@ -156,9 +145,8 @@ pub struct Traffic {
 pub struct Runtime {
     /// Name that it reported, such as java.
     pub name: String,
-    /// Its version.
     pub version: String,
-    /// Command that started it.
+    /// Command line of the measurement.
     pub command: Vec<String>,
     /// Further facts that it reported, by key.
     pub facts: BTreeMap<String, String>,
@@ -178,7 +166,7 @@ pub struct Runtime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pin {
-    /// Before it starts.
+    /// The process is pinned before its program starts.
     Process,
     /// After its start, thread by thread.
     Threads,
@@ -194,11 +182,10 @@ pub enum Variation {
     Contention,
 }
 
-/// The other end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Peer {
-    /// HOST:PORT as requested.
+    /// HOST:PORT as given by the user.
     pub address: String,
     /// Host name reported by the peer.
     pub host: String,
@@ -212,9 +199,9 @@ pub struct Peer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// The measured host receives.
+    /// Traffic that the measured host receives.
     Receive,
-    /// The measured host sends.
+    /// Traffic that the measured host sends.
     Send,
 }
 
@@ -222,17 +209,15 @@ pub enum Direction {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Channel {
-    /// Index into `peers`.
+    /// Index into the list `peers`.
     pub peer: u32,
     /// Direction, as seen from the measured host.
     pub direction: Direction,
     /// Rate reached without pacing, with no other channel, MB/s.
     pub unpaced_mb_per_s: f64,
-    /// Highest level, MB/s.
     pub top_mb_per_s: f64,
 }
 
-/// Why a measurement ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {

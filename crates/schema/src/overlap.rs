@@ -21,28 +21,25 @@ use crate::simulated_overlap::Wait;
 pub enum Waiting {
     /// Blocks until the kernel wakes it.
     Event,
-    /// Polls, and never blocks.
+    /// Polls and never blocks in the kernel.
     Poll,
     /// Polls for about the cost of a wake-up, and then blocks.
     SpinBlock,
 }
 
-/// Kind of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverlapKind {
-    /// An overlap matrix.
     #[default]
     Overlap,
 }
 
-/// Where it was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverlapOn {
-    /// With real processes.
+    /// Measured with real processes on this machine.
     Live,
-    /// In the simulator.
+    /// Run in virtual time by the simulator.
     Sim,
 }
 
@@ -77,7 +74,7 @@ pub struct OverlapCell {
     pub wait: Wait,
     /// Nice level of the burners, -20 to 19; the messages' is 0.
     pub burn_nice: i32,
-    /// Round trips.
+    /// Number of timed round trips.
     pub messages: u64,
     /// Bytes of each message, each way.
     pub message_bytes: u64,
@@ -119,7 +116,7 @@ pub enum Verdict {
     PingDelayed,
     /// The computation took longer, the messages did not.
     BurnDelayed,
-    /// Both took longer.
+    /// The messages and the computation took longer.
     BothDamaged,
 }
 
@@ -127,11 +124,11 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverlapWhat {
-    /// Only messages.
+    /// Only the program that exchanges messages.
     PingAlone,
-    /// Only burners.
+    /// Only the programs that compute.
     BurnAlone,
-    /// Both.
+    /// The message program and the burners together.
     Together,
 }
 
@@ -149,7 +146,7 @@ pub struct OverlapRun {
     /// Nice level of the burners.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn_nice: Option<i32>,
-    /// Round trips.
+    /// Number of timed round trips.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
     /// Bytes of each message, each way.
@@ -179,19 +176,17 @@ pub struct OverlapRun {
     pub others_cpus: f64,
 }
 
-/// An overlap matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Overlap {
     /// Version of this file's schema.
     pub schema_version: u64,
-    /// Kind of this file.
     pub kind: OverlapKind,
     /// Real processes or the simulator.
     pub on: OverlapOn,
-    /// Processors that all share.
+    /// Number of processors that all programs share.
     pub cpus: u32,
-    /// Processes that only compute.
+    /// Number of processes that only compute.
     pub burners: u32,
     /// Requested time of a burner alone, s.
     pub asked_burn_s: f64,
@@ -209,7 +204,7 @@ pub struct Overlap {
     /// Time that spin-block polls before it blocks, s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin_s: Option<f64>,
-    /// The processors' scheduler (sim).
+    /// Scheduler of the processors; simulated matrices only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<Scheduler>,
     /// The network between the two ends (sim).
@@ -218,10 +213,10 @@ pub struct Overlap {
     /// Overheads of the simulated machine (sim).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub costs: Option<Value>,
-    /// The other end (live).
+    /// Host at the other end; measured matrices only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<OverlapPeer>,
-    /// The machine (live).
+    /// The measured machine; measured matrices only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<Host>,
     /// The request, which must be the same to resume (live).
@@ -233,7 +228,6 @@ pub struct Overlap {
     /// Every run, in order of execution (live).
     #[serde(default)]
     pub runs: Vec<OverlapRun>,
-    /// Warnings about the figures.
     #[serde(default)]
     pub warnings: Vec<Warning>,
 }

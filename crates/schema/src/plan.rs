@@ -22,13 +22,12 @@ pub enum Ports {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Optimal rates.
+    /// Rates that no other plan exceeds.
     Exact,
-    /// The paper's greedy rule.
+    /// Rates by the greedy rule of the paper.
     Greedy,
 }
 
-/// What limits a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimitedBy {
@@ -54,7 +53,6 @@ impl LimitedBy {
         ["compute", "receive-limit", "send-limit", "port", "local-compute", "parent", "never-send"];
 }
 
-/// Kind of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlanKind {
@@ -72,13 +70,12 @@ pub struct Plan {
     /// Kind of this file; plans of version 0.1.0 do not have it.
     #[serde(default)]
     pub kind: PlanKind,
-    /// Name of the platform.
     pub platform: String,
     /// Size of a task's input, MB.
     pub task_size_mb: f64,
     /// Work of a task, work units.
     pub task_work: f64,
-    /// Concurrent sends.
+    /// Whether a node sends to several children at once.
     pub ports: Ports,
     /// How the rates were chosen.
     pub method: Method,
@@ -96,7 +93,6 @@ pub struct Plan {
     pub root_only_tasks_per_s: f64,
     /// One entry per node, in the platform's order.
     pub nodes: Vec<PlannedNode>,
-    /// Warnings about the figures.
     pub warnings: Vec<Warning>,
 }
 
@@ -104,7 +100,6 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedNode {
-    /// Name of the node.
     pub name: String,
     /// Name of its parent; absent at the root.
     pub parent: Option<String>,
@@ -116,7 +111,6 @@ pub struct PlannedNode {
     pub rank: u32,
     /// Sending a task to it costs the parent more than the task is worth (IR_s Z C >= 1).
     pub never_send: bool,
-    /// What limits it.
     pub limited_by: LimitedBy,
     /// Marginal gain of the whole tree, tasks/s per MB/s of this node's receive limit: a derivative.
     pub gain_per_receive_mb_per_s: f64,

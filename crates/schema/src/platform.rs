@@ -15,7 +15,7 @@ use crate::units::{MegabytesPerSecond, Quantity, Ratio, Seconds, SecondsPerMegab
 pub struct Platform {
     /// Version of this file's schema; this build reads 1.
     pub schema_version: u64,
-    /// Name, for people.
+    /// Name shown in results; may be any text.
     pub name: String,
     /// Known limits of the figures, such as what the underlying measurement could not determine. In TOML these come
     /// before the first node.
@@ -31,7 +31,7 @@ pub struct Platform {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// Unique in the platform.
+    /// Name of the node, unique in the platform.
     #[schemars(length(min = 1, max = 255))]
     pub name: String,
     /// Name of the node that sends it tasks; absent at the root.
@@ -111,7 +111,6 @@ fn is_zero(ratio: &Ratio) -> bool {
 /// The shape of a platform by index, for planners and simulators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// Index of the root.
     pub root: u32,
     /// Parent of each node; the root's is itself.
     pub parent: Vec<u32>,
@@ -290,7 +289,7 @@ impl Platform {
         toml::to_string(self)
     }
 
-    /// Checks constraints between fields.
+    /// Checks the constraints between several fields.
     pub(crate) fn check(&self) -> Result<(), DescriptionError> {
         read::version(self.schema_version)?;
         self.tree()?;

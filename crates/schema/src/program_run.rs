@@ -16,9 +16,7 @@ use crate::read;
 pub struct ProgramRuns {
     /// Version of this file's schema.
     pub schema_version: u64,
-    /// Kind of these runs.
     pub kind: ProgramKind,
-    /// Name of the experiment.
     pub experiment: String,
     /// Where they ran: sim, or local.
     pub on: String,
@@ -29,7 +27,6 @@ pub struct ProgramRuns {
     pub runs: Vec<ProgramRun>,
 }
 
-/// Kind of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProgramKind {
@@ -47,9 +44,7 @@ pub struct ProgramRun {
     pub params: Params,
     /// Seed of everything drawn at random.
     pub seed: u64,
-    /// The program.
     pub program: String,
-    /// Number of ranks.
     pub ranks: u32,
     /// Name of the disturbance; null if there was none.
     #[serde(default)]
@@ -65,13 +60,12 @@ pub struct ProgramRun {
     /// Time of the program if all its ranks were always away together, s: `dedicated_s` times the number of jobs that
     /// share the machine.
     pub coscheduled_s: f64,
-    /// `makespan_s` / `coscheduled_s`.
+    /// `makespan_s` divided by `coscheduled_s`.
     pub slowdown: f64,
-    /// `makespan_s` / `dedicated_s`.
+    /// `makespan_s` divided by `dedicated_s`.
     pub slowdown_dedicated: f64,
     /// Messages sent, including answers but not acknowledgements.
     pub messages: u64,
-    /// Packets sent.
     pub packets: u64,
     /// Time waiting for credits, summed over ranks, s.
     pub stalled_s: f64,
@@ -82,7 +76,6 @@ pub struct ProgramRun {
     pub busy_s: Spread,
     /// Time that they were taken away, until the end of the run, s.
     pub away_s: Spread,
-    /// Warnings about the figures.
     #[serde(default)]
     pub warnings: Vec<Warning>,
 }
@@ -95,11 +88,8 @@ fn simulated() -> ComputedBy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spread {
-    /// The smallest.
     pub min: f64,
-    /// The mean.
     pub mean: f64,
-    /// The largest.
     pub max: f64,
 }
 

@@ -11,7 +11,6 @@ use crate::experiment::{Order, Params};
 use crate::plan::Ports;
 use crate::read;
 
-/// Kind of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FarmKind {
@@ -29,7 +28,6 @@ pub struct Runs {
     /// Kind of these runs; runs of version 0.1.0 do not have it.
     #[serde(default)]
     pub kind: FarmKind,
-    /// Name of the experiment.
     pub experiment: String,
     /// Where they ran: sim, or local.
     pub on: String,
@@ -40,7 +38,6 @@ pub struct Runs {
     pub runs: Vec<Run>,
 }
 
-/// Result of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
@@ -49,15 +46,12 @@ pub struct Run {
     pub params: Params,
     /// Seed of everything drawn at random.
     pub seed: u64,
-    /// Name of the platform.
     pub platform: String,
-    /// Order of service.
     pub order: Order,
-    /// Concurrent sends.
+    /// Whether a node sends to several children at once.
     pub ports: Ports,
     /// How the computation was performed.
     pub compute: ComputedBy,
-    /// Number of computed tasks.
     pub tasks: u64,
     /// Time from the start to the end of the last task (with results: to its result's arrival at the root), s.
     pub makespan_s: f64,
@@ -73,7 +67,6 @@ pub struct Run {
     /// Events of the run, such as lost agents and repeated tasks.
     #[serde(default)]
     pub events: Vec<RunEvent>,
-    /// Warnings about the figures.
     #[serde(default)]
     pub warnings: Vec<Warning>,
     /// Results of earlier runs into the same directory that this one resumed; absent if it did not resume.
@@ -95,13 +88,10 @@ pub struct Resumed {
     pub gone: u64,
 }
 
-/// Result of one node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunNode {
-    /// Name of the node.
     pub name: String,
-    /// Tasks computed there.
     pub tasks: u64,
     /// Time in which its processor computed, s.
     pub busy_s: f64,
@@ -137,7 +127,6 @@ pub struct ObservedNode {
 pub struct ObservedRate {
     /// Value in the platform; null if it has none.
     pub planned: Option<f64>,
-    /// Observed value.
     pub seen: f64,
     /// Standard deviation of the observed value, in the same unit.
     pub sd: f64,
@@ -151,13 +140,10 @@ pub struct ObservedRate {
 pub struct RunEvent {
     /// Time of the event, s since the start.
     pub t_s: f64,
-    /// Stable word for scripts.
+    /// Stable identifier that scripts may rely on.
     pub code: String,
-    /// The node concerned.
     pub node: Option<String>,
-    /// Number of tasks concerned.
     pub tasks: Option<u64>,
-    /// Description of the event.
     pub message: String,
 }
 

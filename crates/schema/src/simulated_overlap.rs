@@ -28,7 +28,6 @@ pub enum Wait {
     Buffered,
 }
 
-/// One requested cell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AskedCell {
@@ -36,9 +35,8 @@ pub struct AskedCell {
     pub wait: Wait,
     /// Nice level of the burners, -20 to 19. The ping has 0.
     pub burn_nice: i8,
-    /// Round trips.
+    /// Number of timed round trips.
     pub messages: u64,
-    /// Bytes of each message.
     pub message_bytes: u64,
 }
 
@@ -46,7 +44,7 @@ pub struct AskedCell {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PingNetwork {
-    /// Rate of a message.
+    /// Rate at which a message's bytes arrive, MB/s.
     pub mb_per_s: MegabytesPerSecond,
     /// Time from sending to arrival, without the time of the message's bytes.
     pub latency_s: Seconds,
@@ -93,7 +91,7 @@ pub struct OverlapCosts {
     pub prepare_cpu_s_per_mb: Seconds,
     /// Waiting time for a MB of the buffer.
     pub prepare_wait_s_per_mb: Seconds,
-    /// Slice of buffered coscheduling.
+    /// Length of a slice of buffered coscheduling.
     pub slice_s: PositiveSeconds,
     /// Processor time of the exchange of a slice on each node.
     pub exchange_s: Seconds,
@@ -128,34 +126,31 @@ impl OverlapCosts {
     }
 }
 
-/// A matrix to simulate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SimulatedOverlap {
-    /// The operating system's scheduler.
     #[serde(default = "fair")]
     pub scheduler: Scheduler,
-    /// Processors of each node.
+    /// Number of processors of each node.
     pub cpus: u32,
-    /// Burners on each node.
+    /// Number of burners on each node.
     pub burners: u32,
     /// Processor time of a burner.
     pub burn_s: PositiveSeconds,
     /// Number of nodes: 2, or 1 for both ends.
     #[serde(default = "two")]
     pub nodes: u32,
-    /// The cells.
     pub cells: Vec<AskedCell>,
     /// The network between the ends.
     #[serde(default)]
     pub network: PingNetwork,
-    /// Overheads of the machine.
+    /// Times that the machine adds to each step.
     #[serde(default)]
     pub costs: OverlapCosts,
     /// Time within which all burners and the ping start, s.
     #[serde(default)]
     pub start_spread_s: Seconds,
-    /// Seed of the starts.
+    /// Seed of the random start times.
     #[serde(default)]
     pub seed: u64,
     /// Runs of each cell, whose mean is reported.
@@ -247,7 +242,6 @@ impl SimulatedOverlap {
     }
 }
 
-/// Result of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OverlapTimes {
@@ -255,9 +249,8 @@ pub struct OverlapTimes {
     pub wait: Wait,
     /// Nice level of the burners.
     pub burn_nice: i8,
-    /// Round trips.
+    /// Number of timed round trips.
     pub messages: u64,
-    /// Bytes of each message.
     pub message_bytes: u64,
     /// Time of the ping without burners, s.
     pub ping_alone_s: f64,
@@ -273,25 +266,22 @@ pub struct OverlapTimes {
     pub ping_cpu_beside_s: f64,
 }
 
-/// The resulting matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OverlapMatrix {
     /// Where it was measured: sim.
     pub on: String,
-    /// The operating system's scheduler.
     pub scheduler: Scheduler,
-    /// Processors of each node.
+    /// Number of processors of each node.
     pub cpus: u32,
-    /// Burners on each node.
+    /// Number of burners on each node.
     pub burners: u32,
-    /// Nodes.
     pub nodes: u32,
     /// Time that a spin-block polled, s.
     pub spin_s: f64,
     /// The network between the ends.
     pub network: PingNetwork,
-    /// Overheads of the machine.
+    /// Times that the machine adds to each step.
     pub costs: OverlapCosts,
     /// The cells, in the order of the request.
     pub cells: Vec<OverlapTimes>,

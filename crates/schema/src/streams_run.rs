@@ -16,9 +16,7 @@ use crate::read;
 pub struct StreamsRuns {
     /// Version of this file's schema.
     pub schema_version: u64,
-    /// Kind of these runs.
     pub kind: StreamsKind,
-    /// Name of the experiment.
     pub experiment: String,
     /// Where they ran: sim, or local.
     pub on: String,
@@ -29,7 +27,6 @@ pub struct StreamsRuns {
     pub runs: Vec<StreamsRun>,
 }
 
-/// Kind of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamsKind {
@@ -48,9 +45,8 @@ pub struct StreamsRun {
     pub params: Params,
     /// Seed of everything drawn at random.
     pub seed: u64,
-    /// Number of hosts.
     pub hosts: u32,
-    /// The queues of T3.
+    /// Queue discipline of the third measurement, T3.
     pub queue: Discipline,
     /// T3: time from the start until the last stream has its timed messages and the last job has ended, s.
     pub makespan_s: f64,
@@ -67,22 +63,18 @@ pub struct StreamsRun {
     pub frames: u64,
     /// Frames lost in T3 for lack of room, of all streams and jobs.
     pub dropped: u64,
-    /// Warnings about the figures.
     #[serde(default)]
     pub warnings: Vec<Warning>,
 }
 
-/// Result of one stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamOutcome {
-    /// Its name.
     pub name: String,
-    /// Class of its messages.
     pub class: Class,
-    /// Number of timed operations.
+    /// Number of messages that were timed.
     pub messages: u64,
-    /// Their bytes, including answers.
+    /// Bytes of these messages, including their answers.
     pub bytes: u64,
     /// T1: time from the start until the last timed operation is done, alone, s.
     pub alone_s: f64,
@@ -90,9 +82,9 @@ pub struct StreamOutcome {
     pub fifo_s: f64,
     /// T3: the same beside all others, through the queues of the policy, s.
     pub queued_s: f64,
-    /// T2 / T1.
+    /// Slowdown in a plain queue: T2 / T1.
     pub slowdown_fifo: f64,
-    /// T3 / T1.
+    /// Slowdown under the queue discipline: T3 / T1.
     pub slowdown_queued: f64,
     /// Time from the start of an operation until it is done, s.
     pub latency_s: Latencies,
@@ -102,11 +94,11 @@ pub struct StreamOutcome {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Latencies {
-    /// T1.
+    /// T1: the stream alone on the links.
     pub alone: Latency,
-    /// T2.
+    /// T2: all streams in a plain queue.
     pub fifo: Latency,
-    /// T3.
+    /// T3: all streams under the queue discipline.
     pub queued: Latency,
 }
 
@@ -114,7 +106,6 @@ pub struct Latencies {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
-    /// The mean, s.
     pub mean: f64,
     /// Median, s: half of the operations take at most this.
     pub p50: f64,
@@ -138,19 +129,14 @@ impl Latency {
     }
 }
 
-/// Result of one job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobOutcome {
-    /// Its name.
     pub name: String,
-    /// The program.
     pub program: JobProgram,
     /// Number of hosts that it ran on.
     pub hosts: u32,
-    /// Messages sent.
     pub messages: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// T1: time from the start to the end of its last process, alone, s.
     pub alone_s: f64,

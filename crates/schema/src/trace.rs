@@ -17,13 +17,10 @@ use crate::run::Run;
 pub struct Trace {
     /// Version of this file's schema.
     pub schema_version: u64,
-    /// Name of the experiment.
     pub experiment: String,
     /// Where it ran: sim, or local.
     pub on: String,
-    /// The tree of nodes.
     pub platform: Platform,
-    /// Result of the run.
     pub run: Run,
 }
 
@@ -31,7 +28,7 @@ pub struct Trace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Activity {
-    /// `node` computes `task`.
+    /// The node computes the task.
     Compute,
     /// `node` sends `task` to `child`.
     Send,

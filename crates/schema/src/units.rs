@@ -9,11 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 pub trait Quantity: Copy {
     /// The unit in text, empty for a pure number.
     const UNIT: &'static str;
-    /// The smallest permitted value.
     const MINIMUM: f64;
     /// Whether the minimum itself is excluded.
     const EXCLUSIVE: bool;
-    /// Returns the plain number.
     fn get(self) -> f64;
 }
 
@@ -129,7 +127,6 @@ default!(SecondsPerMegabyte: 0.0, Ratio: 0.0, Seconds: 0.0, MegabytesOrNone: 0.0
 pub struct Share(f64);
 
 impl Share {
-    /// Returns the plain number.
     #[must_use]
     pub fn get(self) -> f64 {
         self.0
@@ -164,10 +161,8 @@ impl schemars::JsonSchema for Share {
 pub struct Sigma(f64);
 
 impl Sigma {
-    /// The largest permitted value.
     pub const MAXIMUM: f64 = 5.0;
 
-    /// Returns the plain number.
     #[must_use]
     pub fn get(self) -> f64 {
         self.0

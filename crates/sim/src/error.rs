@@ -31,10 +31,7 @@ pub enum SimError {
     Platform(#[from] Box<DescriptionError>),
     /// The order needs a plan, but none was given.
     #[error("policy.order is \"planned\", but no planned rates were given; give one rate per node, {nodes} in all")]
-    NoPlan {
-        /// Nodes of the platform.
-        nodes: usize,
-    },
+    NoPlan { nodes: usize },
     /// Tasks remain, but no event is pending.
     #[error("after {done} of {tasks} tasks nothing more can happen at {time_s} s: {why}")]
     Stuck {
@@ -73,12 +70,7 @@ pub enum SimError {
     Timelines { ranks: u32, timelines: u32 },
     /// A packet would be sent again before its sender could know that it is lost.
     #[error("policy.resend_s is {} s; it must be at least a round trip, {} s", *.resend_ns as f64 * 1e-9, *.round_trip_ns as f64 * 1e-9)]
-    Resend {
-        /// Nanoseconds.
-        resend_ns: u64,
-        /// Nanoseconds.
-        round_trip_ns: u64,
-    },
+    Resend { resend_ns: u64, round_trip_ns: u64 },
     /// An operation names a rank that does not exist.
     #[error("rank {rank} names rank {named}; it must be 0 to {}", .ranks - 1)]
     NoSuchRank {
@@ -114,11 +106,7 @@ pub enum SimError {
     },
     /// A job's message exceeds the maximum length.
     #[error("a message of a job has {bytes} bytes; it must have at most {most}")]
-    LongMessage {
-        bytes: u64,
-        /// Maximum length, bytes.
-        most: u64,
-    },
+    LongMessage { bytes: u64, most: u64 },
     /// A job runs on a host that does not exist.
     #[error("a job runs on host {host}; the hosts are 0 to {}", .hosts - 1)]
     NoSuchHost { host: u32, hosts: u32 },

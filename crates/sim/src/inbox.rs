@@ -5,20 +5,9 @@ use crosswind_policy::farm::{Child, Event, TaskId};
 /// An event for one node. The frequent events are stored unboxed, to keep it small.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// [`Event::Asked`].
-    Asked {
-        child: Child,
-        tasks: u64,
-    },
-    /// [`Event::Arrived`].
-    Arrived {
-        task: TaskId,
-    },
-    /// [`Event::Returned`].
-    Returned {
-        child: Child,
-        task: TaskId,
-    },
+    Asked { child: Child, tasks: u64 },
+    Arrived { task: TaskId },
+    Returned { child: Child, task: TaskId },
     Other(Box<Event>),
 }
 

@@ -5,7 +5,6 @@ use crosswind_schema::experiment::ChangeKind;
 
 use crate::trace::Trace;
 
-/// Outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     pub tasks: u64,
@@ -40,7 +39,7 @@ pub struct NodeOutcome {
 /// What was observed of a node and its link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NodeObserved {
-    /// Work units/s without traffic.
+    /// Compute rate without traffic, work units/s.
     pub compute_per_s: Estimate,
     /// s/MB. `None` if its traffic does not determine it.
     pub ir_receive_s_per_mb: Option<Estimate>,
@@ -53,7 +52,6 @@ pub struct NodeObserved {
 /// A change applied to a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Happened {
-    /// Time, s.
     pub t_s: f64,
     /// The node changed: index in the platform's file.
     pub node: u32,

@@ -21,9 +21,9 @@ pub(crate) struct SingleSend {
     pub child: u32,
     pub task: u64,
     pub began: Nanos,
-    /// MB.
+    /// Data that is left to send, MB.
     remaining: f64,
-    /// MB/ns.
+    /// Rate of the send, MB/ns.
     pub rate: f64,
     last: Nanos,
     /// When the last send ended, and how many ns late that was because times are rounded up.

@@ -19,7 +19,7 @@ pub(crate) struct Processor {
     /// Work left. Below 0: surplus done because times are rounded up to whole ns, credited to the next task.
     remaining: f64,
     last: Nanos,
-    /// Fraction lost by sending.
+    /// Fraction of the compute rate lost by sending.
     pub send_loss: f64,
     /// Fraction lost to results, received from below and sent upward.
     result_loss: f64,

@@ -18,7 +18,7 @@ use crate::world::World;
 struct Sending {
     task: TaskId,
     began: Nanos,
-    /// MB/ns.
+    /// Rate of the transfer, MB/ns.
     rate: f64,
 }
 

@@ -22,7 +22,7 @@ const ROUNDING: f64 = 1e-12;
 pub(crate) enum Kind {
     Absent,
     Capped,
-    /// Gets the share.
+    /// Gets the fair share of the port.
     Fair,
     Paused,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Send {
     ir: f64,
     /// MB until it stops, at its end or where it is to be held. For a capped send, as of `last`.
     left: f64,
-    /// MB after the stop.
+    /// Data left to send after the stop, MB.
     beyond: f64,
     last: Nanos,
     /// Progress at which it stops, if fair.

@@ -1,6 +1,5 @@
 //! Virtual time: integer nanoseconds since the start of the run.
 
-/// Nanoseconds since the start.
 pub type Nanos = u64;
 
 /// Later than the end of any run: 292 years.

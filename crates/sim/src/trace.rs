@@ -20,13 +20,9 @@ pub struct Trace {
     /// Child whose task or result was sent, as its index in the platform's file. `None` for computing.
     pub child: Vec<Option<u32>>,
     pub task: Vec<u64>,
-    /// Start, s.
     pub start_s: Vec<f64>,
-    /// End, s.
     pub end_s: Vec<f64>,
-    /// Data moved, MB.
     pub mb: Vec<f64>,
-    /// Work done, work units.
     pub work: Vec<f64>,
     /// Whether it was cut short because one of its nodes left.
     pub cut: Vec<bool>,

@@ -14,7 +14,6 @@ fn makespan(platform: &Platform, count: u64, level_end: bool) -> f64 {
     with_ports(platform, Ports::Single, count, level_end)
 }
 
-/// Makespan, s.
 fn with_ports(platform: &Platform, ports: Ports, count: u64, level_end: bool) -> f64 {
     let tasks = same(count, 1.0, 1.0);
     let policy = Policy { ports: ports.into(), level_end, ..Policy::default() };

@@ -16,7 +16,7 @@ use crosswind_program::{Goal, Program as _};
 use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::program::{Network, simulate};
 
-/// Splitmix64.
+/// The generator of random numbers, SplitMix64.
 struct Random(u64);
 
 impl Random {

@@ -148,7 +148,7 @@ fn outcome(order: Order, ports: Ports, seed: u64) -> String {
     format!("{:?}", simulate(&farm, options, &mut |_| true))
 }
 
-/// FNV-1a.
+/// Returns the FNV-1a digest of all texts.
 fn digest(texts: impl Iterator<Item = String>) -> u64 {
     texts.fold(0xCBF2_9CE4_8422_2325, |digest, text| {
         text.bytes().fold(digest, |digest, byte| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))

@@ -18,7 +18,7 @@ use crosswind_linux::watchdog::process_descriptor;
 pub struct End {
     pub status: Option<i32>,
     pub signal: Option<i32>,
-    /// User and system, s.
+    /// CPU time in user and system mode, s.
     pub cpu_s: (f64, f64),
 }
 
@@ -36,7 +36,7 @@ pub struct Surroundings {
     pub mark: String,
     /// The only CPU that it may use.
     pub cpu: Option<usize>,
-    /// `cgroup.procs` of its group.
+    /// The file `cgroup.procs` of its control group.
     pub group: Option<std::path::PathBuf>,
     /// The process that may trace it.
     pub tracer: Pid,

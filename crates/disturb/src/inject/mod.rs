@@ -47,7 +47,6 @@ pub struct InjectConfig {
     pub command: Vec<OsString>,
     /// Ranks that the command will have; others are left alone. `None`: every rank that is found.
     pub ranks: Option<u32>,
-    /// Time limit.
     pub limit: Duration,
     /// Method for every interval; `None`: the one that suits its cause.
     pub how: Option<How>,

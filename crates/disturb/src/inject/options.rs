@@ -20,19 +20,13 @@ pub struct InjectOptions {
     pub ranks: Option<u32>,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Time limit, s.
     pub limit_s: f64,
     /// Method for every interval, by name; `None`: the one that suits its cause.
     pub how: Option<String>,
-    /// See [`InjectConfig::pin`].
     pub pin: bool,
-    /// See [`InjectConfig::busy`].
     pub busy: bool,
-    /// See [`InjectConfig::keep_running`].
     pub keep_running: bool,
-    /// See [`InjectConfig::start_file`].
     pub start_file: Option<PathBuf>,
-    /// See [`InjectConfig::stdout_to_stderr`].
     pub stdout_to_stderr: bool,
 }
 

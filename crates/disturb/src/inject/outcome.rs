@@ -42,18 +42,14 @@ impl How {
 /// One interval as injected; times in ns since time 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Planned start.
     pub asked_ns: u64,
-    /// Planned length.
     pub asked_for_ns: u64,
     pub start_ns: u64,
     pub end_ns: u64,
-    /// Index of its cause.
     pub cause: u16,
     pub how: How,
 }
 
-/// Injections into one rank.
 #[derive(Clone, Debug, Default)]
 pub struct RankDone {
     pub rank: u32,
@@ -70,7 +66,6 @@ pub struct RankDone {
     pub missed: (u64, u64),
     /// Whether any of it was held such that only a watchdog would have released it.
     pub exposed: bool,
-    /// Distinct failures.
     pub complaints: Vec<String>,
 }
 

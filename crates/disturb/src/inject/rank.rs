@@ -24,9 +24,7 @@ pub struct Target {
     pub rank: u32,
     /// Its leading processes, as last found.
     pub leaders: Arc<Mutex<Vec<Pid>>>,
-    /// Intervals to inject.
     pub intervals: Intervals,
-    /// Causes by index.
     pub causes: Arc<[Cause]>,
     /// Method for every interval; `None`: the one that suits its cause.
     pub asked: Option<How>,

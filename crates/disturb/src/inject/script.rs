@@ -19,7 +19,6 @@ pub struct Away {
 /// The intervals of one rank, ordered by start.
 pub type Intervals = Box<dyn Iterator<Item = Away> + Send>;
 
-/// A cause of intervals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     pub name: String,

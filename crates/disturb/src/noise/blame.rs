@@ -13,10 +13,8 @@ use super::gaps::Gap;
 /// The kernel writes whole microseconds and rounds down.
 const BLUR_NS: u64 = 1_000;
 
-/// Part of a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// First ns.
     pub start_ns: u64,
     pub end_ns: u64,
     pub cause: CauseId,

@@ -119,7 +119,6 @@ fn kind_of(name: &str) -> &str {
     if kind.is_empty() { name } else { kind }
 }
 
-/// Follows one CPU's events.
 #[derive(Debug)]
 pub struct Follower {
     /// The thread that has the CPU while no interrupt does.

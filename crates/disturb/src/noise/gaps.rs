@@ -25,12 +25,10 @@ pub struct Gap {
 
 /// Shorter gaps are not caused by a quota, whose shortest period is 1 ms.
 const QUOTA_NS: u64 = 1_000_000;
-/// Gaps per batch.
 const BATCH: usize = 256;
 /// Interval at which the loop hands over its gaps and checks for its end.
 const HAND_OVER_NS: u64 = 100_000_000;
 
-/// Settings of a loop.
 #[derive(Clone, Debug)]
 pub struct Watch {
     /// The CPU that it is bound to.

@@ -41,7 +41,7 @@ use crosswind_linux::watchdog::{Undo, Watchdog};
 pub struct RecordConfig {
     pub length: Duration,
     pub cpus: Vec<usize>,
-    /// Shorter gaps are dropped.
+    /// Gaps shorter than this are dropped.
     pub threshold: Duration,
     /// Means of finding causes; `None`: the kernel's trace if available.
     pub means: Option<Means>,
@@ -243,7 +243,7 @@ fn watch_all(
     Ok(Recording { throttled, ..recording })
 }
 
-/// Matches gaps with turns.
+/// Matches gaps with the scheduler's records of what ran.
 struct TaskSource {
     from_ns: u64,
     names: Names,

@@ -11,7 +11,6 @@ use crate::DisturbError;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordOptions {
-    /// Length, s.
     pub seconds: f64,
     pub cpus: Vec<usize>,
     /// Shorter gaps are dropped, us.

@@ -9,7 +9,7 @@ use super::events::{CauseId, LOST, UNKNOWN, WITHHELD};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Means {
-    /// By the kernel's trace.
+    /// By the scheduling events that the kernel's trace has.
     Trace,
     /// By checking after each gap whether another thread had the CPU.
     Loop,
@@ -25,7 +25,6 @@ impl Means {
     }
 }
 
-/// Noise of one CPU.
 #[derive(Clone, Debug, Default)]
 pub struct CpuNoise {
     pub cpu: usize,
@@ -35,7 +34,6 @@ pub struct CpuNoise {
 
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// Recorded time, ns.
     pub length_ns: u64,
     pub cpus: Vec<CpuNoise>,
     /// Names of causes, by index.
@@ -63,7 +61,6 @@ pub const QUOTA_NAME: &str = "quota";
 const IDLE_NAME: &str = "thread:swapper";
 
 impl Recording {
-    /// Returns a cause's name.
     #[must_use]
     pub fn name(&self, cause: CauseId) -> &str {
         match cause {

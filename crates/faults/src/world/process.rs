@@ -35,7 +35,6 @@ struct Doing {
 #[derive(Debug)]
 pub(super) struct Process {
     pub life: u64,
-    /// `None` while it dials.
     pub agent: Option<Agent<Bytes>>,
     /// Connections to children, by child number.
     pub children: Vec<Option<usize>>,

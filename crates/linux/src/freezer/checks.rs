@@ -15,7 +15,6 @@ use crate::processes::{Pid, group_of};
 
 const MOUNT_OF_VERSION_1: &str = "/sys/fs/cgroup/freezer";
 
-/// Fields of `/proc/PID/status`.
 pub struct Status {
     pub state: char,
     pub process: Pid,

@@ -38,7 +38,6 @@ struct Target {
     due_ns: Option<u64>,
 }
 
-/// State of the guard.
 struct Guard {
     command: RawFd,
     signals: RawFd,
@@ -245,7 +244,7 @@ impl Guard {
         }
     }
 
-    /// `ID MEANS EXPOSED`
+    /// Freezes a target and answers `ID MEANS EXPOSED`.
     fn add(&mut self, how: How, roots: &[Pid]) -> String {
         let (id, means) = (self.next, how.means());
         let exposed = match means {
@@ -258,7 +257,7 @@ impl Guard {
         format!("{id} {} {}", means.name(), u8::from(exposed))
     }
 
-    /// `seize MEANS PID...`
+    /// Handles the request `seize MEANS PID...`.
     fn seize(&mut self, rest: &str) -> Result<String, Refusal> {
         let (means, roots) = rest.split_once(' ').unwrap_or((rest, ""));
         let roots: Vec<Pid> = roots.split(' ').filter_map(|each| each.parse().ok()).collect();

@@ -67,7 +67,6 @@ pub struct Target {
     pub exposed: bool,
 }
 
-/// Result of a freeze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freeze {
     /// Whether all of it was stopped within 20 ms.

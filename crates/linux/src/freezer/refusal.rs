@@ -23,7 +23,6 @@ pub enum Refusal {
     NotPermitted(i32),
     /// More processes than descriptors; the limit of descriptors.
     TooMany(i32),
-    /// The guard has ended.
     Lost,
     /// Any other error of the kernel; errno.
     System(i32),

@@ -35,7 +35,6 @@ enum State {
 #[derive(Debug)]
 struct Thread {
     target: usize,
-    /// Its process, if known.
     process: Option<Pid>,
     state: State,
 }

@@ -12,11 +12,9 @@ use crosswind_linux as linux;
 use crate::error::MeasureError;
 use crate::sampler::{Reading, RuntimeCpu, Use, schedstat};
 
-/// Purpose of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     Task,
-    /// Moves bytes.
     Traffic,
     /// Carries virtual threads of any purpose.
     Carrier,

@@ -32,9 +32,8 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Conforms to the protocol.
     Ok,
-    /// Conforms, but costs precision.
+    /// Conforms to the protocol, but costs precision.
     Note,
     Wrong,
 }

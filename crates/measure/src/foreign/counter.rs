@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crosswind_access::token;
 
-/// Length of the file.
 const BYTES: usize = 4096;
 
 /// The file and its mapping.

@@ -11,7 +11,6 @@ use serde::Serialize;
 
 use crate::config::Direction;
 
-/// Version of the protocol.
 pub const VERSION: u32 = 1;
 /// Most bytes of a line, its end included.
 pub const LONGEST_LINE: usize = 4096;
@@ -28,7 +27,6 @@ pub enum Compute {
         /// For `diagonals`: side of the matrix and diagonals per unit.
         sizes: Vec<u32>,
     },
-    /// The process's own work.
     Own,
 }
 
@@ -39,7 +37,7 @@ pub enum Request<'a> {
     Hello {
         counter: &'a str,
     },
-    /// Compute, from now on.
+    /// Asks the process to compute from now on.
     Compute(&'a Compute),
     /// Connect, write the ticket, and move bytes from now on.
     Flow {
@@ -47,7 +45,6 @@ pub enum Request<'a> {
         direction: Direction,
         to: SocketAddr,
         ticket: &'a str,
-        /// Bytes per message.
         message_bytes: u64,
     },
     Close,
@@ -78,7 +75,7 @@ impl fmt::Display for Request<'_> {
 pub enum Answer {
     /// `ok`, and the words after it.
     Ok(Vec<String>),
-    /// `error`, and its text.
+    /// The word `error`, with the text of the error.
     Error(String),
 }
 
@@ -119,7 +116,6 @@ pub struct Hello {
     /// Its name, such as java.
     pub name: String,
     pub version: String,
-    /// Further facts, by key.
     pub facts: BTreeMap<String, String>,
 }
 

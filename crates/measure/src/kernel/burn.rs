@@ -9,11 +9,9 @@ const STEP: usize = 256;
 /// Iterations per unit of work.
 pub const UNIT: usize = 1_000_000;
 
-/// The accumulator x.
 pub struct Burn(f64);
 
 impl Burn {
-    /// Starts at 1.
     #[must_use]
     pub fn new() -> Self {
         Self(1.0)

@@ -21,7 +21,6 @@ pub mod command;
 pub mod diagonals;
 pub mod triad;
 
-/// Repeatable work.
 pub trait Kernel {
     /// Does one step.
     ///
@@ -61,7 +60,6 @@ pub struct Tally {
 /// Resource use of ended children.
 #[derive(Debug, Default)]
 pub struct ChildUsage {
-    /// CPU time, ns.
     pub cpu_ns: AtomicU64,
     /// Time runnable but waiting, ns.
     pub wait_ns: AtomicU64,
@@ -74,7 +72,6 @@ impl Tally {
         self.steps.0.load(Ordering::Relaxed)
     }
 
-    /// The computing thread's id.
     #[must_use]
     pub fn thread(&self) -> i32 {
         self.thread.load(Ordering::Relaxed)

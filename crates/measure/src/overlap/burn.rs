@@ -11,7 +11,6 @@ use crate::placement;
 /// Iterations between two checks of the stop flag.
 const STEP: u64 = 1 << 14;
 
-/// Settings of a burner.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Burner {
@@ -23,14 +22,12 @@ pub struct Burner {
     pub cpus: Vec<u32>,
 }
 
-/// Result of a burner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Burned {
     /// Time when it started to compute, ns of the monotonic clock.
     pub began_ns: u64,
     /// Time when it ended, ns of the monotonic clock.
     pub ended_ns: u64,
-    /// CPU time, ns.
     pub cpu_ns: u64,
 }
 

@@ -22,20 +22,17 @@ const NUMBER: usize = 8;
 /// Time limit for the other end to place its burners.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Settings of a ping.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PingConfig {
     /// HOST:PORT of a `crosswind serve`.
     pub peer: String,
-    /// Request to the peer.
     pub spec: PingSpec,
     /// CPUs that this end may use; empty: any.
     #[serde(default)]
     pub cpus: Vec<u32>,
 }
 
-/// Result of a ping.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pinged {
     /// Time when it started, ns of the monotonic clock.

@@ -12,7 +12,7 @@ pub const MESSAGE_BYTES: (u64, u64) = (1, 64 << 20);
 pub const MESSAGES: (u64, u64) = (0, 100_000_000);
 /// Most iterations of a burner: hours.
 pub const ITERATIONS: (u64, u64) = (1, 1_000_000_000_000);
-/// Longest spinning, ns.
+/// Limits of the time spent spinning, ns.
 pub const SPIN_NS: (u64, u64) = (0, 1_000_000_000);
 
 /// Burners beside the messages at the other end: one for each CPU that it may use.

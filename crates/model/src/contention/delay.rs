@@ -66,7 +66,7 @@ pub struct DelayRatio {
     pub over_managed: f64,
     /// Relative to the time in which the job's own flows incur the loss of n flows.
     pub over_unmanaged: f64,
-    /// The first saturated link.
+    /// The first link that is saturated, if any is.
     pub saturated: Option<Saturated>,
 }
 

@@ -30,12 +30,12 @@ pub enum EffectiveRatio {
     /// Every other flow adds the same part of a message's latency: `1 / (1 + c (n - 1))`. Simpler, and with c = 0.1 as
     /// close to the paper's measurements (E4-3).
     LinearLatency {
-        /// c: at least 0.
+        /// The coefficient c, at least 0.
         per_flow: f64,
     },
     /// A value for each number of flows, from 1 on. More flows than values are rejected.
     Table {
-        /// Each above 0.
+        /// Ratios, each of them above 0.
         ratios: Vec<f64>,
     },
     /// Measured values where available, and another form elsewhere.

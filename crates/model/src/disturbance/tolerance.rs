@@ -51,7 +51,6 @@ impl Relation {
 pub struct Tolerance {
     /// Expected slowdowns of the disturbance as given.
     pub expected: Bounds,
-    /// Limits of the fields.
     pub limits: Vec<Limit>,
 }
 

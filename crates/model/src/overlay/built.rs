@@ -23,7 +23,7 @@ use crate::steady::{Task, plan};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
-    /// Exhaustive: the best tree.
+    /// All trees were tried: this is the best.
     Exact,
     /// Heuristic search from several trees: the best one found.
     Search,
@@ -65,7 +65,6 @@ pub struct Compared {
 /// A tree, and the evidence for its quality.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Built {
-    /// Name of the root.
     pub root: String,
     pub method: How,
     pub ports: Ports,
@@ -84,7 +83,6 @@ pub struct Built {
     /// Hosts that no known link leads to, directly or indirectly, from the root.
     pub left_out: Vec<String>,
     pub platform: Platform,
-    /// Caveats about the figures.
     pub warnings: Vec<Warning>,
 }
 

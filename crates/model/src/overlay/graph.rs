@@ -11,7 +11,7 @@ use crate::steady::{Bench, Offer, Station, Task, best_rate, permitted, share};
 /// One direction between two hosts, for this kind of task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leg {
-    /// Maximum tasks per second.
+    /// Receive limit in tasks per second.
     pub receive: f64,
     /// Tasks that the receiver itself loses per task.
     pub rho: f64,

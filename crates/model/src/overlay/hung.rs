@@ -111,7 +111,6 @@ impl<'a> Hung<'a> {
         self.change(root, &[node, left, parent])
     }
 
-    /// Undoes the last change.
     pub fn undo(&mut self) {
         self.shape.root = self.former_root;
         while let Some((node, parent)) = self.former_parents.pop() {

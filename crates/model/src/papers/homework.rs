@@ -164,7 +164,6 @@ mod tests {
         loads.into_iter().fold(0.0, f64::max)
     }
 
-    /// Tries all assignments.
     fn brute_force(times: &[f64], machines: usize) -> f64 {
         let mut best = f64::INFINITY;
         for code in 0..machines.pow(times.len() as u32) {

@@ -25,9 +25,9 @@ pub(crate) struct Balance {
 /// The outcome of a search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Balanced {
-    /// `sum gain_i x_i`.
+    /// The sum of all `gain_i x_i`.
     pub won: f64,
-    /// `sum x_i`.
+    /// The sum of all `x_i`.
     pub sent: f64,
     /// Price of the other constraint per unit of its room, in units of `won`.
     pub side_price: f64,

@@ -94,7 +94,7 @@ pub struct Columns<'a> {
     pub receive_limit_mb_per_s: &'a [f64],
     /// MB/s of receive limit lost per MB/s sent, at least 0.
     pub receive_limit_drop: &'a [f64],
-    /// s/MB, at least 0.
+    /// Interference of receiving, s/MB, at least 0.
     pub ir_receive_s_per_mb: &'a [f64],
     /// s/MB at the parent, at least 0. Ignored at the root.
     pub ir_send_s_per_mb: &'a [f64],
@@ -117,7 +117,6 @@ pub struct Rates {
     pub rank: Vec<u32>,
     /// Whether sending to it costs the parent more than it brings.
     pub never_send: Vec<bool>,
-    /// What limits the node.
     pub limited_by: Vec<LimitedBy>,
     /// Gain of the whole tree, tasks/s, per MB/s of the node's receive limit. Like all gains, the derivative for more.
     pub gain_per_receive_mb_per_s: Vec<f64>,

@@ -30,7 +30,7 @@ const SMALLER: f64 = 1e-3;
 pub(crate) enum Change {
     /// The compute rate, and in proportion the cost of interference, tasks/s.
     Compute,
-    /// The link's limit, tasks/s.
+    /// The limit of the link to the parent, tasks/s.
     Receive,
     /// The limit to all children together, tasks/s.
     Send,

@@ -23,7 +23,7 @@ pub(crate) struct Station {
     pub compute: f64,
     /// Compute rate lost per task received, as a fraction of a task (IR_r Z C).
     pub rho: f64,
-    /// Infinite at the root.
+    /// Receive limit, tasks/s. Infinite at the root.
     pub receive: f64,
     /// Receive limit lost per task sent.
     pub drop: f64,
@@ -137,7 +137,7 @@ pub(crate) struct Prices {
     pub compute: f64,
     /// Price of (2), per task/s of receive limit.
     pub receive: f64,
-    /// Price of (3).
+    /// Price of constraint (3).
     pub local: f64,
     /// Price of (4), per unit of the port's room.
     pub send: f64,
@@ -177,11 +177,11 @@ pub(crate) enum Stop {
     /// Every worthwhile child gets all that it can take.
     #[default]
     Filled,
-    /// (2)
+    /// Constraint (2) of the linear program.
     Receive,
-    /// (3)
+    /// Constraint (3) of the linear program.
     Local,
-    /// (4)
+    /// Constraint (4) of the linear program.
     Port,
 }
 

@@ -32,7 +32,6 @@ pub struct PromisedStream {
     /// Other local streams that send from its host. The guarantee assumes that each has only the in-flight messages
     /// that the experiment gives it.
     pub beside: Vec<String>,
-    /// Maximum slowdown.
     pub slowdown: f64,
     /// Largest threshold that guarantees at most the requested slowdown. 0 if none does.
     pub threshold: u32,

@@ -25,7 +25,6 @@ pub enum Action {
     Send {
         to: u32,
         round: u32,
-        /// A part of [`Allreduce::words`].
         part: Range<usize>,
     },
     /// Waits for the message of a round.

@@ -34,7 +34,6 @@ pub struct Bsp {
     pub halo_bytes: u32,
     /// Bytes of the vector that is summed. 0 means no allreduce.
     pub allreduce_bytes: u32,
-    /// How it is summed.
     pub algorithm: Algorithm,
     /// Whether each iteration ends with a barrier.
     pub barrier: bool,

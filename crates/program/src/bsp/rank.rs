@@ -12,7 +12,6 @@ use crate::rank::{Rank, Reply};
 const FEW: usize = 4;
 const DIRECTIONS: usize = 6;
 
-/// Position within an iteration.
 enum Phase {
     Work,
     /// Sends to the neighbour in this direction next.
@@ -22,13 +21,12 @@ enum Phase {
     /// Takes part in the allreduce.
     Sum(Allreduce),
     Barrier,
-    /// The iteration is over.
     Over,
 }
 
 pub struct BspRank {
     bsp: Bsp,
-    /// Its neighbours by direction.
+    /// Ranks of the neighbours, by direction.
     neighbours: [u32; DIRECTIONS],
     directions: u32,
     me: u32,

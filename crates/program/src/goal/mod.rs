@@ -39,7 +39,6 @@ impl Act {
     }
 }
 
-/// Operations of one rank.
 #[derive(Debug, Default, PartialEq)]
 struct Schedule {
     acts: Vec<Act>,

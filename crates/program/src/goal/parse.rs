@@ -28,7 +28,7 @@ const LONGEST_NS: u64 = 3_000_000_000_000_000_000;
 /// An error in a GOAL file, with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GoalError {
-    /// Line, from 1.
+    /// Line number in the text, from 1.
     pub line: usize,
     pub problem: String,
 }

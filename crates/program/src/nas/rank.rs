@@ -8,7 +8,6 @@ use super::steps::Step;
 use crate::op::{Body, Kind, Op};
 use crate::rank::{Rank, Reply};
 
-/// Position within a superstep.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Computes,

@@ -85,7 +85,6 @@ enum Phase {
     Over,
 }
 
-/// One rank of [`Column`].
 #[derive(Debug)]
 pub struct ColumnRank {
     parameters: ColumnParameters,

@@ -81,7 +81,6 @@ enum Phase {
     Over,
 }
 
-/// One rank of [`Sample`].
 #[derive(Debug)]
 pub struct SampleRank {
     parameters: SampleParameters,

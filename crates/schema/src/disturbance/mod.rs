@@ -42,7 +42,7 @@ use crate::units::Seconds;
 pub struct Disturbance {
     /// Version of this file's schema; this build reads 1.
     pub schema_version: u64,
-    /// Name, for people.
+    /// Name shown in results; may be any text.
     pub name: String,
     /// Cost of switching back to the program at each return, s: every interval ends later by this.
     #[serde(default)]

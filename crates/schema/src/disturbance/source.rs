@@ -178,7 +178,7 @@ pub struct Recorded {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub warnings: Vec<String>,
-    /// One entry per CPU.
+    /// One entry for each recorded CPU.
     #[schemars(length(min = 1))]
     pub cpu: Vec<RecordedCpu>,
 }

@@ -61,7 +61,7 @@ pub(super) struct Ready {
     name: String,
     /// Index of its first cause among all causes.
     cause: u16,
-    /// Sorted; absent: all.
+    /// Sorted. `None` means all ranks.
     ranks: Option<Vec<u32>>,
     /// Whether all ranks use the same draws.
     together: bool,
@@ -150,11 +150,9 @@ fn pattern(source: &Source) -> Option<Pattern> {
 pub(super) struct Stream {
     /// Start of the next interval, ns; at least [`NEVER`] if there is none.
     pub start: u64,
-    /// Its length.
     pub length: u64,
-    /// Its cause.
     pub cause: u16,
-    /// Index of the source.
+    /// Index into the list of sources.
     pub source: u16,
     random: Random,
     /// For turns: the next end of time that belongs to others. For daemons: the next start. For recordings: start of

@@ -17,7 +17,7 @@ const MOST_TOUCHING: u32 = 1_000_000;
 /// A time in which the processor is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// First nanosecond.
+    /// First nanosecond of the interval.
     pub start: u64,
     /// Nanosecond after the last; [`NEVER`] if the processor does not come back.
     pub end: u64,
@@ -115,7 +115,7 @@ pub struct Timeline {
     end: u64,
     cause: u16,
     polls: bool,
-    /// `None`: never disturbed.
+    /// `None` if the rank is never disturbed.
     sources: Option<Box<Sources>>,
 }
 

@@ -36,18 +36,17 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Effect of a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ChangeKind {
-    /// The node leaves.
+    /// The node leaves the tree.
     Leaves,
-    /// The node joins again.
+    /// The node joins the tree again.
     Joins,
     /// The node gets other rates; `None`: unchanged.
     Rates {
-        /// Work units/s.
+        /// Compute rate in work units/s.
         compute_per_s: Option<f64>,
-        /// MB/s.
+        /// Receive limit of the link, MB/s.
         receive_limit_mb_per_s: Option<f64>,
     },
 }
@@ -75,7 +74,6 @@ pub struct PlacedChange {
     pub at_s: f64,
     /// Index of the node in the platform.
     pub node: u32,
-    /// Effect of the change.
     pub kind: ChangeKind,
 }
 
@@ -85,7 +83,6 @@ fn wrong(at: usize, field: &str, sentence: impl Into<String>) -> DescriptionErro
 }
 
 impl Change {
-    /// Returns its effect.
     fn kind(&self, at: usize) -> Result<ChangeKind, DescriptionError> {
         let rates = self.compute_per_s.is_some() || self.receive_limit_mb_per_s.is_some();
         match (rates, self.leaves, self.joins) {

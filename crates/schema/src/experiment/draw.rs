@@ -22,7 +22,7 @@ const LARGEST: f64 = 1e15;
 pub enum Column {
     /// The same for all tasks.
     Same(f64),
-    /// One value per task.
+    /// One value for each task.
     Each(Vec<f64>),
 }
 
@@ -40,9 +40,8 @@ impl Column {
 /// The tasks of a run, numbered from 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tasks {
-    /// Number of tasks.
     pub count: u64,
-    /// Input of each, MB.
+    /// Input size of each task, MB.
     pub size_mb: Column,
     /// Work of each, work units.
     pub work: Column,
@@ -125,7 +124,7 @@ pub(crate) fn met<Q: Quantity>(distribution: &Distribution<Q>, bits: &mut impl F
     }
 }
 
-/// Draws one amount.
+/// Draws one amount from a distribution.
 pub(crate) fn one<Q: Quantity>(distribution: &Distribution<Q>, bits: &mut impl FnMut() -> u64) -> f64 {
     let mut unit = || unit(bits());
     let drawn = match distribution {

@@ -13,9 +13,7 @@ use crate::read;
 #[serde(untagged)]
 #[allow(clippy::large_enum_variant)] // only one exists at a time
 pub enum AnyExperiment {
-    /// A farm of tasks.
     Farm(Experiment),
-    /// A parallel program.
     Program(ProgramExperiment),
     /// Streams of messages of two classes.
     Streams(StreamsExperiment),

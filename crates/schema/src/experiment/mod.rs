@@ -43,7 +43,7 @@ use crate::source::string_or_table;
 pub struct Experiment {
     /// Version of this file's schema; this build reads 1.
     pub schema_version: u64,
-    /// Name, for people.
+    /// Name shown in results; may be any text.
     pub name: String,
     /// Path of a platform file, relative to this file, or the platform itself.
     pub platform: PlatformSource,
@@ -54,7 +54,6 @@ pub struct Experiment {
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub repetitions: u64,
-    /// The workload.
     pub workload: Workload,
     /// The policy: the order of service and its options.
     #[serde(default)]
@@ -80,7 +79,7 @@ fn one() -> u64 {
 pub enum PlatformSource {
     /// Path of a platform file, relative to the experiment's file.
     Path(String),
-    /// An inline `[platform]` table.
+    /// A platform in an inline `[platform]` table.
     Inline(Platform),
 }
 

@@ -107,7 +107,7 @@ const fn polls() -> Whole<0, 1_000_000> {
     Whole::fixed(1)
 }
 
-/// A predefined network.
+/// A network whose costs are predefined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KnownNetwork {
@@ -127,7 +127,6 @@ pub enum KnownNetwork {
 const NAMES: [(&str, KnownNetwork); 2] = [("cm5", KnownNetwork::Cm5), ("cluster", KnownNetwork::Cluster)];
 
 impl KnownNetwork {
-    /// Returns its costs.
     #[must_use]
     pub fn network(self) -> Network {
         let (latency, overhead, gap, gap_per_byte, packet_bytes, control) = match self {
@@ -151,7 +150,6 @@ impl KnownNetwork {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum NetworkSource {
-    /// A predefined network.
     Known(KnownNetwork),
     /// An inline `[network]` table of costs.
     Inline(Network),
@@ -164,7 +162,6 @@ impl Default for NetworkSource {
 }
 
 impl NetworkSource {
-    /// Returns the costs.
     #[must_use]
     pub fn network(&self) -> Network {
         match self {

@@ -53,7 +53,7 @@ impl Default for CholeskyParameters {
     }
 }
 
-/// COLUMN: column sort.
+/// Parameters of COLUMN, a column sort.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ColumnParameters {
@@ -113,13 +113,12 @@ impl ColumnParameters {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConnectParameters {
-    /// Vertices of each rank.
     pub vertices_per_rank: Whole<1, 10_000_000>,
     /// Edges of the whole graph over its vertices; half the mean degree.
     pub edges_per_vertex: Whole<0, 1_000>,
     /// Imbalance of edges over ranks: 0: equal; 1: from none to twice the mean.
     pub tilt: Part,
-    /// Gets between two syncs.
+    /// Number of gets between two syncs.
     pub gets_per_sync: Whole<1, 1_000_000_000>,
     /// Number of remaining edges on all ranks together at or below which rank 0 finishes alone; 0: only at the end.
     pub edges_left_to_one: Whole<0, 1_000_000_000>,
@@ -168,7 +167,7 @@ impl Default for Em3dParameters {
     }
 }
 
-/// SAMPLE: sample sort.
+/// Parameters of SAMPLE, a sample sort.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SampleParameters {

@@ -15,13 +15,13 @@ pub enum Order {
     Interference,
     /// The rule of the paper's experiments: lowest `ir_send` first.
     InterferenceRate,
-    /// Highest receive limit first.
+    /// The child with the highest receive limit comes first.
     Bandwidth,
-    /// Highest compute rate first.
+    /// The child with the highest compute rate comes first.
     Compute,
-    /// First come, first served.
+    /// Requests are served in order of arrival.
     Arrival,
-    /// The root computes everything.
+    /// Nothing is sent; the root computes every task.
     RootOnly,
     /// The exact rates of the plan, followed by deficit counters.
     Planned,
@@ -64,7 +64,7 @@ pub enum PortMode {
     /// One, at the full rate of its link: the model of several papers, and for hosts where one is measured to be
     /// better.
     Single,
-    /// Several concurrent sends.
+    /// Sends to several children at once.
     Multi,
 }
 
@@ -102,7 +102,7 @@ fn is_false(value: &bool) -> bool {
 pub struct Policy {
     /// Which child is served next.
     pub order: Order,
-    /// Concurrent sends.
+    /// Whether a node sends to several children at once.
     pub ports: PortMode,
     /// Bytes after which a send may be interrupted, KiB.
     #[schemars(range(min = 1))]

@@ -25,7 +25,7 @@ use crate::source::string_or_table;
 pub struct ProgramExperiment {
     /// Version of this file's schema; this build reads 1.
     pub schema_version: u64,
-    /// Name, for people.
+    /// Name shown in results; may be any text.
     pub name: String,
     /// Seed of everything drawn at random.
     #[serde(default = "super::one")]
@@ -34,13 +34,12 @@ pub struct ProgramExperiment {
     #[serde(default = "super::one")]
     #[schemars(range(min = 1))]
     pub repetitions: u64,
-    /// Costs of messages.
+    /// Costs of messages between ranks.
     #[serde(default)]
     pub network: NetworkSource,
     /// Path of a disturbance file, relative to this file, or the disturbance itself; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbance: Option<DisturbanceSource>,
-    /// The workload.
     pub workload: ProgramWorkload,
     /// Window: limit on packets in flight.
     #[serde(default)]
@@ -59,7 +58,7 @@ pub struct ProgramExperiment {
 pub enum DisturbanceSource {
     /// Path of a disturbance file, relative to the experiment's file.
     Path(String),
-    /// An inline `[disturbance]` table.
+    /// A disturbance in an inline `[disturbance]` table.
     Inline(Disturbance),
 }
 
@@ -70,7 +69,6 @@ impl<'de> Deserialize<'de> for DisturbanceSource {
     }
 }
 
-/// The kind of workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProgramWorkloadKind {
@@ -78,7 +76,6 @@ pub enum ProgramWorkloadKind {
     Program,
 }
 
-/// The programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProgramName {
@@ -92,7 +89,7 @@ pub enum ProgramName {
     Em3d,
     /// Sample sort.
     Sample,
-    /// Supersteps of any shape.
+    /// Supersteps of any shape: bulk-synchronous parallel.
     Bsp,
     /// A schedule in LogGOPSim's format.
     Goal,
@@ -158,9 +155,7 @@ pub enum Parameters {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramWorkload {
-    /// The kind of workload.
     pub kind: ProgramWorkloadKind,
-    /// The program.
     pub program: ProgramName,
     /// Number of ranks; absent for a GOAL file, which contains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -122,9 +122,7 @@ pub trait Grid: Clone {
     /// Prefixes below which it may vary any path.
     const SWEPT_BELOW: &'static [&'static str];
 
-    /// Returns the sweep.
     fn sweep(&self) -> &Sweep;
-    /// Returns the sweep.
     fn sweep_mut(&mut self) -> &mut Sweep;
     /// Returns the number of runs of each point.
     fn repetitions(&self) -> u64;

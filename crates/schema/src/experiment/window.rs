@@ -18,11 +18,11 @@ pub enum Credit {
     Extracted,
 }
 
-/// Size of the window.
+/// How the size of the window is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowRule {
-    /// Constant.
+    /// The size stays the same.
     #[default]
     Fixed,
     /// `window_packets` to a destination that runs, `away_packets` to one that is away.
@@ -33,7 +33,7 @@ pub enum WindowRule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AwayRule {
-    /// It is buffered.
+    /// The receiver's host buffers the packet.
     #[default]
     Buffer,
     /// It is discarded; the sender resends it after `resend_s`.
@@ -49,7 +49,6 @@ pub struct WindowPolicy {
     pub window_packets: Option<Whole<1, 1_000_000_000>>,
     /// When the credit of a packet returns.
     pub credit: Credit,
-    /// Size of the window.
     pub window: WindowRule,
     /// With `window = "follow"`: packets in flight to a destination that is away; absent: 1. Fewer than
     /// `window_packets` spare its buffers; more keep its senders from waiting, which is what the paper would have

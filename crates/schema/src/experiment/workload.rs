@@ -11,7 +11,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::error::{DescriptionError, Problem};
 use crate::units::{Megabytes, MegabytesOrNone, Quantity, Sigma, WorkUnits};
 
-/// The kinds of workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkloadKind {
@@ -24,9 +23,7 @@ pub enum WorkloadKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
-    /// The kind of workload.
     pub kind: WorkloadKind,
-    /// Number of tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub tasks: Option<u64>,
@@ -51,13 +48,12 @@ const MOST_TASKS: u64 = 1_000_000_000;
 /// Source of a workload's tasks, after its check.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Source<'a> {
-    /// Tasks drawn at random.
+    /// Tasks drawn at random from distributions.
     Drawn {
-        /// Number of tasks.
         tasks: u64,
-        /// Input of each task.
+        /// Input size of each task, MB.
         size: Amount<Megabytes>,
-        /// Work of each task.
+        /// Work of each task, work units.
         work: Amount<WorkUnits>,
     },
     /// Path of a user's file of tasks.
@@ -78,18 +74,14 @@ pub enum Amount<Q> {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "distribution", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Distribution<Q> {
-    /// Uniform between two limits.
+    /// Uniformly distributed between two limits.
     Uniform {
-        /// Lower limit.
         low: Q,
         /// Upper limit; not less than `low`.
         high: Q,
     },
     /// Many small ones, few large ones.
-    Exponential {
-        /// Its mean.
-        mean: Q,
-    },
+    Exponential { mean: Q },
     /// Spread by random factors around a median.
     Lognormal {
         /// Median: half of the draws are below.

@@ -93,7 +93,6 @@ impl Job {
     }
 }
 
-/// Progress of each process.
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
     pub step: Vec<u32>,

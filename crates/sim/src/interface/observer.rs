@@ -10,11 +10,8 @@ pub struct Observed {
     /// Message number. Numbers of delivered messages are reused.
     pub message: u32,
     pub class: Class,
-    /// Sending host.
     pub from: u32,
-    /// Receiving host.
     pub to: u32,
-    /// Payload bytes.
     pub bytes: u32,
 }
 

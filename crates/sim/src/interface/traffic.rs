@@ -33,7 +33,6 @@ pub(super) struct StreamState {
     later: BinaryHeap<Reverse<Nanos>>,
 }
 
-/// Measurements of a stream.
 #[derive(Clone, Debug)]
 pub struct MeasuredStream {
     /// Latency of each timed operation, from its start to its completion, in order of completion, ns.
@@ -44,12 +43,11 @@ pub struct MeasuredStream {
     pub ended: Option<Nanos>,
 }
 
-/// Results of one measurement.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Time at which everything timed had completed, or the measurement was abandoned, ns.
     pub ended: Nanos,
-    /// Whether everything timed completed.
+    /// Whether all timed messages completed.
     pub is_complete: bool,
     /// In the order of the experiment.
     pub streams: Vec<MeasuredStream>,

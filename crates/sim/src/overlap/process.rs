@@ -13,7 +13,6 @@ pub(super) enum Step {
     /// Needs no processor for this long, ns.
     Sleep(Nanos),
     Send,
-    /// Waits for a message.
     Receive,
     End,
 }

@@ -9,9 +9,7 @@ use std::collections::BinaryHeap;
 /// Number of windows ahead that have lists. A power of 2, at least 64.
 const AHEAD: u64 = 1024;
 
-/// Ranks by window.
 pub struct Calendar {
-    /// The current window.
     now: u64,
     lists: Vec<Vec<u32>>,
     /// Used lists for reuse, the most recent on top because its memory is still in a near cache.

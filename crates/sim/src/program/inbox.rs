@@ -8,7 +8,6 @@ use super::network::Gap;
 /// No window: the rank is in no list of the calendar.
 pub const NEVER_VISITED: u64 = u64::MAX;
 
-/// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Message(Kind),
@@ -25,7 +24,6 @@ pub struct Packet {
     /// Sequence number among all packets of the sender, to any rank. `at`, `from` and `number` define the order of all
     /// packets.
     pub number: u32,
-    /// Bytes in the packet.
     pub bytes: u32,
     /// For a send, its tag. For an acknowledgement, its credits. Otherwise the length of the whole message, bytes.
     pub word: u32,
@@ -101,7 +99,7 @@ pub struct Inbox {
     pub listens: bool,
 }
 
-/// Order of arrival.
+/// Returns the key that sorts packets by arrival.
 #[inline]
 fn order(packet: &Packet) -> (u64, u32, u32) {
     (packet.at, packet.from, packet.number)
@@ -120,7 +118,6 @@ impl Inbox {
         }
     }
 
-    /// Prefetches its last packets.
     #[inline]
     pub fn prefetch(&self) {
         prefetch_tail(&self.packets, 4);

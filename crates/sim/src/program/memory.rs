@@ -1,7 +1,6 @@
 //! Memory hints for many thousands of ranks. Their state fits into no near cache and spans more small pages than the
 //! TLB holds, so it is prefetched (the calendar knows which rank is next) and placed in large pages.
 
-/// Cache line, bytes.
 const LINE: usize = 64;
 
 /// Prefetches a value. Does nothing except on x86-64.

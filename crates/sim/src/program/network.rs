@@ -38,7 +38,6 @@ pub struct Network {
     pub gap_ns: u64,
     /// G: between two bytes of a packet.
     pub gap_per_byte_ns: f64,
-    /// Maximum bytes per packet.
     pub packet_bytes: u32,
     /// Processor time per acknowledgement, at both ends. Acknowledgements take the latency and bypass the interfaces.
     pub acknowledgement_ns: u64,

@@ -6,7 +6,6 @@
 use super::inbox::{Inbox, Packet};
 use super::memory::prefetch;
 
-/// Packets delivered together.
 const BATCH: usize = 32;
 
 /// Packets and their destinations. The entries are reused.
@@ -40,7 +39,6 @@ impl Outbox {
         self.used >= BATCH
     }
 
-    /// Prefetches the destination inboxes.
     #[inline]
     pub fn prefetch(&self, inboxes: &[Inbox]) {
         let places = &self.places[..self.used];

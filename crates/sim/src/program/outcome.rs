@@ -14,13 +14,11 @@ pub struct Outcome<R> {
     pub makespan_ns: u64,
     /// Counts of messages, packets and the like.
     pub totals: Totals,
-    /// Times of each rank.
     pub times: Vec<RankTimes>,
     /// Final state of each rank.
     pub ranks: Vec<R>,
 }
 
-/// One rank's times, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankTimes {
     /// Time at which its last operation ended or its last message was handled.

@@ -90,7 +90,7 @@ pub struct Envelope {
     pub from: u32,
     pub to: u32,
     pub what: What,
-    /// See [`Packet::word`].
+    /// The same as in [`Packet::word`].
     pub word: u32,
     pub credit: bool,
 }

@@ -17,7 +17,7 @@ use crate::steady::station::ROUNDING;
 #[derive(Clone, Debug)]
 pub(super) struct Local {
     pub compute: f64,
-    /// Infinite at the root.
+    /// Receive limit, tasks/s. Infinite at the root.
     pub receive: f64,
     pub drop: f64,
     pub send: f64,

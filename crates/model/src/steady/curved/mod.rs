@@ -53,7 +53,6 @@ pub(super) struct Curved<'a> {
     sends: Vec<Curve>,
 }
 
-/// Rates of each subtree.
 struct Reach {
     steady: Vec<f64>,
     planned: Vec<f64>,

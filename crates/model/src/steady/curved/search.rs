@@ -168,7 +168,6 @@ fn kinds(local: &Local) -> Vec<usize> {
     each.map(|(child, (gain, gaps))| *first.entry(bits(gain, gaps)).or_insert(child)).collect()
 }
 
-/// Merges two sorted lists.
 fn merged<'a>(first: impl Iterator<Item = &'a Step>, second: &[Step]) -> Vec<Step> {
     let mut all = Vec::new();
     let mut second = second.iter().peekable();

@@ -17,7 +17,6 @@ const VALUE_BYTES: u32 = 8;
 #[derive(Debug)]
 struct UnderWay {
     number: u64,
-    /// Values of own columns.
     columns: Vec<Vec<f64>>,
     /// For each own column, the number of sums of other ranks still missing.
     missing: Vec<u32>,
@@ -35,7 +34,6 @@ struct Open {
     unanswered: u64,
 }
 
-/// One rank of [`super::Cholesky`].
 #[derive(Debug)]
 pub struct CholeskyRank {
     structure: Arc<Structure>,

@@ -37,7 +37,7 @@ pub(super) struct Sum {
     pub place: u32,
     pub column: u32,
     pub rows: Box<[u32]>,
-    /// Number of columns summed.
+    /// Number of columns in this sum.
     pub parts: u32,
 }
 
@@ -48,9 +48,8 @@ pub(super) struct Structure {
     pub sums: Vec<Sum>,
     /// Columns of each rank, ascending.
     pub own: Vec<Vec<u32>>,
-    /// Sums of each rank.
     pub own_sums: Vec<Vec<u32>>,
-    /// By point.
+    /// Number of the column of each point.
     column_of: Vec<u32>,
 }
 

@@ -12,7 +12,6 @@ pub(super) struct Graph {
     pub ranks: u32,
     pub vertices_per_rank: u64,
     pub seed: u64,
-    /// Edges of each rank.
     counts: Vec<u64>,
 }
 

@@ -37,7 +37,6 @@ enum Phase {
         said: bool,
         child: u32,
     },
-    /// Tosses for edge `at`.
     Hooks {
         at: usize,
     },
@@ -60,7 +59,6 @@ enum Phase {
     Over,
 }
 
-/// One rank of [`super::Connect`].
 #[derive(Debug)]
 pub struct ConnectRank {
     parameters: ConnectParameters,

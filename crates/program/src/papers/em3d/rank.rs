@@ -68,7 +68,6 @@ enum Phase {
     Over,
 }
 
-/// One rank of [`super::Em3d`].
 #[derive(Debug)]
 pub struct Em3dRank {
     me: u32,

@@ -9,7 +9,7 @@ use super::{Cost, Whole};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Allreduce {
-    /// No sum.
+    /// No sum after an iteration.
     None,
     /// Exchange with a partner at distance 1, 2, 4, ...
     #[default]
@@ -22,17 +22,17 @@ pub enum Allreduce {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BspParameters {
-    /// Supersteps.
+    /// Number of supersteps to run.
     pub iterations: Whole<1, 1_000_000_000>,
     /// Computation of each rank in each superstep, on an undisturbed processor, 0 to 1 s.
     pub work_s: Cost,
     /// Dimensions of the grid of ranks whose neighbours exchange data; 0: no exchange.
     pub dimensions: Whole<0, 3>,
-    /// Bytes to each neighbour.
+    /// Bytes sent to each neighbour in a superstep.
     pub halo_bytes: Whole<1, 1_000_000_000>,
     /// Algorithm for the sum over all ranks.
     pub allreduce: Allreduce,
-    /// Bytes of the sum.
+    /// Size of the summed vector, bytes.
     pub allreduce_bytes: Whole<1, 1_000_000_000>,
     /// Whether a barrier ends each superstep.
     pub barrier: bool,

@@ -24,7 +24,6 @@ impl<const LOW: u64, const HIGH: u64> Whole<LOW, HIGH> {
         Self(value)
     }
 
-    /// Returns the plain number.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
@@ -89,7 +88,6 @@ macro_rules! zero_to_one {
                 Self(value)
             }
 
-            /// Returns the plain number.
             #[must_use]
             pub const fn get(self) -> f64 {
                 self.0

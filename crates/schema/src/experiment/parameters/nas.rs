@@ -29,7 +29,7 @@ pub enum Partners {
 pub struct MgParameters {
     /// Points of the cube along each side, as a power of two.
     pub side_log2: Whole<2, 12>,
-    /// V-cycles.
+    /// Number of V-cycles to run.
     pub cycles: Whole<1, 100_000>,
     /// Number of other hosts to which each host sends in an exchange.
     pub partners: Partners,
@@ -90,7 +90,7 @@ pub struct IsParameters {
     pub keys_log2: Whole<1, 40>,
     /// Values that a key may have, a counter of 4 bytes each, as a power of two.
     pub range_log2: Whole<1, 28>,
-    /// Rankings.
+    /// Number of rankings to run.
     pub rankings: Whole<1, 100_000>,
     /// Time of a key in a ranking, 0 to 1 s.
     pub operation_s: Cost,

@@ -43,7 +43,6 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub name: Option<String>,
-    /// The program.
     pub program: JobProgram,
     /// The hosts that it runs on, one process on each.
     #[schemars(length(min = 1))]
@@ -54,7 +53,6 @@ pub struct Job {
 }
 
 impl Job {
-    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(self.program.name())

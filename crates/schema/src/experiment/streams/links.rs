@@ -114,7 +114,7 @@ const fn yes() -> bool {
     true
 }
 
-/// Predefined links.
+/// Links whose values are predefined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KnownLinks {
@@ -128,7 +128,6 @@ pub enum KnownLinks {
 const NAMES: [(&str, KnownLinks); 2] = [("atm155", KnownLinks::Atm155), ("gigabit", KnownLinks::Gigabit)];
 
 impl KnownLinks {
-    /// Returns the links.
     #[must_use]
     pub fn links(self) -> Links {
         let (link_mb_per_s, frame_bytes, pad) = match self {
@@ -153,7 +152,6 @@ impl KnownLinks {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LinksSource {
-    /// Predefined links.
     Known(KnownLinks),
     /// An inline `[network]` table of links.
     Inline(Links),
@@ -166,7 +164,6 @@ impl Default for LinksSource {
 }
 
 impl LinksSource {
-    /// Returns the links.
     #[must_use]
     pub fn links(&self) -> Links {
         match self {

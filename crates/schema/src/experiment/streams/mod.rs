@@ -31,7 +31,7 @@ use crate::read;
 pub struct StreamsExperiment {
     /// Version of this file's schema; this build reads 1.
     pub schema_version: u64,
-    /// Name, for people.
+    /// Name shown in results; may be any text.
     pub name: String,
     /// Seed of everything drawn at random.
     #[serde(default = "super::one")]
@@ -43,9 +43,8 @@ pub struct StreamsExperiment {
     /// Links and switch; live runs take frame size and rates from it.
     #[serde(default)]
     pub network: LinksSource,
-    /// The workload.
     pub workload: StreamsWorkload,
-    /// The queues of T3.
+    /// Queue discipline of the third measurement, T3.
     #[serde(default)]
     pub policy: QueuePolicy,
     /// Dotted path -> values, in the order of the file; the grid is their product, the last path varying fastest.
@@ -53,11 +52,10 @@ pub struct StreamsExperiment {
     pub sweep: Sweep,
 }
 
-/// The kind of workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamsWorkloadKind {
-    /// Messages of two classes.
+    /// Streams of messages in two classes.
     Streams,
 }
 
@@ -65,11 +63,9 @@ pub enum StreamsWorkloadKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamsWorkload {
-    /// The kind of workload.
     pub kind: StreamsWorkloadKind,
     /// Number of hosts, which are numbered from 0.
     pub hosts: Whole<2, 65_536>,
-    /// Streams of messages.
     #[serde(default, rename = "stream", skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<Stream>,
     /// Parallel programs, whose messages are of class parallel.

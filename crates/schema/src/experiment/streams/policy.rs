@@ -7,7 +7,7 @@ use crate::error::{DescriptionError, Problem};
 use crate::experiment::parameters::Whole;
 use crate::units::{PositiveSeconds, Quantity};
 
-/// Which frame leaves next.
+/// Rule that picks the frame that leaves next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Discipline {
@@ -42,7 +42,7 @@ impl Discipline {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CreditRule {
-    /// No limit by receivers.
+    /// Receivers do not limit the senders.
     #[default]
     None,
     /// A receiver limits the local class while parallel frames arrive.

@@ -23,7 +23,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Both, in their order.
+    /// Both classes, in order of declaration.
     pub const BOTH: [Self; 2] = [Self::Parallel, Self::Local];
 
     /// Returns its name in files.
@@ -35,7 +35,6 @@ impl Class {
         }
     }
 
-    /// Returns the other class.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -60,11 +59,10 @@ pub enum Arrivals {
     Backlogged,
 }
 
-/// A host, or several.
+/// One receiving host, or several of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Receivers {
-    /// One host.
     One(u32),
     /// Several hosts; each gets a message of every operation.
     Several(Vec<u32>),
@@ -115,10 +113,9 @@ impl<'de> Deserialize<'de> for Receivers {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stream {
-    /// Name, for people.
+    /// Name shown in results; may be any text.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// Class of its messages.
     pub class: Class,
     /// The host that sends them.
     pub from: u32,

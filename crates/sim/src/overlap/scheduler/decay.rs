@@ -14,9 +14,9 @@
 use super::largest;
 use crate::time::Nanos;
 
-/// HZ is 100.
+/// Length of a tick at HZ = 100, ns.
 const TICK: Nanos = 10_000_000;
-/// `PROC_CHANGE_PENALTY` of i386, ticks.
+/// The constant `PROC_CHANGE_PENALTY` of i386.
 const AFFINITY: i64 = 15 * TICK as i64;
 
 #[derive(Clone, Debug, Default)]

@@ -39,9 +39,9 @@ struct Parcel {
 /// Restores the order of packets from each rank in one network: paths differ, but messages must not overtake one
 /// another.
 struct Order {
-    /// Packets sent, by destination.
+    /// Number of packets sent, by destination.
     sent: Vec<u32>,
-    /// Packets handled, by source.
+    /// Number of packets handled, by source.
     handled: Vec<u32>,
     /// Packets that arrived before an earlier one of the same source.
     early: Vec<Packet>,
