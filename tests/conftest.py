@@ -2,6 +2,7 @@
 ctrl-C reaches what tests start, however they were started themselves.
 """
 
+import re
 import signal
 import sys
 from pathlib import Path
@@ -32,10 +33,12 @@ LEFT_TO_THE_NIGHT = [
 
 
 def pytest_collection_modifyitems(config, items):
-    """Mark what `nightly.txt` lists; an entry that no test has any more is an error."""
+    """Mark what `nightly.txt` lists; an entry that no test has any more is an error. `*` stands for any text."""
     found = set()
+    patterns = {entry: re.escape(entry).replace(r"\*", ".*") for entry in LEFT_TO_THE_NIGHT if "*" in entry}
     for item in items:
         names = {item.nodeid, item.nodeid.split("[")[0], item.nodeid.split("::")[0]}
+        names |= {entry for entry, pattern in patterns.items() if re.fullmatch(pattern, item.nodeid)}
         if listed := names.intersection(LEFT_TO_THE_NIGHT):
             item.add_marker(pytest.mark.nightly)
             found |= listed

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -25,12 +26,14 @@ OWN = {"order": 1, "kernel": 1, "discipline": 0, "source": 0}
 MOST = {"order": 4, "discipline": 4, "source": 4, "kernel": 3}
 
 
-def rust_code(text: str) -> str:
-    return re.sub(r"//[^\n]*", "", text.split("#[cfg(test)]", maxsplit=1)[0])
+@cache
+def rust_code(path: Path) -> str:
+    return re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8").split("#[cfg(test)]", maxsplit=1)[0])
 
 
-def python_strings(text: str) -> set[str]:
-    tree = ast.parse(text)
+@cache
+def python_strings(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     return {
         node.value
@@ -41,11 +44,10 @@ def python_strings(text: str) -> set[str]:
 
 def names_in(path: Path, members: list[str]) -> bool:
     """Whether a file names every member of a kind."""
-    text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
-        found = python_strings(text)
+        found = python_strings(path)
         return all(member in found for member in members)
-    code = rust_code(text)
+    code = rust_code(path)
     words = [rf'"{member}"|::{member.title().replace("-", "")}\b' for member in members]
     return all(re.search(word, code) for word in words)
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import command_line
 import pytest
 
 from crosswind import DescriptionError, map_command
@@ -133,7 +134,7 @@ def test_a_dry_run_prints_what_a_shell_would_get_and_runs_nothing(odd):
     ],
 )
 def test_mistakes_are_refused_before_the_work_with_what_to_do(odd, words, says):
-    done = run(*words, "-o", "out", cwd=odd)
+    done = command_line.crosswind("map", *words, "-o", "out", cwd=odd, env=dict(os.environ), text=False)
     assert done.returncode == 2
     assert says in b" ".join(done.stderr.split())
     assert b"hint:" in done.stderr
@@ -223,7 +224,8 @@ def test_after_so_many_failures_no_more_commands_begin_and_resume_runs_the_rest(
 
 @pytest.mark.parametrize("halt", ["0", "-1", "now,fail=1", "soon,fail=0", "soon,fail=", "fail=1", "1.5", ""])
 def test_what_halt_does_not_know_is_refused(tmp_path, halt):
-    done = run("true {}", "--values", "1", f"--halt={halt}", cwd=tmp_path)
+    words = ["map", "true {}", "--values", "1", f"--halt={halt}"]
+    done = command_line.crosswind(*words, cwd=tmp_path, env=dict(os.environ), text=False)
     assert done.returncode == 2
     assert b"a number of failures" in done.stderr
     assert not (tmp_path / "results").exists()

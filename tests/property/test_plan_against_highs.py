@@ -1,4 +1,4 @@
-"""Every path of the planner against a linear program solved by HiGHS, on 10,000 random trees."""
+"""Every path of the planner against a linear program solved by HiGHS: 2,000 random trees daily, 10,000 nightly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from tree_program import Columns, Ports, optimum, program, quiet_highs, random_c
 from crosswind import _core
 
 KINDS = ["measured", "starved", "degenerate", "wide-ranging"]
-CASES = 10_000 // (2 * len(KINDS))
+TREES = {"some": 2_000, "many": 10_000}
+GAINS = {"some": 60, "many": 250}
 
 
 def largest_level(parent: np.ndarray) -> int:
@@ -23,12 +24,16 @@ def largest_level(parent: np.ndarray) -> int:
 
 @pytest.mark.parametrize("ports", ["single", "multi"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_exact_plan_is_the_optimum_and_holds_every_constraint_at_every_node(kind: str, ports: Ports) -> None:
+@pytest.mark.parametrize("trees", TREES)
+def test_the_exact_plan_is_the_optimum_and_holds_every_constraint_at_every_node(
+    trees: str, kind: str, ports: Ports
+) -> None:
+    cases = TREES[trees] // (2 * len(KINDS))
     random = np.random.default_rng([KINDS.index(kind), ports == "multi"])
     highs = quiet_highs()
     binding = improved = 0
     deepest = 0
-    for case in range(CASES):
+    for case in range(cases):
         columns = random_columns(random, 12, int(2 ** random.uniform(0, 7)), kind)
         deepest = max(deepest, largest_level(columns.parent))
         rows = program(columns, ports)
@@ -54,14 +59,17 @@ def test_the_exact_plan_is_the_optimum_and_holds_every_constraint_at_every_node(
         improved += gap > 1e-6
         binding += np.any((exact["computed_tasks_per_s"] <= 1e-9 * reached) & (flows > 0))
     assert deepest == 12
-    assert binding > CASES // 50, "the cases must often leave a node nothing to compute"
+    assert binding > cases // 50, "the cases must often leave a node nothing to compute"
     if ports == "single" and kind != "measured":
-        assert improved > CASES // 50, "the cases must often defeat the paper's rule (E0-4)"
+        assert improved > cases // 50, "the cases must often defeat the paper's rule (E0-4)"
 
 
 @pytest.mark.parametrize("ports", ["single", "multi"])
 @pytest.mark.parametrize("kind", ["measured", "starved", "wide-ranging"])
-def test_each_gain_lies_between_what_a_little_more_and_a_little_less_would_change(kind: str, ports: Ports) -> None:
+@pytest.mark.parametrize("trees", GAINS)
+def test_each_gain_lies_between_what_a_little_more_and_a_little_less_would_change(
+    trees: str, kind: str, ports: Ports
+) -> None:
     random = np.random.default_rng([7, KINDS.index(kind), ports == "multi"])
     highs = quiet_highs()
     step = 1e-5
@@ -71,7 +79,7 @@ def test_each_gain_lies_between_what_a_little_more_and_a_little_less_would_chang
         "send_limit_mb_per_s": "gain_per_send_mb_per_s",
     }
     seen = dict.fromkeys(fields.values(), 0)
-    for case in range(200):
+    for case in range(GAINS[trees]):
         columns = random_columns(random, 6, int(random.integers(2, 9)), kind)
         plan = columns.plan(ports)
         best = optimum(highs, columns, ports)
@@ -84,7 +92,8 @@ def test_each_gain_lies_between_what_a_little_more_and_a_little_less_would_chang
                 found = plan[gain][node]
                 assert min(more, less) - slack <= found <= max(more, less) + slack, f"case {case}: {gain} of {node}"
                 seen[gain] += found > slack
-    least = 3 if kind == "starved" else 20  # where computation runs out, links seldom matter
+    usual = 3 if kind == "starved" else 20  # where computation runs out, links seldom matter
+    least = usual * GAINS[trees] / GAINS["many"]
     assert seen["gain_per_work_per_s"] >= least
     assert seen["gain_per_receive_mb_per_s"] >= least
     assert (seen["gain_per_send_mb_per_s"] >= least) == (ports == "multi")
@@ -200,7 +209,10 @@ def derivative(highs: object, columns: Columns, ports: Ports, field: str, node: 
 
 
 @pytest.mark.parametrize("ports", ["single", "multi"])
-def test_each_gain_is_the_derivative_for_more_where_limits_tie_and_nodes_compute_nothing(ports: Ports) -> None:
+@pytest.mark.parametrize("trees", GAINS)
+def test_each_gain_is_the_derivative_for_more_where_limits_tie_and_nodes_compute_nothing(
+    trees: str, ports: Ports
+) -> None:
     random = np.random.default_rng([9, ports == "multi"])
     highs = quiet_highs()
     fields = {
@@ -209,7 +221,7 @@ def test_each_gain_is_the_derivative_for_more_where_limits_tie_and_nodes_compute
         "send_limit_mb_per_s": "gain_per_send_mb_per_s",
     }
     gained, idle, jumps = dict.fromkeys(fields.values(), 0), 0, 0
-    for case in range(250):
+    for case in range(GAINS[trees]):
         columns = random_columns(random, 4, int(random.integers(2, 9)), "degenerate")
         plan = columns.plan(ports)
         best = optimum(highs, columns, ports)
@@ -227,8 +239,9 @@ def test_each_gain_is_the_derivative_for_more_where_limits_tie_and_nodes_compute
                 gained[gain] += found > 1e-3
                 idle += field == "compute_per_s" and value == 0
                 jumps += found == -np.inf
-    assert gained["gain_per_work_per_s"] > 100
-    assert gained["gain_per_receive_mb_per_s"] > 50
-    assert (gained["gain_per_send_mb_per_s"] > 20) == (ports == "multi")
-    assert idle > 100
-    assert jumps > 1
+    few = GAINS[trees] / GAINS["many"]
+    assert gained["gain_per_work_per_s"] > 100 * few
+    assert gained["gain_per_receive_mb_per_s"] > 50 * few
+    assert (gained["gain_per_send_mb_per_s"] > 20 * few) == (ports == "multi")
+    assert idle > 100 * few
+    assert jumps > 1 * few
