@@ -108,19 +108,19 @@ test-rust: export PROPTEST_RNG_SEED ?= 1
 test-rust:
 	cargo test --quiet
 
-# Each stage collects its own folders. What starts real processes, or a browser, waits a third of its time: three at a time,
-# by whole files.
+# Each stage collects its own folders. Tests wait for processes and disks, so there are more of them at a time than CPUs. What
+# starts real processes, or a browser, is handed out by whole files.
 UNIT := tests/unit tests/golden tests/property $(wildcard tests/test_*.py) python/crosswind
 LIVE := tests/live tests/browser
 test-unit: $(VENV)/.built-dev
-	$(BIN)/python -m pytest -m "not nightly" --numprocesses auto $(UNIT)
+	$(BIN)/python -m pytest -m "not nightly" --numprocesses 3 $(UNIT)
 
 test-live: $(VENV)/.built-dev
-	$(BIN)/python -m pytest -m "not nightly and not alone" --numprocesses 3 --dist loadfile $(LIVE)
+	$(BIN)/python -m pytest -m "not nightly and not alone" --numprocesses 4 --dist loadfile $(LIVE)
 
 # What takes long, is a statistic of many draws, or asserts how long something takes and so has the machine to itself.
 test-long: $(VENV)/.built-dev
-	PROPTEST_RNG_SEED=$$(date +%Y%m%d) cargo test --quiet --workspace
+	PROPTEST_RNG_SEED=$$(date +%Y%m%d) cargo test --quiet --workspace --lib --bins --tests -- --include-ignored --skip to_65_536
 	$(BIN)/python -m pytest -m nightly --numprocesses auto $(UNIT)
 	$(BIN)/python -m pytest -m "nightly and not alone" --numprocesses 2 --dist loadfile $(LIVE)
 	$(BIN)/python -m pytest -m alone tests/live

@@ -69,6 +69,7 @@ fn cholesky_computes_for_several_hundred_microseconds_between_messages_of_70_byt
 }
 
 #[test]
+#[ignore = "long: make test-long"]
 fn connect_computes_for_40_microseconds_between_messages_of_one_packet() {
     let measured = Measured::of(&Connect::new(&Default::default(), RANKS, 1));
     assert_eq!(measured.kinds(), [Kind::Post, Kind::Get]);
@@ -79,6 +80,7 @@ fn connect_computes_for_40_microseconds_between_messages_of_one_packet() {
 }
 
 #[test]
+#[ignore = "long: make test-long"]
 fn column_stores_more_than_16_kilobytes_at_once_in_phases_of_seconds_that_end_with_barriers() {
     let measured = Measured::of(&Column::new(&Default::default(), RANKS, 1));
     assert_eq!(measured.kinds(), [Kind::Store]);

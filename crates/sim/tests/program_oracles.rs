@@ -48,10 +48,20 @@ fn barriers_under_local_scheduling_cost_half_a_quantum_each() {
 }
 
 #[test]
-fn barriers_under_daemons_cost_between_the_union_and_the_sum() {
+fn barriers_under_a_daemon_cost_between_the_union_and_the_sum() {
+    barriers_cost_between_the_union_and_the_sum(&[(5.0, 0.05)]);
+}
+
+#[test]
+#[ignore = "long: make test-long"]
+fn barriers_under_the_papers_other_daemons_cost_between_the_union_and_the_sum() {
+    barriers_cost_between_the_union_and_the_sum(&[(10.0, 0.005), (5.0, 0.01)]);
+}
+
+/// `daemons`: interval and duration, s. Intervals vary, so that no single draw of phases decides.
+fn barriers_cost_between_the_union_and_the_sum(daemons: &[(f64, f64)]) {
     let ranks = 64;
-    // The paper's three daemons. Intervals vary, so that no single draw of phases decides.
-    for (interval, duration) in [(10.0, 0.005), (5.0, 0.01), (5.0, 0.05)] {
+    for &(interval, duration) in daemons {
         let (low, high) = (interval * 0.5, interval * 1.5);
         let source = format!(
             "[[source]]\nkind = \"daemon\"\nduration_s = {duration}\n\
@@ -100,10 +110,21 @@ fn a_node_that_had_nothing_to_do_anyway_may_be_shared() {
 /// longer. This is a mean over lengths, since the work left at the end of a quantum depends on divisibility.
 #[test]
 fn skewed_barriers_lose_what_the_work_under_way_does_not_hide() {
+    skewed_barriers_lose_what_is_not_hidden(&[8.0]);
+}
+
+#[test]
+#[ignore = "long: make test-long"]
+fn skewed_barriers_lose_what_the_work_under_way_does_not_hide_whatever_the_work() {
+    skewed_barriers_lose_what_is_not_hidden(&[0.5, 2.0, 13.7, 30.0]);
+}
+
+/// `works`: mean times between barriers, ms.
+fn skewed_barriers_lose_what_is_not_hidden(works: &[f64]) {
     let source = "[[source]]\nkind = \"coscheduled\"\nquantum_s = 0.1\njobs = 2\nskew_s = 0.01\n";
     let timelines = disturbed(source, 128, 1);
     let (skew_ms, quantum_ms) = (10.0, 100.0);
-    for middle_ms in [0.5, 2.0, 8.0, 13.7, 30.0] {
+    for &middle_ms in works {
         let (mut measured, mut form) = (0.0, 0.0);
         for work_ms in (0..8).map(|step| middle_ms * (0.8 + f64::from(step) / 20.0)) {
             let times = (5_000.0 / work_ms) as usize;

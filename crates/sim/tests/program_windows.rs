@@ -24,6 +24,7 @@ fn cost<P: Program>(program: &P, packets: u32) -> f64 {
 }
 
 #[test]
+#[ignore = "long: make test-long"]
 fn requiring_an_answer_does_for_cholesky_what_a_window_does() {
     let any = CholeskyParameters { matrices: Whole::fixed(20), ..Default::default() };
     let parameters = CholeskyParameters { sums_at_once: Whole::fixed(1), ..any.clone() };
