@@ -51,15 +51,17 @@ def clean(client):
 
 @contextlib.contextmanager
 def stopping(*pids):
-    """A function that stops processes: they keep their connections, and answer nothing until the end of the block."""
+    """A function that stops these processes, and more: until the end of the block they answer nothing, connected."""
+    stopped = list(pids)
 
-    def stop():
-        for pid in pids:
+    def stop(*more):
+        stopped.extend(more)
+        for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
 
     try:
         yield stop
     finally:
-        for pid in pids:
+        for pid in stopped:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)

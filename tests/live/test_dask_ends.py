@@ -261,6 +261,50 @@ def test_a_farm_that_is_dropped_ends_with_its_last_call(client):
     wait_until(lambda: left_in(client) == before, "the cluster as it was")
 
 
+# Interrupts.
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """Wait for answers for as long as a test may take, unless something cuts that short."""
+    for module in (cluster_client, run_dask):
+        monkeypatch.setattr(module, "PATIENCE_S", 2 * PATIENCE_S)
+    monkeypatch.setattr(run_dask, "END_PATIENCE_S", 2 * PATIENCE_S)
+
+
+@pytest.mark.parametrize("stopped", ["a worker", "all workers", "its agents"])
+def test_an_interrupt_waits_for_no_worker_that_is_stopped(client, patient, stopped):
+    before = clean(client)
+
+    def run():
+        with crosswind.Farm(client) as farm:
+            calls = [farm.submit(slowly, number) for number in range(100)]
+            calls[2].result()
+            pids = pids_of(client)
+            stop(*{"a worker": pids[:1], "all workers": pids, "its agents": agents_of(pids[0])}[stopped])
+            raise KeyboardInterrupt
+
+    with stopping() as stop, pytest.raises(KeyboardInterrupt):
+        in_time(run)
+    wait_until(lambda: left_in(client) == before, "the cluster as it was")
+
+
+def test_an_interrupt_ends_a_close_that_waits_for_a_worker(client, patient):
+    before = clean(client)
+    farm = crosswind.Farm(client)
+    calls = [farm.submit(slowly, number) for number in range(20)]
+    assert [call.result() for call in calls] == [number * number for number in range(20)]
+    with stopping(pids_of(client)[0]) as stop:
+        stop()
+        closing = threading.Thread(target=farm.shutdown, daemon=True)
+        closing.start()
+        wait_until(lambda: farm._run.live.ended(0.0), "the end of the run")
+        farm.interrupt()
+        closing.join(PATIENCE_S)
+        assert not closing.is_alive()
+    wait_until(lambda: left_in(client) == before, "the cluster as it was")
+
+
 # What ended a run.
 
 

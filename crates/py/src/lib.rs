@@ -17,6 +17,7 @@ mod inject;
 mod journal;
 mod measure;
 mod model;
+mod names;
 mod noise;
 mod overlay;
 mod ranks;
@@ -44,6 +45,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<buffers::Buffer>()?;
     farm::register(module)?;
     journal::register(module)?;
+    names::register(module)?;
     inject::register(module)?;
     noise::register(module)?;
     ranks::register(module)?;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -172,7 +173,7 @@ def map_(
 ) -> None:
     """Run a command over many files."""
     command, given = _command_among([command, *(files or [])])
-    names, texts = [*listed(inputs or []), *given], listed(values or [])
+    names, texts = listed([*(inputs or []), *given]), listed(values or [])
     if dry_run:
         from crosswind.run.command import commands_of
 
@@ -241,7 +242,7 @@ def _command_among(words: list[str]) -> tuple[str, list[str]]:
 
 def _performed(
     command: str,
-    inputs: list[str],
+    inputs: Sequence[str],
     out: Path,
     *,
     on: On,

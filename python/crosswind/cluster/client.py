@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -24,11 +26,51 @@ PATIENCE_S: Final = 10.0
 NONE_YET_S: Final = 20.0
 """How much longer a first answer is waited for: a busy worker may need a while."""
 _LOOK_S: Final = 0.1
+_HURRIED_S: Final = 0.5
 _AT_ONCE: Final = 256
 """Questions under way at a time: each takes a connection to the scheduler."""
 _CLOSED: Final = ("closing", "closed")
 _START_AGAIN: Final = "start the cluster again, then run again"
 SILENT_HINT: Final = "is it stopped, or its host suspended? continue it, or remove it: client.retire_workers([...])"
+
+
+class Patience:
+    """How long something is waited for.
+
+    Parameters
+    ----------
+    seconds : float
+        From now on.
+    hurried : threading.Event, optional
+        Once it is set, at most 0.5 s are left: ctrl-C ends a program, whatever its cluster does.
+
+    Examples
+    --------
+    >>> hurried = threading.Event()
+    >>> patience = Patience(100.0, hurried)
+    >>> patience.left() > 99.0
+    True
+    >>> hurried.set()
+    >>> patience.left() <= 0.5
+    True
+    """
+
+    def __init__(self, seconds: float, hurried: threading.Event | None = None) -> None:
+        self._until, self._hurried = time.monotonic() + seconds, hurried
+
+    def left(self) -> float:
+        """Return the seconds that are left, at least 0."""
+        now = time.monotonic()
+        if self._hurried is not None and self._hurried.is_set():
+            self._until, self._hurried = min(self._until, now + _HURRIED_S), None
+        return max(self._until - now, 0.0)
+
+    async def wait(self, tasks: Sequence[asyncio.Future[None]]) -> set[asyncio.Future[None]]:
+        """Wait for tasks, and return those that are not done."""
+        waiting = set(tasks)
+        while waiting and (left := self.left()) > 0:
+            _, waiting = await asyncio.wait(waiting, timeout=min(left, _LOOK_S))
+        return waiting
 
 
 class Answers(NamedTuple):
@@ -95,15 +137,17 @@ def _check(address: str) -> None:
         raise DescriptionError(message, "cluster", hint)
 
 
-def workers_of(client: Client, patience_s: float | None = None) -> dict[str, Any]:
+def workers_of(
+    client: Client, patience_s: float = PATIENCE_S, hurried: threading.Event | None = None
+) -> dict[str, Any]:
     """Return what the scheduler knows of each worker, by address.
 
     Parameters
     ----------
     client : distributed.Client
         Of the cluster.
-    patience_s : float, optional
-        How long its answer is waited for, s.
+    patience_s, hurried
+        How long its answer is waited for, s, and what cuts that short (`Patience`).
 
     Raises
     ------
@@ -118,11 +162,15 @@ def workers_of(client: Client, patience_s: float | None = None) -> dict[str, Any
     if client.status in _CLOSED or client.scheduler is None:
         raise _closed()
 
+    patience = Patience(patience_s, hurried)
+
     async def identity() -> Any:
         asked = asyncio.ensure_future(client.scheduler.identity(n_workers=-1))
         try:
             while not asked.done():
-                await asyncio.wait([asked], timeout=_LOOK_S)
+                if not (left := patience.left()):
+                    raise TimeoutError
+                await asyncio.wait([asked], timeout=min(left, _LOOK_S))
                 if client.status == "connecting":  # later it gives up and closes, as if the user had closed it
                     raise ConnectionError
             return asked.result()
@@ -131,7 +179,7 @@ def workers_of(client: Client, patience_s: float | None = None) -> dict[str, Any
 
     where = str(client.scheduler.address)
     try:
-        known = client.sync(identity, callback_timeout=PATIENCE_S if patience_s is None else patience_s)
+        known = client.sync(identity, callback_timeout=patience_s + _LOOK_S)
     except Exception as error:  # of the connection, of a loop that is closed, of the time
         if client.status in _CLOSED:
             raise _closed() from error
@@ -154,6 +202,7 @@ def ask(
     given: Mapping[str, Sequence[Any]],
     patience_s: float = PATIENCE_S,
     none_yet_s: float = 0.0,
+    hurried: threading.Event | None = None,
 ) -> Answers:
     """Have workers call a function at once, however busy they are; none holds up the others.
 
@@ -167,6 +216,8 @@ def ask(
         The arguments for each worker, by its address.
     patience_s, none_yet_s : float
         How long answers are waited for, and how much longer the first one is, s.
+    hurried : threading.Event, optional
+        What cuts that short (`Patience`).
     """
     values: dict[str, Any] = {}
     errors: dict[str, Exception] = {}
@@ -186,7 +237,7 @@ def ask(
         limit = asyncio.Semaphore(_AT_ONCE)
         tasks = [asyncio.ensure_future(asked(worker, limit)) for worker in given]
         try:
-            _, waiting = await asyncio.wait(tasks, timeout=patience_s)
+            waiting = await Patience(patience_s, hurried).wait(tasks)
             if waiting and not values and not errors and none_yet_s:
                 await asyncio.wait(waiting, timeout=none_yet_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -196,7 +247,7 @@ def ask(
 
     if given:
         with suppress(TimeoutError, RuntimeError):  # its loop is stuck, or closed: nothing answers
-            client.sync(all_asked, callback_timeout=patience_s + none_yet_s + PATIENCE_S)
+            client.sync(all_asked, callback_timeout=patience_s + none_yet_s + min(patience_s, PATIENCE_S))
     return Answers(dict(values), dict(errors), [worker for worker in given if worker not in {*values, *errors}])
 
 

@@ -131,6 +131,7 @@ class LiveFarm:
         self._token = token or self._launch.token or ("" if self._launch.tls else secrets.token_hex(32))
         self._own_tasks, self._journal = own_tasks, journal
         self._submitted, self._abandoned = 0, False
+        self._interrupted = threading.Event()
         self._names_logs = names_logs  # in the summary, which the user sees
         self._are_logs_named = False
         """Whether an error or the summary names the agents' logs; otherwise they are removed."""
@@ -303,7 +304,8 @@ class LiveFarm:
         return list(self._root.events(known))
 
     def interrupt(self) -> None:
-        """End the run as soon as possible."""
+        """End the run as soon as possible: what does not answer is not waited for."""
+        self._interrupted.set()
         self._root.interrupt()
 
     def ended(self, timeout_s: float) -> bool:
@@ -314,8 +316,10 @@ class LiveFarm:
             raise self._explained(error) from None
 
     def _explained(self, error: AgentLost) -> AgentLost:
-        """Return why the run ended, with what is known of the agents."""
-        known = self.processes.lost()
+        """Return why the run ended, with what is known of the agents; after an interrupt that is not asked for."""
+        known = "" if self._interrupted.is_set() else self.processes.lost(self._interrupted)
+        if self._interrupted.is_set():
+            return error
         message = f"{error}: {known}" if known else str(error)
         self._are_logs_named = True
         return AgentLost(message, error.code, f"the logs of the agents are in {self.processes.logs}")
@@ -341,7 +345,7 @@ class LiveFarm:
             self._watch.ended()
         summary = self._summary(json.loads(self._root.summary()))
         columns = dict(self._root.columns()) if self._trace else None
-        self.processes.end(keep_logs=self._are_logs_named)
+        self.processes.end(keep_logs=self._are_logs_named, hurried=self._interrupted)
         return summary, columns
 
     def _abandon(self, error: BaseException | None = None) -> None:
@@ -352,7 +356,10 @@ class LiveFarm:
                 self._root.wait(5.0)
         if self._processes is not None:
             # After an interrupt no question is open that the logs would answer.
-            self._processes.end(keep_logs=self._are_logs_named and not isinstance(error, KeyboardInterrupt))
+            if isinstance(error, KeyboardInterrupt):
+                self._interrupted.set()
+            keep_logs = self._are_logs_named and not self._interrupted.is_set()
+            self._processes.end(keep_logs=keep_logs, hurried=self._interrupted)
 
     def _summary(self, found: dict[str, Any]) -> dict[str, Any]:
         policy = self._point.get("policy", {})

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from crosswind.run.worker_agents import Wanted
 
-_LOOK_S = 1.0
+_LOOK_S, _LOOK_SOON_S = 1.0, 0.1
 _WAIT_S = 10.0
 _NAMED = 3
 
@@ -380,16 +380,16 @@ class DaskAgents:
         guest = self._guests.get(name)
         return str(guest["parent"] if guest is not None else self._parents[name])
 
-    def lost(self) -> str:
+    def lost(self, hurried: threading.Event | None = None) -> str:
         """Return why no agent is left, and what to do."""
         try:
-            there = workers_of(self._client)
+            there = workers_of(self._client, PATIENCE_S, hurried)
         except AgentLost as error:
             first = self._away or error
             return f"{first}; {first.hint}"
         with self._changing:
             ours, ends = [worker for worker in self._touched if worker in there], [*dict.fromkeys(self._ends)]
-        silent = ask(self._client, _nothing, dict.fromkeys(ours, ())).silent
+        silent = ask(self._client, _nothing, dict.fromkeys(ours, ()), hurried=hurried).silent
         if silent:
             return f"{does_not_answer(silent)}; {SILENT_HINT}"
         if not there:
@@ -402,7 +402,7 @@ class DaskAgents:
         if all(known["message"] != message for known in self.warnings):
             self.warnings.append(warning(code, message, hint))
 
-    def end(self, *, keep_logs: bool) -> None:
+    def end(self, *, keep_logs: bool, hurried: threading.Event) -> None:
         """End all, and leave the cluster as it was.
 
         What does not answer is not waited for: workers end agents without a task by themselves. Only their logs are
@@ -412,14 +412,18 @@ class DaskAgents:
         with self._changing:
             self._over.set()
         if self._watcher.ident is not None:
-            self._watcher.join(patience_s)
+            until = time.monotonic() + patience_s
+            while self._watcher.is_alive() and time.monotonic() < until:
+                if hurried.is_set():  # what it starts has no task, and ends by itself
+                    break
+                self._watcher.join(_LOOK_SOON_S)
         from crosswind.run import worker_agents
 
         with contextlib.suppress(Exception):  # in a cluster that is gone there is nothing to end
-            there = workers_of(self._client, patience_s)
+            there = workers_of(self._client, patience_s, hurried)
             with self._changing:
                 given = {worker: (self._farm,) for worker in self._touched if worker in there}
-            for said in ask(self._client, worker_agents.end, given, patience_s).values.values():
+            for said in ask(self._client, worker_agents.end, given, patience_s, hurried=hurried).values.values():
                 self._keep(said)
         with self._changing:
             tasks = list(self.tasks.values())

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,11 +41,14 @@ class Agents(Protocol):
     def start(self, root_address: str) -> None:
         """Start all; the root listens at this address."""
 
-    def lost(self) -> str:
+    def lost(self, hurried: threading.Event | None = None) -> str:
         """Return how agents have ended, for the error of a run that none is left to carry; empty: nothing is known."""
 
-    def end(self, *, keep_logs: bool) -> None:
-        """End all, and leave nothing behind but, if so asked, the logs."""
+    def end(self, *, keep_logs: bool, hurried: threading.Event) -> None:
+        """End all, and leave nothing behind but, if so asked, the logs.
+
+        Other hosts that do not answer are hardly waited for once `hurried` is set.
+        """
 
 
 class Deployment(Protocol):

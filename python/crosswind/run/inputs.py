@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import fnmatch
 import glob
 import os
 import re
 import sys
-from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Final, overload
 
@@ -42,34 +44,33 @@ class Inputs:
 
 
 class Names(Sequence[str]):
-    """Names in one piece: of a million, a list takes twice as much, and paths ten times.
+    """Names in little room: a million paths take some 35 MB, where a list of them takes 130.
 
     Parameters
     ----------
-    names : list of bytes
-        It is emptied, so that there are never two copies of all.
+    names : iterable of bytes
+        The first names.
 
     Examples
     --------
-    >>> names = Names([b"a", b"b c", b""])
+    >>> names = Names([b"in/b", b"in/a c", b""])
     >>> len(names), list(names), names[-2]
-    (3, ['a', 'b c', ''], 'b c')
+    (3, ['in/b', 'in/a c', ''], 'in/a c')
+    >>> names.sort_from(1)
+    >>> list(names)
+    ['in/b', '', 'in/a c']
     """
 
-    def __init__(self, names: list[bytes]) -> None:
-        size = sum(map(len, names))
-        self._text, self._ends = bytearray(size), array("I" if size < 2**32 else "Q")
-        names.reverse()
-        end = 0
-        while names:
-            name = names.pop()
-            begin, end = end, end + len(name)
-            self._text[begin:end] = name
-            self._ends.append(end)
+    def __init__(self, names: Iterable[bytes] = ()) -> None:
+        self._names = _core.Names()
+        self.add, self.sort_from = self._names.push, self._names.sort_from
+        self.remove_repeated = self._names.remove_repeated
+        for name in names:
+            self.add(name)
 
     def __len__(self) -> int:
         """Return how many there are."""
-        return len(self._ends)
+        return len(self._names)
 
     @overload
     def __getitem__(self, at: int) -> str: ...
@@ -81,8 +82,10 @@ class Names(Sequence[str]):
         """Return one, or those of a slice."""
         if isinstance(at, slice):
             return [self[one] for one in range(*at.indices(len(self)))]
-        at = range(len(self))[at]
-        return os.fsdecode(bytes(self._text[self._ends[at - 1] if at else 0 : self._ends[at]]))
+        found = self._names.get(at if at >= 0 else at + len(self)) if at >= -len(self) else None
+        if found is None:
+            raise IndexError(at)
+        return os.fsdecode(found)
 
 
 def check_placeholders(command: str) -> None:
@@ -113,20 +116,27 @@ def check_placeholders(command: str) -> None:
         raise DescriptionError(message, "command", f"{command} {{input}}" if command.strip() else "wc -l < {input}")
 
 
-def listed(given: Sequence[str]) -> list[str]:
+def listed(given: Sequence[str]) -> Sequence[str]:
     """Return names or values; `-` stands for those on standard input, one per line or each before a 0 byte."""
-    return [one for word in given for one in (_from_stdin() if word == "-" else [word])]
+    if "-" not in given:
+        return given
+    names = Names()
+    for word in given:
+        for name in _from_stdin() if word == "-" else [os.fsencode(word)]:
+            names.add(name)
+    return names
 
 
-def _from_stdin() -> list[str]:
+def _from_stdin() -> Iterator[bytes]:
     data = sys.stdin.buffer.read()
-    parts = data.split(b"\0") if b"\0" in data else data.splitlines()
-    found = [os.fsdecode(part) for part in parts if part]
-    if not found:
+    parts = re.finditer(rb"[^\0]+" if b"\0" in data else rb"[^\r\n]+", data)
+    if (first := next(parts, None)) is None:
         raise DescriptionError(
             "standard input is empty", "no-input", "- reads names or values from there, one per line"
         )
-    return found
+    yield first[0]
+    for part in parts:
+        yield part[0]
 
 
 def inputs_of(inputs: Sequence[str | Path], values: Sequence[str]) -> Inputs:
@@ -141,11 +151,9 @@ def inputs_of(inputs: Sequence[str | Path], values: Sequence[str]) -> Inputs:
         if inputs:
             message = "--inputs and --values are both given; a run has files or values"
             raise DescriptionError(message, "argument", "write the values into files, or name no files")
-        encoded = [os.fsencode(value) for value in values]
-        size = sum(map(len, encoded))
-        return Inputs(Names(encoded), are_values=True, bytes=size)
-    files: list[bytes] = []  # there may be a million: they take less room than text
-    unreadable: list[bytes] = []
+        names = values if isinstance(values, Names) else Names(os.fsencode(value) for value in values)
+        return Inputs(names, are_values=True, bytes=sum(len(os.fsencode(value)) for value in names))
+    files, unreadable = Names(), Names()
     for given in inputs:
         path = Path(given)
         if not str(given):
@@ -154,25 +162,30 @@ def inputs_of(inputs: Sequence[str | Path], values: Sequence[str]) -> Inputs:
             if not os.access(path, os.R_OK):
                 raise DescriptionError(f"{path}: cannot be read", "no-file", "leave it out, or ask its owner")
             _refuse_two_meanings(path, inputs)
-            files.append(os.fsencode(path))
+            files.add(os.fsencode(path))
             continue
-        found = sorted(os.fsencode(file) for file in _matching(path) if not file.is_dir())
-        if not found:
+        begin, before = len(files), len(files) + len(unreadable)
+        for file in _matching(path):
+            (files if os.access(file, os.R_OK) else unreadable).add(file)
+        if len(files) + len(unreadable) == before:
             raise _nothing(str(given), path)
-        unreadable += (file for file in found if not os.access(file, os.R_OK))
-        if unreadable:
-            found = [file for file in found if os.access(file, os.R_OK)]
-        files = files + found if files else found
-    if len(inputs) > 1:
-        files = list(dict.fromkeys(files))
+        files.sort_from(begin)
+    files.remove_repeated()
+    unreadable.sort_from(0)
+    unreadable.remove_repeated()
     if not files:
         if unreadable:
-            raise DescriptionError(
-                f"none of {len(unreadable)} inputs can be read", "no-file", f"such as {os.fsdecode(unreadable[0])}"
-            )
+            message = f"none of {len(unreadable)} inputs can be read"
+            raise DescriptionError(message, "no-file", f"such as {unreadable[0]}")
         raise DescriptionError("there are no inputs", "no-input", "--inputs 'data/*', or --values 1 --values 2")
-    size = sum(os.stat(file).st_size for file in files)  # noqa: PTH116
-    return Inputs(Names(files), bytes=size, warnings=_unreadable(unreadable))
+    return Inputs(files, bytes=sum(map(_size, files)), warnings=_unreadable(unreadable))
+
+
+def _size(file: str) -> int:
+    try:
+        return os.stat(file).st_size  # noqa: PTH116 (there may be a million)
+    except OSError:  # gone since: its task says so
+        return 0
 
 
 def _refuse_two_meanings(path: Path, inputs: Sequence[str | Path]) -> None:
@@ -180,7 +193,8 @@ def _refuse_two_meanings(path: Path, inputs: Sequence[str | Path]) -> None:
     if "*" not in path.name and "?" not in path.name:
         return
     named = set(map(Path, inputs))
-    others = [file for file in _matching(path) if file not in named and file.is_file()]
+    matching = (Path(os.fsdecode(file)) for file in _matching(path))
+    others = [file for file in matching if file not in named and file.is_file()]
     if others:
         message = f"--inputs is {str(path)!r}: a file has this name, and as a pattern it matches {others[0]} and more"
         hint = "without quotes the shell names them all; [*] and [?] stand for the letters themselves"
@@ -198,17 +212,35 @@ def _nothing(given: str, path: Path) -> DescriptionError:
     return DescriptionError(f"--inputs is {given!r}: no such file", "no-file", "a pattern may hold *, ? and []")
 
 
-def _unreadable(files: list[bytes]) -> list[Told]:
+def _unreadable(files: Names) -> list[Told]:
     """Return a warning that counts the files of patterns that cannot be read."""
     if not files:
         return []
     more = len(files) - _SHOWN
-    named = ", ".join(map(os.fsdecode, files[:_SHOWN])) + (f" and {more} more" if more > 0 else "")
+    named = ", ".join(files[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
     counted = "1 input cannot be read and was" if len(files) == 1 else f"{len(files)} inputs cannot be read and were"
     message = f"{counted} left out: {named}"
     return [warning("inputs-unreadable", message, "ask their owner, or leave them out of the pattern")]
 
 
-def _matching(pattern: Path) -> Iterator[Path]:
-    """Yield what a shell would: names that begin with a dot only where the pattern does, too."""
-    return map(Path, glob.iglob(os.fspath(pattern), recursive=True))  # noqa: PTH207 (it yields hidden names)
+def _matching(pattern: Path) -> Iterator[bytes]:
+    """Yield the files that a shell would: names that begin with a dot only where the pattern does, too.
+
+    A directory's files are not listed before they are yielded: there may be a million.
+    """
+    last = pattern.name
+    if not glob.has_magic(last):
+        for file in glob.iglob(os.fspath(pattern), recursive=True):  # noqa: PTH207 (Path.glob yields hidden names)
+            if not os.path.isdir(file):  # noqa: PTH112
+                yield os.fsencode(file)
+        return
+    above = pattern if last == "**" else pattern.parent
+    directories = glob.iglob(os.path.join(above, ""), recursive=True) if above.parts else ()  # noqa: PTH118, PTH207
+    this = [""] if set(above.parts) <= {"**"} else []  # which `glob` does not yield
+    matches = re.compile(fnmatch.translate("*" if last == "**" else last)).match
+    for directory in chain(this, directories):
+        with contextlib.suppress(OSError), os.scandir(directory or ".") as entries:
+            for entry in entries:
+                is_hidden = entry.name.startswith(".") and not last.startswith(".")
+                if not is_hidden and matches(entry.name) and not entry.is_dir():
+                    yield os.fsencode(directory + entry.name)

@@ -219,7 +219,7 @@ class AgentProcesses:
         recent = [at for at in self._starts[name].full if time.monotonic() - at < _FULL_WITHIN_S]
         return len(recent) > _MOST_FULL
 
-    def lost(self) -> str:
+    def lost(self, hurried: threading.Event | None = None) -> str:
         """Return how agents that have ended did so."""
         ends = {name: process.poll() for name, process in self._processes.items()}
         told = [f"{name} ended with {status_of(end)}" for name, end in ends.items() if end is not None]
@@ -254,7 +254,7 @@ class AgentProcesses:
         """Send a signal to a node's agent, if it lives."""
         self._processes[self._first[name]].send_signal(number)
 
-    def end(self, *, keep_logs: bool) -> None:
+    def end(self, *, keep_logs: bool, hurried: threading.Event) -> None:
         """End all: agents that know that the run is over have ended; the others lose their stdin, then are killed."""
         self._ending.set()
         if self._watch is not None:

@@ -10,6 +10,7 @@
 //! | what computes? | [`executor`], [`command`] |
 //! | how do other threads submit and withdraw tasks? | [`task_source`], `recalls` |
 //! | what survives the root? | [`keeper`], [`journal`] |
+//! | which inputs are there? | [`names`] |
 //! | which processes end with a task? | [`task_processes`] |
 //! | what can another process read about a running node? | `status_file` |
 //! | how is a recorded run replayed? | [`replay`] |
@@ -21,6 +22,7 @@ pub mod executor;
 pub mod journal;
 pub mod keeper;
 pub(crate) mod link;
+pub mod names;
 pub mod payload;
 mod recalls;
 pub mod replay;
