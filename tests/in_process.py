@@ -62,7 +62,7 @@ class InProcess:
     def news(self):
         return [], [], []
 
-    def results(self, timeout_s=None, *, or_news=False):
+    def results(self, timeout_s=None, *, or_news=False, views=False):
         if InProcess.lost_after is not None and self.count > InProcess.lost_after:
             raise AgentLost("no agent is left")
         try:

@@ -71,6 +71,17 @@ pub enum Frame {
     /// Parent to child: the task that follows is a batch of calls. Its first calls may be answered before the last
     /// ([`Self::Partial`]), and it is not tried again when an agent is lost that computes it.
     Batch { task: u64 },
+    /// Parent to child: the task that follows calls a function. The task's body begins with the function's bytes, or the
+    /// child has the function already.
+    Function {
+        task: u64,
+        /// Number of the function at the root.
+        number: u64,
+        /// Bytes of the function in front of the task. 0: the child has it.
+        bytes: u64,
+    },
+    /// Parent to child: the function will be sent again in front of the next task that calls it.
+    Forget { number: u64 },
     /// The start of a task. Body: its first bytes.
     Task {
         task: u64,
@@ -200,8 +211,10 @@ const BEGUN: u8 = 30;
 const NAME: u8 = 31;
 const BATCH: u8 = 32;
 const PARTIAL: u8 = 33;
+const FUNCTION: u8 = 34;
+const FORGET: u8 = 35;
 /// The highest kind.
-const LAST: u8 = PARTIAL;
+const LAST: u8 = FORGET;
 
 /// Decodes the next frame. `None` while it is incomplete.
 ///
@@ -308,6 +321,8 @@ impl Reader<'_> {
             BEGUN => Frame::Begun { task: self.u64()? },
             NAME => Frame::Name { task: self.u64()?, name: self.rest() },
             BATCH => Frame::Batch { task: self.u64()? },
+            FUNCTION => Frame::Function { task: self.u64()?, number: self.u64()?, bytes: self.u64()? },
+            FORGET => Frame::Forget { number: self.u64()? },
             PARTIAL => Frame::Partial { task: self.u64()?, outcomes: self.rest() },
             OVER_TIME => Frame::OverTime { task: self.u64()?, tried: self.u32()? },
             SUBTREE => Frame::Subtree(Subtree {
@@ -433,6 +448,12 @@ impl Frame {
                 out.extend(name);
             }
             Self::Batch { task } => long(out, BATCH, *task),
+            Self::Function { task, number, bytes } => {
+                long(out, FUNCTION, *task);
+                out.extend(number.to_be_bytes());
+                out.extend(bytes.to_be_bytes());
+            }
+            Self::Forget { number } => long(out, FORGET, *number),
             Self::Partial { task, outcomes } => {
                 long(out, PARTIAL, *task);
                 out.extend(outcomes);
@@ -498,6 +519,12 @@ mod tests {
             any::<u64>().prop_map(|task| Frame::Begun { task }),
             (any::<u64>(), bytes()).prop_map(|(task, name)| Frame::Name { task, name }),
             any::<u64>().prop_map(|task| Frame::Batch { task }),
+            (any::<u64>(), any::<u64>(), any::<u64>()).prop_map(|(task, number, bytes)| Frame::Function {
+                task,
+                number,
+                bytes
+            }),
+            any::<u64>().prop_map(|number| Frame::Forget { number }),
             (any::<u64>(), bytes()).prop_map(|(task, outcomes)| Frame::Partial { task, outcomes }),
             (any::<u64>(), any::<u32>()).prop_map(|(task, tried)| Frame::OverTime { task, tried }),
         ]

@@ -1,9 +1,11 @@
 //! Tests of whole farms on loopback: a root and agents, each on its own thread, over real connections.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::tree::{Tree, platform, settings};
 use crosswind_agent::settings::Work;
+use crosswind_live::farm::function::{Function, Shared};
 use crosswind_live::farm::payload::Payload;
 use crosswind_live::farm::replay::replay;
 use crosswind_schema::experiment::PortMode;
@@ -75,6 +77,33 @@ fn bytes_arrive_as_they_were_sent_small_and_large_through_an_inner_node() {
         assert!(result.ok);
         assert_eq!(result.payload.read().unwrap().as_slice(), content(all[result.task as usize]), "{}", result.task);
     }
+    std::fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn a_function_travels_once_over_each_link_and_inputs_of_all_sizes_stay_what_they_are() {
+    let platform = platform(&[("r", "", 0.0), ("a", "r", 0.0), ("b", "a", 1.0)]);
+    let mut run = settings(platform, Work::Command { line: "cat {input} > {output}".into() });
+    run.sizes.spool_over_bytes = 1 << 20;
+    let content = |size: usize| (0..size).map(|i| (i * 31 + size) as u8).collect::<Vec<u8>>();
+    let file = std::env::temp_dir().join(format!("crosswind-called-{}", std::process::id()));
+    std::fs::write(&file, content(3_000_000)).unwrap();
+    let functions = [20_000, 9_000_000].map(|size| Function::new(size as u64, Shared::new(content(size))));
+    let sizes = [0usize, 1_000, 40_000, 3_000_000, 5_000_000];
+    let inputs = (0..20).map(|task| {
+        let size = sizes[task % sizes.len()];
+        let input = if size == 3_000_000 { Payload::file(&file).unwrap() } else { Payload::bytes(content(size)) };
+        (input.calling(Arc::clone(&functions[task / 5 % 2])), 0.0)
+    });
+    let done = Tree::new(run).run(inputs.collect());
+    assert_eq!(done.results.len(), 20);
+    for result in &done.results {
+        assert!(result.ok);
+        let size = sizes[result.task as usize % sizes.len()];
+        assert_eq!(result.payload.read().unwrap().as_slice(), content(size), "{}", result.task);
+    }
+    let all = 9_020_000 + 4 * sizes.iter().sum::<usize>() as u64;
+    assert!(done.summary.nodes.iter().skip(1).all(|node| node.received_bytes == all), "{:?}", done.summary.nodes);
     std::fs::remove_file(&file).unwrap();
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use crosswind_access::Access;
@@ -17,6 +17,7 @@ use crosswind_live::LiveError;
 use crosswind_live::farm::agent::{AgentAsked, Workshop, run_agent as run};
 use crosswind_live::farm::command::{self, Values, filled};
 use crosswind_live::farm::executor::{Answer, Early, Executor, Job, Maker};
+use crosswind_live::farm::function::Shared;
 use crosswind_live::farm::journal::Identity;
 use crosswind_live::farm::payload::Payload;
 use crosswind_live::farm::replay::replay;
@@ -24,10 +25,12 @@ use crosswind_live::farm::root::{NewTask, RunSummary};
 use crosswind_live::farm::task_source::{Counter, Label};
 use crosswind_live::protocol::PROTOCOL;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView};
 
 use crate::buffers::{Buffer, Bytes};
 use crate::errors;
+use crate::function::PyFunction;
 use crate::journal::PyJournal;
 use crate::schema::{PyPlatform, json};
 use crate::sim::table;
@@ -67,22 +70,35 @@ impl EarlyOutcomes {
     }
 }
 
-/// A Python callable as the work of tasks: `call(memoryview or path, early or None) -> (ok, bytes)`. The GIL is held
-/// only while it runs.
+/// A Python callable as the work of tasks: `call(memoryview or path, early or None, Function or None) -> (ok, bytes)`.
+/// The GIL is held only while it runs.
 struct Callable(Py<PyAny>);
+
+/// Bytes of Python up to this size are copied: an owner of their own would cost more.
+const COPIED: usize = 64 << 10;
+
+/// Returns bytes of Python as the payload of a task or a result.
+fn payload(bytes: &Bound<'_, PyBytes>) -> Payload {
+    if bytes.as_bytes().len() <= COPIED {
+        return Payload::bytes(bytes.as_bytes().to_vec());
+    }
+    Payload::Shared(Shared::new(PyBackedBytes::from(bytes.clone())))
+}
 
 impl Executor for Callable {
     fn run(&mut self, job: &Job) -> Answer {
         Python::attach(|py| {
-            let input = match &job.input {
+            let input = match job.input.input() {
                 Payload::File(file) => file.path.as_os_str().into_pyobject(py)?.into_any(),
                 other => {
                     PyMemoryView::from(&Bound::new(py, Buffer(Bytes::Input(other.read()?)))?.into_any())?.into_any()
                 }
             };
             let early = job.early.clone().map(|early| Bound::new(py, EarlyOutcomes(early))).transpose()?;
-            let (ok, output): (bool, Bound<'_, PyBytes>) = self.0.bind(py).call1((input, early))?.extract()?;
-            Ok::<_, PyErr>(Answer { ok, output: Payload::bytes(output.as_bytes().to_vec()) })
+            let function = job.input.function().map(|one| PyFunction(Arc::clone(one)));
+            let (ok, output): (bool, Bound<'_, PyBytes>) =
+                self.0.bind(py).call1((input, early, function))?.extract()?;
+            Ok::<_, PyErr>(Answer { ok, output: payload(&output) })
         })
         .unwrap_or_else(|error| Answer::failed(error.to_string()))
     }
@@ -197,8 +213,8 @@ impl PyFarmRoot {
 
     /// Submits a task; waits while the queue is full. `identity` identifies the task in the journal: `(label, input,
     /// recipe)`. A command gets the data themselves with `is_value`, otherwise a file. A batch of calls may pass on
-    /// outcomes early (`news`), and fails when an agent is lost that computes it.
-    #[pyo3(signature = (task, data, work = 0.0, name = OsString::new(), identity = None, is_value = false, is_batch = false))]
+    /// outcomes early (`news`), and fails when an agent is lost that computes it. A `Function` travels once to each node.
+    #[pyo3(signature = (task, data, work = 0.0, name = OsString::new(), identity = None, is_value = false, is_batch = false, function = None))]
     #[expect(clippy::too_many_arguments, reason = "what a task is, each an object of Python's")]
     fn submit(
         &self,
@@ -210,15 +226,20 @@ impl PyFarmRoot {
         identity: Option<(Vec<u8>, u64, u64)>,
         is_value: bool,
         is_batch: bool,
+        function: Option<&Bound<'_, PyFunction>>,
     ) -> PyResult<()> {
-        let payload = if let Ok(bytes) = data.cast::<PyBytes>() {
-            Payload::bytes(bytes.as_bytes().to_vec())
+        let data = if let Ok(bytes) = data.cast::<PyBytes>() {
+            payload(bytes)
         } else {
             let path: PathBuf = data.extract()?;
             Payload::any_file(&path)
         };
         let identity = identity.map(|(label, input, recipe)| Identity { label, input, recipe }).unwrap_or_default();
-        let called = command::names_of(&payload, &name, task, is_value);
+        let called = command::names_of(&data, &name, task, is_value);
+        let payload = match function {
+            Some(function) => data.calling(Arc::clone(&function.get().0)),
+            None => data,
+        };
         let mut waiting = Some((NewTask { task, payload, work, name: called, is_batch }, Label { name, identity }));
         loop {
             let handed = py.detach(|| self.counter.submit(&mut waiting, LOOK));
@@ -240,9 +261,10 @@ impl PyFarmRoot {
 
     /// Returns `(task, ok, bytes or path, node)` of the available results; waits for at least one, at most
     /// `timeout_s`. Also empty when the run has ended and all are taken; then raises the error that ended it, if any. With
-    /// `or_news`, also empty at any time, at the latest when there is news.
-    #[pyo3(signature = (timeout_s, or_news = false))]
-    fn results<'py>(&self, py: Python<'py>, timeout_s: f64, or_news: bool) -> PyResult<Vec<Taken<'py>>> {
+    /// `or_news`, also empty at any time, at the latest when there is news. With `views`, large results in memory are
+    /// memoryviews of memory that nothing else uses.
+    #[pyo3(signature = (timeout_s, or_news = false, views = false))]
+    fn results<'py>(&self, py: Python<'py>, timeout_s: f64, or_news: bool, views: bool) -> PyResult<Vec<Taken<'py>>> {
         let results = waited(py, timeout_s, |left| match or_news {
             true => Some(self.counter.results_or_news(left)),
             false => match self.counter.results(left) {
@@ -256,9 +278,13 @@ impl PyFarmRoot {
         };
         let mut taken = Vec::with_capacity(results.len());
         for result in results {
-            let data = match &result.payload {
+            let data = match result.payload {
                 // A result in a temporary file of the root is deleted with it, so it is read into memory.
-                Payload::File(file) if !file.is_ours() => file.path.as_os_str().into_pyobject(py)?.into_any(),
+                Payload::File(ref file) if !file.is_ours() => file.path.as_os_str().into_pyobject(py)?.into_any(),
+                Payload::Bytes(bytes) if views && bytes.len() > COPIED => {
+                    let own = Arc::try_unwrap(bytes).unwrap_or_else(|shared| shared.to_vec());
+                    PyMemoryView::from(&Bound::new(py, Buffer(Bytes::Own(own)))?.into_any())?.into_any()
+                }
                 payload => PyBytes::new(py, &payload.read()?).into_any(),
             };
             taken.push((result.task, result.ok, data, result.node.to_string()));
@@ -410,6 +436,7 @@ fn replay_log(py: Python<'_>, run: &str, node: &str, log: &str) -> PyResult<usiz
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("AGENT_PROTOCOL", PROTOCOL.version)?;
     module.add_class::<PyFarmRoot>()?;
+    module.add_class::<PyFunction>()?;
     module.add_function(wrap_pyfunction!(run_agent, module)?)?;
     module.add_function(wrap_pyfunction!(command_line, module)?)?;
     module.add_function(wrap_pyfunction!(uses_input, module)?)?;

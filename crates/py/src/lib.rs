@@ -12,6 +12,7 @@ mod errors;
 mod farm;
 mod filter;
 mod freezer;
+mod function;
 mod gpu;
 mod inject;
 mod journal;

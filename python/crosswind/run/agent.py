@@ -36,14 +36,17 @@ _is_own_process = False
 _STACK = 1 << 20
 """Bytes of the stack of a thread that is an agent among others; they are taken as they are used."""
 
-Call = Callable[["memoryview | str", "Callable[[bytes], None] | None"], "tuple[bool, bytes]"]
+Early = Callable[[bytes], None]
+Call = Callable[["memoryview | str", "Early | None", "_core.Function | None"], "tuple[bool, bytes]"]
 
 
 def load(code: bytes) -> Call:
     """Return what computes a task: from the pickled input, or its file, to the pickled value, or an error's text.
 
-    For a batch of calls there is also what takes the first outcomes early; the function gets it as another argument.
-    A value that has `is_failure` set is a failure too, which may be tried again. Bytes with `is_raw` are not pickled.
+    For a batch of calls there is also what takes the first outcomes early, and where the called function travels once
+    to each node, that function: further arguments.
+    A value that has `is_failure` set is a failure too, which may be tried again. One with `is_raw` is not pickled: its
+    `data` are what is sent. A function with `reads` set gets the input's bytes.
 
     `code` is a pickled function. It comes from a parent that has shown the token, and with certificates one whose
     certificate says that it is a parent's. Nothing is unpickled before that.
@@ -51,16 +54,20 @@ def load(code: bytes) -> Call:
     import pickle
 
     function = pickle.loads(code)
+    reads = getattr(function, "reads", False)
 
-    def call(data: memoryview | str, early: Callable[[bytes], None] | None = None) -> tuple[bool, bytes]:
+    def call(
+        data: memoryview | str, early: Early | None = None, called: _core.Function | None = None
+    ) -> tuple[bool, bytes]:
         try:
             if isinstance(data, str):
                 with open(data, "rb") as file:  # noqa: PTH123 (no import that a task does not need)
                     data = memoryview(file.read())
-            given = pickle.loads(data)
-            value = function(given) if early is None else function(given, early)
+            given = data if reads else pickle.loads(data)
+            value = function(given) if early is None and called is None else function(given, early, called)
             ok = not getattr(value, "is_failure", False)
-            return ok, value if getattr(value, "is_raw", False) else pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+            raw = getattr(value, "is_raw", False)
+            return ok, value.data if raw else pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         except BaseException as error:  # whatever a user's function raises is its answer
             return False, _text_of(error).encode(errors="replace")
 

@@ -52,6 +52,8 @@ class Task(NamedTuple):
     """Of a command: whether `{input}` stands for the data themselves, not for a file that holds them."""
     is_batch: bool = False
     """Whether it is a batch of calls: outcomes may come early (`LiveFarm.news`), and it is not tried again."""
+    function: _core.Function | None = None
+    """What it calls, if that travels once to each node; else the data say it."""
 
 
 class Result(NamedTuple):
@@ -235,8 +237,9 @@ class LiveFarm:
         number = self._submitted if number is None else number
         self._submitted = number + 1
         data = task.data if isinstance(task.data, bytes) else str(task.data)
+        flags = (task.is_value, task.is_batch, task.function)
         try:
-            self._root.submit(number, data, float(task.work), task.name, task.identity, task.is_value, task.is_batch)
+            self._root.submit(number, data, float(task.work), task.name, task.identity, *flags)
         except AgentLost as error:
             raise self._explained(error) from None
         except KeyboardInterrupt:
@@ -274,10 +277,11 @@ class LiveFarm:
         begun, withdrawn, partial = self._root.news()
         return list(begun), list(withdrawn), list(partial)
 
-    def results(self, timeout_s: float | None = None, *, or_news: bool = False) -> list[Result]:
+    def results(self, timeout_s: float | None = None, *, or_news: bool = False, views: bool = False) -> list[Result]:
         """Results that have come, as completed; waits for at least one. Empty: all are there (or the time is over).
 
-        With `or_news` it may be empty at any time, at the latest when there are `news`.
+        With `or_news` it may be empty at any time, at the latest when there are `news`. With `views`, large results are
+        views of memory that nothing else uses, which spares a copy.
 
         Raises
         ------
@@ -287,7 +291,7 @@ class LiveFarm:
             The same, where the disk of the root is full, or a file cannot be read or written.
         """
         try:
-            taken = self._root.results(_FOREVER_S if timeout_s is None else timeout_s, or_news)
+            taken = self._root.results(_FOREVER_S if timeout_s is None else timeout_s, or_news, views)
         except AgentLost as error:
             raise self._explained(error) from None
         if self._watch is not None:
@@ -295,9 +299,7 @@ class LiveFarm:
             events = self._root.events(self._events_told)
             self._events_told += len(events)
             self._watch.happened(events)
-        return [
-            Result(task, ok, data if isinstance(data, bytes) else Path(data), node) for task, ok, data, node in taken
-        ]
+        return [Result(task, ok, Path(data) if isinstance(data, str) else data, node) for task, ok, data, node in taken]
 
     def events(self, known: int) -> list[tuple[str, str | None, str]]:
         """Return code, node and message of the events so far, without the first `known`."""

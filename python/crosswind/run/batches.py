@@ -19,6 +19,8 @@ from math import inf
 from time import perf_counter, sleep  # as they are: functions may replace those of the module
 from typing import Any, Final, Literal
 
+from crosswind.run.pieces import LARGE, Data, apart, dumps_around, loads, opened, together
+
 BATCH_S: Final = 0.02
 """What a batch is meant to take, s."""
 GIVE_BACK_S: Final = 0.05
@@ -42,7 +44,7 @@ Outcome = Any
 Early = Callable[[bytes], None]
 
 
-def outcomes_of(data: bytes, loads: Callable[[bytes], Any]) -> tuple[list[Outcome], int, float]:
+def outcomes_of(data: Data, loads: Callable[[Data], Any]) -> tuple[list[Outcome], int, float]:
     """Return what the bytes from a node hold.
 
     Parameters
@@ -66,8 +68,11 @@ def outcomes_of(data: bytes, loads: Callable[[bytes], Any]) -> tuple[list[Outcom
     ValueError
         When it is something else.
     """
-    said = loads(data)
+    said, buffers = opened(data, loads)
     if type(said) is tuple and [type(one) for one in said] == [list, int, float] and said[1] >= 0 <= said[2] < inf:
+        if buffers:
+            outcomes = [(together(one[0], buffers), *one[1:]) if type(one) is tuple else one for one in said[0]]
+            return outcomes, said[1], said[2]
         return said
     raise ValueError("what a node says of a batch of calls is damaged")
 
@@ -122,7 +127,7 @@ class Batch:
         with self._held:
             self._is_over = True
             seconds = max(perf_counter() - self.began_s, 0.0)
-            return _as_bytes(outcomes, self._count - len(outcomes), seconds)
+            return _as_bytes(outcomes, self._count - len(outcomes), seconds, large=self._bytes >= LARGE)
 
     def give_back(self, early: Early) -> None:
         """Give back what has not begun, and say what came of the calls before; from another thread."""
@@ -132,9 +137,9 @@ class Batch:
             begun = self._empty()
             if begun is None:  # it ends by itself, about now
                 return
-            said = _as_bytes(self._outcomes[:], self._count - begun, 0.0)
+            said = _as_bytes(self._outcomes[:], self._count - begun, 0.0, large=False)
             if len(said) > _MOST_SAID:  # a large last value: the outcomes come at the end
-                said = _as_bytes([], self._count - begun, 0.0)
+                said = _as_bytes([], self._count - begun, 0.0, large=False)
             early(said)
 
     def _values(self) -> Iterator[Any]:
@@ -146,7 +151,7 @@ class Batch:
         return map(self._called, self._todo)
 
     def _called(self, arguments: bytes) -> Any:
-        args, kwargs = pickle.loads(arguments)
+        args, kwargs = loads(arguments)
         return self._function(*args, **kwargs)
 
     def _other(self, value: Any) -> Outcome:
@@ -174,7 +179,13 @@ class Batch:
         return self._begun()
 
 
-def _as_bytes(outcomes: list[Outcome], given_back: int, seconds: float) -> bytes:
+def _as_bytes(outcomes: list[Outcome], given_back: int, seconds: float, *, large: bool) -> bytes:
+    if large:
+        numbers, parts = apart([one[0] for one in outcomes if type(one) is tuple])
+        left = iter(numbers)
+        outcomes = [(next(left), *one[1:]) if type(one) is tuple else one for one in outcomes]
+        if parts:
+            return dumps_around((outcomes, given_back, seconds), parts)
     return pickle.dumps((outcomes, given_back, seconds), pickle.HIGHEST_PROTOCOL)
 
 

@@ -26,6 +26,7 @@ from crosswind.run.agents import Launch, Limits, LiveFarm, Task, Work
 from crosswind.run.calls import Performer
 from crosswind.run.deployment import Deployment, Placing
 from crosswind.run.deployments import HINT, deployed, is_deployed
+from crosswind.run.pieces import Data
 from crosswind.run.printed import THIS_PROCESS, show
 from crosswind.run.results import Run
 from crosswind.run.this_machine import here, point_of
@@ -33,6 +34,7 @@ from crosswind.run.this_machine import here, point_of
 if TYPE_CHECKING:
     from distributed import Client
 
+    from crosswind._core import Function
     from crosswind.watch import Watch
 
 Order = Literal["arrival", "interference", "interference-rate", "bandwidth", "compute"]
@@ -48,6 +50,8 @@ class Handed(NamedTuple):
     number: int
     data: bytes
     is_batch: bool
+    function: Function | None = None
+    """What is called, if it is not in the data."""
 
 
 class Calls(Protocol):
@@ -65,10 +69,10 @@ class Calls(Protocol):
     def begin(self, numbers: Iterable[int]) -> None:
         """Note that nodes have begun tasks."""
 
-    def partial(self, number: int, data: bytes) -> None:
+    def partial(self, number: int, data: Data) -> None:
         """Take outcomes of a batch's first calls, and take up again those that it gives back."""
 
-    def answer(self, number: int, data: bytes, ok: bool, node: str) -> int:
+    def answer(self, number: int, data: Data, ok: bool, node: str) -> int:
         """Take the outcome of a task, and return how many calls are answered by it."""
 
     def end_withdrawn(self, numbers: Iterable[int]) -> None:
@@ -230,7 +234,7 @@ class CallRun(Generic[C]):
     def _feed(self) -> None:
         try:
             while (due := self.calls.next()) is not None:
-                self.live.submit(Task(due.data, is_batch=due.is_batch), due.number)
+                self.live.submit(Task(due.data, is_batch=due.is_batch, function=due.function), due.number)
         except BaseException as error:
             self._break(error)
         finally:
@@ -240,15 +244,15 @@ class CallRun(Generic[C]):
     def _read(self) -> None:
         try:
             while True:
-                results = self.live.results(_LOOK_AGAIN_S, or_news=True)  # raises what ended the run
+                results = self.live.results(_LOOK_AGAIN_S, or_news=True, views=True)  # raises what ended the run
                 begun, withdrawn, partial = self.live.news()
                 self.calls.begin(begun)
                 self.calls.end_withdrawn(withdrawn)  # answers that came too late for `withdraw`
-                for number, data in partial:
-                    self.calls.partial(number, data)
+                for number, early in partial:
+                    self.calls.partial(number, early)
                 out = self.calls.out
                 for result in results:
-                    data = result.data if isinstance(result.data, bytes) else Path(result.data).read_bytes()
+                    data: Data = result.data.read_bytes() if isinstance(result.data, Path) else result.data
                     data = show(data, result.node) if self._shows else data
                     answered = self.calls.answer(result.task, data, result.ok, result.node)
                     self._answered[result.node] += answered - 1

@@ -11,8 +11,10 @@ from typing import Any, Final
 
 import cloudpickle
 
+from crosswind import _core
 from crosswind.run import local_values, printed
 from crosswind.run.batches import OVERDUE, Batch, Early
+from crosswind.run.pieces import Data, apart, dumps, dumps_around, loads, opened, together
 
 _RAISED: Final = b"\xff"
 """How the outcome of a call that raised begins: neither a pickle nor a text in UTF-8 does."""
@@ -37,16 +39,21 @@ class CallError(Exception):
     """Stands for a value or an exception that could not be sent back; the cause says where it came from."""
 
 
-class Outcome(bytes):
+class Outcome:
     """The outcome of a call as bytes, which `crosswind.run.agent.load` sends unchanged."""
 
+    __slots__ = ("data",)
     is_raw = True
     is_failure = False
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
 
 
 class Raised(Outcome):
     """The outcome of a call that raised: the node tries the call again where it may."""
 
+    __slots__ = ()
     is_failure = True
 
 
@@ -69,29 +76,38 @@ class Performer:
     """
 
     shown_by: str | None = None
+    reads = True
+    """It reads the input's bytes itself (`crosswind.run.agent.load`)."""
 
     def __init__(self, *, plain: bool, function: bytes | None = None, local: bool = False) -> None:
         self._plain, self._function, self._local = plain, function, local
 
-    def __call__(self, call: tuple[Any, ...], early: Early | None = None) -> Outcome:
-        """Do a call, `(function, arguments)`, or a batch, `(function, form, items)`: `early` takes outcomes of it."""
-        if self.shown_by in (None, printed.THIS_PROCESS):
-            return self._outcome(call, early)
-        copies = printed.copies()
-        return copies.before(self._outcome(call, early))
+    def __call__(self, data: Data, early: Early | None = None, function: _core.Function | None = None) -> Outcome:
+        """Do a call, `(function, arguments)`, or a batch, `(function, form, items)`: `early` takes outcomes of it.
 
-    def _outcome(self, call: tuple[Any, ...], early: Early | None) -> Outcome:
-        value, raised = (_plain_value, _plain_error) if self._plain else (_pickled, _pickled_error)
+        With `function`, or where all calls call the same one, it is left out. `called` makes bytes of either.
+        """
+        if self.shown_by in (None, printed.THIS_PROCESS):
+            return self._outcome(data, early, function)
+        copies = printed.copies()
+        outcome = self._outcome(data, early, function)
+        outcome.data = copies.before(outcome.data)
+        return outcome
+
+    def _outcome(self, data: Data, early: Early | None, sent: _core.Function | None) -> Outcome:
+        value, raised = (_plain_value, _plain_error) if self._plain else (dumps, _pickled_error)
         if self._local:
             value = local_values.KEEPER.pickled
-        if self._function is not None:
-            call = (self._function, *call)
         try:
-            function = _function(call[0])
+            call, parts = opened(data, pickle.loads)
+            if sent is not None or self._function is not None:
+                call = (self._function, *call)
+            function = _function(call[0]) if sent is None else sent.loaded(pickle.loads)
             if len(call) == 3:
-                batch = Batch(function, call[1], call[2], value, raised)
+                items = [together(one, parts) for one in call[2]] if parts else call[2]
+                batch = Batch(function, call[1], items, value, raised)
                 return Outcome(batch.run() if early is None else OVERDUE.run(batch, early))
-            args, kwargs = pickle.loads(call[1])
+            args, kwargs = loads(together(call[1], parts))
             return Outcome(value(function(*args, **kwargs)))
         except BaseException as error:  # whatever a user's function raises is its outcome
             return Raised(raised(error))
@@ -122,12 +138,15 @@ def _text_of(error: BaseException) -> str:
         return f"{type(error).__name__}, whose traceback cannot be shown: {type(other).__name__}"
 
 
-def _pickled(value: Any) -> bytes:
-    try:
-        return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-    except Exception:  # of a class or function that the other side cannot import
-        pickled: bytes = cloudpickle.dumps(value)
-        return pickled
+def called(call: tuple[Any, ...]) -> bytes:
+    """Return a call or a batch as bytes for a `Performer`; what is large in it is not copied once more."""
+    is_batch = type(call[-1]) is list
+    if is_batch and call[-2] != "pickles":
+        return pickle.dumps(call, pickle.HIGHEST_PROTOCOL)
+    few, large = apart(call[-1] if is_batch else call[-1:])
+    if not large:
+        return pickle.dumps(call, pickle.HIGHEST_PROTOCOL)
+    return dumps_around((*call[:-1], few if is_batch else few[0]), large)
 
 
 def _sendable(error: BaseException) -> bytes:
@@ -212,7 +231,7 @@ class _Functions:
 _function: Final = _Functions()
 
 
-def outcome(data: bytes, ok: bool, node: str, *, plain: bool) -> Any:
+def outcome(data: Data, ok: bool, node: str, *, plain: bool) -> Any:
     """Return the value of a call, or raise its exception, with the remote traceback as its cause.
 
     Parameters
@@ -235,29 +254,29 @@ def outcome(data: bytes, ok: bool, node: str, *, plain: bool) -> Any:
     GoneError
         When the agent that kept the value has ended: the call has to be done again.
     """
-    loads = loads_from(plain=plain)
+    read = loads_from(plain=plain)
     if ok:
-        if not plain and data.startswith(local_values.MARK):
-            return local_values.value_at(data)
-        return loads(data)
-    if not data.startswith(_RAISED):
-        raise CallError(data.decode(errors="replace"))
+        if not plain and data[:1] == local_values.MARK:
+            return local_values.value_at(bytes(data))
+        return read(data)
+    if data[:1] != _RAISED:
+        raise CallError(bytes(data).decode(errors="replace"))
     if plain:
-        name, message, text = loads(data[1:])
+        name, message, text = read(data[1:])
         error = _builtin(str(name), str(message))
     else:
-        sent, text = loads(data[1:])
-        error = _rebuilt(*loads(sent))
+        sent, text = read(data[1:])
+        error = _rebuilt(*read(sent))
     raise error from RemoteTraceback(node, str(text))
 
 
-def loads_from(*, plain: bool) -> Callable[[bytes], Any]:
+def loads_from(*, plain: bool) -> Callable[[Data], Any]:
     """Return what reads the bytes of a node: plain data only, if it must not run code here."""
     if plain:
         from crosswind.run import plain_data
 
         return plain_data.loads
-    return pickle.loads
+    return loads
 
 
 def _builtin(name: str, message: str) -> BaseException:

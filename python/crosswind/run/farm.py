@@ -18,7 +18,14 @@ from crosswind.run.call_run import CallRun, Order, Setting
 from crosswind.run.dask_options import METHODS_OF_DASK, OF_DASK, refuse_of_map, refuse_of_submit
 from crosswind.run.deployment import Deployment, Placing
 from crosswind.run.functions import Functions
-from crosswind.run.futures import futures_in, pickled, pickled_arguments, resolved, when_all_done
+from crosswind.run.futures import (
+    futures_in,
+    pickled,
+    pickled_arguments,
+    pickled_function,
+    resolved,
+    when_all_done,
+)
 from crosswind.run.open_calls import Call, OpenCalls
 from crosswind.run.results import Run
 from crosswind.run.window import Window
@@ -133,7 +140,7 @@ class Farm(Executor):
 
     def _calls_of(self, setting: Setting) -> OpenCalls:
         most = MOST if setting.tries_once and not setting.tells_each else 1
-        self._functions = Functions(pickled, local=setting.local)
+        self._functions = Functions(pickled_function, local=setting.local)
         self._open = OpenCalls(Window(setting.nodes, most=most), plain=setting.plain, local=setting.local)
         return self._open
 

@@ -8,19 +8,23 @@ defaults and globals hold is immutable and still the same object.
 from __future__ import annotations
 
 import sys
+import threading
 import types
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import cloudpickle
 
+from crosswind._core import Function
 from crosswind.run.local_values import LARGE, Shared
 
 _KEPT: Final = 64
 MOST_HELD_BYTES: Final = 256 << 20
 """Bytes of functions that are kept for the next call of the same one."""
 _PLACES: Final = 4
+_INLINE: Final = 16 << 10
+"""Bytes of a function that goes with each call: another way would not pay."""
 _ATOMS: Final = (type(None), bool, int, float, complex, str, bytes)
 _MISSING: Final = object()
 _NOTHING: Final = object()
@@ -33,7 +37,7 @@ Slot = tuple[Any, Any, Any]
 class _Known(NamedTuple):
     function: Any
     slots: list[Slot]
-    data: bytes
+    data: bytes | Function
 
 
 class Functions:
@@ -54,8 +58,12 @@ class Functions:
         self._by_value: set[str] = set()
         self._places: deque[Shared] = deque(maxlen=_PLACES)
         """Where the last large functions are; open calls hold theirs longer."""
+        self._numbered: OrderedDict[int, Function] = OrderedDict()
+        """The last functions that travel once to each node, by number; open calls hold theirs longer."""
+        self._numbered_bytes = self._numbers = 0
+        self._held = threading.Lock()
 
-    def bytes_of(self, function: Any) -> bytes:
+    def bytes_of(self, function: Any) -> bytes | Function:
         """Return a function as bytes; the same object again where it has not changed."""
         if (by_value := cloudpickle.list_registry_pickle_by_value()) != self._by_value:
             self._known.clear()
@@ -64,9 +72,7 @@ class Functions:
         if known is not None and known.function is function and _is_unchanged(known.slots):
             return known.data
         slots = slots_of(function)
-        data = self._pickled(function)
-        if self._local and len(data) > LARGE:
-            data = self._shared(data)
+        data = self._sent(self._pickled(function))
         if slots is not None:
             size = len(data.content) if isinstance(data, Shared) else len(data)
             self._held_bytes += size
@@ -76,6 +82,14 @@ class Functions:
             self._known[id(function)] = _Known(function, slots, data)
         return data
 
+    def _sent(self, data: bytes) -> bytes | Function:
+        """Return what stands for a function in its calls."""
+        place = self._shared(data) if self._local and len(data) > LARGE else data
+        if isinstance(place, Shared) or len(data) <= _INLINE:
+            return place
+        with self._held:
+            return self._as_numbered(data)
+
     def _shared(self, data: bytes) -> bytes:
         """Return where the bytes of a large function are; the same place again for the same bytes."""
         place = next((one for one in tuple(self._places) if one.content == data), None) or Shared.of(data)
@@ -84,6 +98,19 @@ class Functions:
         if place not in tuple(self._places):
             self._places.append(place)
         return place
+
+    def _as_numbered(self, data: bytes) -> Function:
+        """Return a function that travels once to each node; the same one again for the same bytes."""
+        for known in reversed(self._numbered.values()):
+            if len(known) == len(data) and known.holds(data):
+                self._numbered.move_to_end(known.number)
+                return known
+        self._numbers += 1
+        found = self._numbered[self._numbers] = Function(self._numbers, data)
+        self._numbered_bytes += len(data)
+        while len(self._numbered) > 1 and (len(self._numbered) > _KEPT or self._numbered_bytes > MOST_HELD_BYTES):
+            self._numbered_bytes -= len(self._numbered.popitem(last=False)[1])
+        return found
 
 
 def slots_of(function: Any) -> list[Slot] | None:

@@ -18,6 +18,7 @@ from typing import Any, Final
 import cloudpickle
 
 from crosswind.errors import DescriptionError
+from crosswind.run.pieces import Buffers, joined
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -119,8 +120,8 @@ def when_all_done(futures: Sequence[Any], then: Callable[[], None]) -> None:
         future.add_done_callback(one_less)
 
 
-def pickled(value: Any) -> bytes:
-    """Return a function or arguments as bytes, by cloudpickle.
+def pickled_function(function: Any) -> bytes:
+    """Return a function as a pickle, by cloudpickle.
 
     Raises
     ------
@@ -128,8 +129,22 @@ def pickled(value: Any) -> bytes:
         When there is a future in it.
     """
     with io.BytesIO() as file:
-        _Pickler(file).dump(value)
+        _Pickler(file).dump(function)
         return file.getvalue()
+
+
+def pickled(value: Any) -> bytes:
+    """Return arguments as bytes (`crosswind.run.pieces`), by cloudpickle.
+
+    Raises
+    ------
+    DescriptionError
+        When there is a future in it.
+    """
+    buffers = Buffers()
+    with io.BytesIO() as file:
+        _Pickler(file, buffer_callback=buffers.stays).dump(value)
+        return joined(file.getvalue(), buffers.out) if buffers.out else file.getvalue()
 
 
 def pickled_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:

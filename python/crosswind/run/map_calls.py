@@ -19,9 +19,10 @@ from crosswind.errors import AgentLost
 from crosswind.run import batches
 from crosswind.run.batches import ATOMS, MOST_BYTES, NUMBERS
 from crosswind.run.call_run import Handed, Setting
-from crosswind.run.calls import CallError, Performer, loads_from, outcome
-from crosswind.run.futures import futures_in, pickled, resolved, when_all_done
+from crosswind.run.calls import CallError, Performer, called, loads_from, outcome
+from crosswind.run.futures import futures_in, pickled, pickled_function, resolved, when_all_done
 from crosswind.run.local_values import GoneError, kept_bytes
+from crosswind.run.pieces import Data
 from crosswind.run.window import Window
 
 UNTAKEN_PER_NODE: Final = 64
@@ -47,8 +48,16 @@ class _Awaited(NamedTuple):
     args: tuple[Any, ...]
 
 
-class _Pickled(bytes):
+class _Pickled:
     """The arguments of a call, pickled as they were when the item was drawn."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def __len__(self) -> int:
+        return len(self.data)
 
 
 @dataclass
@@ -104,7 +113,7 @@ class MapCalls:
         chunksize: int | None,
         setting: Setting,
     ) -> None:
-        self.performer = Performer(plain=setting.plain, function=pickled(function), local=setting.local)
+        self.performer = Performer(plain=setting.plain, function=pickled_function(function), local=setting.local)
         self._iterables, self._ordered = iterables, ordered
         self._loads, self._plain = loads_from(plain=setting.plain), setting.plain
         self._in_batches = setting.tries_once and not setting.tells_each
@@ -211,8 +220,8 @@ class MapCalls:
             self._out[number] = chunk
         if not self._in_batches:
             [item] = chunk.items
-            return Handed(number, _as_bytes(_pickle(item)), False)
-        return Handed(number, _as_bytes(*_as_sent(chunk.items, chunk.are_numbers)), chunk.is_batch)
+            return Handed(number, called((_pickle(item),)), False)
+        return Handed(number, called(_as_sent(chunk.items, chunk.are_numbers)), chunk.is_batch)
 
     def _is_due(self) -> bool:
         if self._is_ended:
@@ -300,7 +309,7 @@ class MapCalls:
     def begin(self, numbers: Iterable[int]) -> None:
         """Nothing depends on it."""
 
-    def partial(self, number: int, data: bytes) -> None:
+    def partial(self, number: int, data: Data) -> None:
         """Take the values of a batch's first calls, and hand over again what it gives back."""
         with self._changed:
             chunk = self._out.get(number)
@@ -319,7 +328,7 @@ class MapCalls:
             self._put(chunk, outcomes[chunk.answered :], "")
             self._changed.notify_all()
 
-    def answer(self, number: int, data: bytes, ok: bool, node: str) -> int:
+    def answer(self, number: int, data: Data, ok: bool, node: str) -> int:
         """Take the values of a chunk; return how many."""
         with self._changed:
             chunk = self._out.pop(number, None)
@@ -337,7 +346,7 @@ class MapCalls:
             self._changed.notify_all()
             return chunk.answered - before
 
-    def _outcomes(self, chunk: _Chunk, data: bytes, ok: bool) -> list[batches.Outcome] | None:
+    def _outcomes(self, chunk: _Chunk, data: Data, ok: bool) -> list[batches.Outcome] | None:
         """Return the outcomes of a chunk's calls; None if its calls have to go one by one."""
         if not ok:
             return None if chunk.is_batch else [(data, None)]
@@ -502,7 +511,7 @@ def _count_together(items: list[Any]) -> int:
         if type(item) is _Awaited:
             return max(count, 1)
         for one in item if type(item) is tuple else (item,):
-            held_bytes += len(one) if isinstance(one, (str, bytes)) else 0
+            held_bytes += len(one) if isinstance(one, (str, bytes, _Pickled)) else 0
         if held_bytes > MOST_BYTES and count:
             return count
     return len(items)
@@ -520,14 +529,9 @@ def _as_sent(items: list[Any], are_numbers: bool) -> tuple[batches.Form, list[An
     return "pickles", [_pickle(item) for item in items]
 
 
-def _as_bytes(*call: Any) -> bytes:
-    """Return a call or a batch as the performer of this map takes it."""
-    return pickle.dumps(call, pickle.HIGHEST_PROTOCOL)
-
-
 def _pickle(item: Any) -> bytes:
     if type(item) is _Pickled:
-        return bytes(item)
+        return item.data
     return pickle.dumps((item if type(item) is tuple else (item,), {}), pickle.HIGHEST_PROTOCOL)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import threading
 from _thread import RLock
 from collections import deque
@@ -13,11 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from crosswind._core import Function
 from crosswind.errors import AgentLost
 from crosswind.run import batches
 from crosswind.run.call_run import Handed
-from crosswind.run.calls import CallError, Performer, loads_from, outcome
+from crosswind.run.calls import CallError, Performer, called, loads_from, outcome
 from crosswind.run.local_values import GoneError
+from crosswind.run.pieces import Data
 from crosswind.run.window import Window
 
 _BACK_S: Final = batches.GIVE_BACK_S + 0.25
@@ -50,14 +51,17 @@ class Call(Future[Any]):
     ----------
     withdraw : callable
         Cancels the call if no node has begun it.
-    function : bytes
+    function : bytes or Function
         What it calls, pickled.
     arguments : bytes, optional
         Pickled, once they are there.
     """
 
     def __init__(
-        self, withdraw: Callable[[list[Call]], None], function: bytes = b"", arguments: bytes | None = None
+        self,
+        withdraw: Callable[[list[Call]], None],
+        function: bytes | Function = b"",
+        arguments: bytes | None = None,
     ) -> None:
         # What Future.__init__ does, without a condition: that takes longer than all else that a short call needs.
         self._condition = _Condition()  # type: ignore[assignment] # it has all that futures use
@@ -221,11 +225,11 @@ class OpenCalls:
                 call.number = number
             is_batch = len(together) > 1
             self._out[number] = _Out(together, is_batch)  # before it is handed over: its answer may come at once
-        function = bytes(together[0].function)  # the call keeps what holds a large one
-        sent: tuple[Any, ...] = (function, together[0].arguments)
-        if is_batch:
-            sent = (function, "pickles", [call.arguments for call in together])
-        return Handed(number, pickle.dumps(sent, pickle.HIGHEST_PROTOCOL), is_batch)
+        function, arguments = together[0].function, together[0].arguments
+        sent: tuple[Any, ...] = ("pickles", [call.arguments for call in together]) if is_batch else (arguments,)
+        if isinstance(function, Function):
+            return Handed(number, called(sent), is_batch, function)
+        return Handed(number, called((bytes(function), *sent)), is_batch)  # the call keeps what holds a large one
 
     def _is_due(self) -> bool:
         while self._waiting and self._waiting[0].withdrawn:
@@ -261,7 +265,7 @@ class OpenCalls:
                 if out is not None and len(out.calls) == 1:
                     out.calls[0].be_running()
 
-    def partial(self, number: int, data: bytes, node: str = "") -> None:
+    def partial(self, number: int, data: Data, node: str = "") -> None:
         """Answer the first calls of a batch, and take up again those that it gives back."""
         with self._changed:
             out = self._out.get(number)
@@ -283,7 +287,7 @@ class OpenCalls:
                 out.calls[len(outcomes)].be_running()
         self._end_unwanted(unwanted)
 
-    def answer(self, number: int, data: bytes, ok: bool, node: str) -> int:
+    def answer(self, number: int, data: Data, ok: bool, node: str) -> int:
         """Answer the calls of a task, and return how many that was."""
         with self._changed:
             out = self._out.get(number)  # until its calls are answered: nothing may end meanwhile
@@ -307,7 +311,7 @@ class OpenCalls:
         self._end_unwanted(unwanted)
         return len(out.calls) - len(left)
 
-    def _outcomes_of(self, data: bytes) -> tuple[list[batches.Outcome] | None, float]:
+    def _outcomes_of(self, data: Data) -> tuple[list[batches.Outcome] | None, float]:
         try:
             outcomes, _, seconds = batches.outcomes_of(data, self._loads)
         except Exception:  # what it says is damaged

@@ -1,7 +1,8 @@
 """Plain data as bytes: all that a process takes from another that must not run code in it.
 
 Numbers, text, bytes, dates, lists, tuples, dicts, sets, arrays of NumPy, and tables of pandas, Polars and Arrow, as a
-pickle that names no class but those of a short list. Arrays and tables are in it as npy and Arrow files.
+pickle that names no class but those of a short list. Arrays and tables are in it as npy and Arrow files; the data of
+large arrays, and large bytes, follow it (`crosswind.run.pieces`).
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import io
 import pickle
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, Literal
 from uuid import UUID
 
 from crosswind.errors import CrosswindError
+from crosswind.run import pieces
 
 _CLASSES: Final = {
     "builtins": ("complex", "set", "frozenset", "bytearray", "slice", "range"),
@@ -42,19 +44,22 @@ def dumps(value: Any) -> bytes:
     >>> loads(dumps({"figures": [1, 2.5, None], "of": ("a", b"b")}))
     {'figures': [1, 2.5, None], 'of': ('a', b'b')}
     """
+    if type(value) is bytes and len(value) >= pieces.LARGE:
+        return pieces.joined(b"", [memoryview(value)])
     with io.BytesIO() as file:
+        pickler = _Pickler(file)
         try:
-            _Pickler(file, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
-            data = file.getvalue()
-            loads(data)
+            pickler.dump(value)
+            head = file.getvalue()
+            _Check(head, []).load()
         except NotPlainError:
             raise
         except Exception as error:  # whatever a class of the user's raises as it is pickled
             raise _refused(f"{type(value).__name__} ({error})") from None
-        return data
+        return pieces.joined(head, pickler.large) if pickler.large else head
 
 
-def loads(data: bytes) -> Any:
+def loads(data: pieces.Data) -> Any:
     """Return plain data from bytes that an untrusted process may have written.
 
     Raises
@@ -63,7 +68,8 @@ def loads(data: bytes) -> Any:
         When they hold anything else, or are damaged.
     """
     try:
-        return _Unpickler(io.BytesIO(data)).load()
+        head, large = pieces.parts_of(data) if data[:1] == pieces.MARK else (data, [])
+        return _Unpickler(head, large).load() if head else bytes(large[0])
     except NotPlainError:
         raise
     except Exception as error:  # an opcode that makes no sense raises almost anything
@@ -75,24 +81,56 @@ def _refused(what: str) -> NotPlainError:
 
 
 class _Pickler(pickle.Pickler):
-    def persistent_id(self, value: Any) -> tuple[str, bytes] | None:
+    """Keeps the data of large arrays, and large bytes, out of the pickle: in `large`."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self.large: list[memoryview] = []
+
+    def persistent_id(self, value: Any) -> tuple[Any, ...] | None:
+        if type(value) is bytes and len(value) >= pieces.LARGE:
+            return "bytes", self._number(memoryview(value))
         module = type(value).__module__.partition(".")[0]
         if type(value) in _AS_TEXT.values():
             return type(value).__name__, str(value).encode()
         if module == "numpy":
-            return _array(value)
+            return self._large_array(value) or _array(value)
         if module in {"pandas", "polars", "pyarrow"}:
             return _table(value, module)
         return None
 
+    def _number(self, data: memoryview) -> int:
+        self.large.append(data)
+        return len(self.large) - 1
+
+    def _large_array(self, value: Any) -> tuple[Any, ...] | None:
+        import numpy as np
+        from numpy.lib import format as npy
+
+        if type(value) is not np.ndarray or value.nbytes < pieces.LARGE or value.dtype.hasobject:
+            return None
+        if not (value.flags.c_contiguous or value.flags.f_contiguous):
+            return None
+        order: Literal["C", "F"] = "C" if value.flags.c_contiguous else "F"
+        data = memoryview(value.reshape(-1, order=order).view("u1").data)
+        return "large array", npy.dtype_to_descr(value.dtype), value.shape, order, self._number(data)
+
 
 class _Unpickler(pickle.Unpickler):
+    def __init__(self, head: pieces.Data, large: list[memoryview]) -> None:
+        super().__init__(io.BytesIO(head))
+        self._large = large
+
     def find_class(self, module: str, name: str) -> Any:
         if name not in _CLASSES.get(module, ()):
             raise _refused(f"{module}.{name}")
         return super().find_class(module, name)
 
     def persistent_load(self, pid: Any) -> Any:
+        if pid[0] == "bytes":
+            return bytes(pieces.together(pid[1], self._large))
+        if pid[0] == "large array":
+            return self._large_array(*pid[1:])
         kind, content = pid
         if kind in _AS_TEXT:
             return _AS_TEXT[kind](content.decode())
@@ -102,6 +140,24 @@ class _Unpickler(pickle.Unpickler):
             array = npy.read_array(io.BytesIO(content), allow_pickle=False)
             return array[()] if kind == "number" else array
         return _from_arrow(kind, content)
+
+    def _large_array(self, description: Any, shape: Any, order: Any, number: Any) -> Any:
+        import numpy as np
+        from numpy.lib import format as npy
+
+        dtype = npy.descr_to_dtype(description)
+        if dtype.hasobject:
+            raise _refused("array of objects")
+        data = pieces.own(pieces.together(number, self._large))
+        return np.frombuffer(data, dtype).reshape(shape, order=order)
+
+
+class _Check(_Unpickler):
+    """Reads a pickle without the data that follow it."""
+
+    def persistent_load(self, pid: Any) -> Any:
+        is_apart = pid[0] in {"bytes", "large array"} or pid[1] is None
+        return None if is_apart else super().persistent_load(pid)
 
 
 def _array(value: Any) -> tuple[str, bytes] | None:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import secrets
 import sys
 import threading
-from typing import IO, Any, Final, TypeVar
+from typing import IO, Any, Final
 
+from crosswind.run.pieces import Data
 from crosswind.terminal.printable import printable
 
 MARK: Final = b"\xfe"
@@ -23,7 +24,8 @@ _MOST: Final = 64 << 10
 _NOTE: Final = 100
 """Characters of the note about what was left out."""
 
-B = TypeVar("B", bound=bytes)
+_ALIGNED: Final = 64
+"""Where the outcome begins: what is in it stays aligned."""
 
 
 class Copies:
@@ -42,7 +44,7 @@ class Copies:
             self._left_out += len(text) - len(kept)
             self._texts.append(kept)
 
-    def before(self, outcome: B) -> B:
+    def before(self, outcome: bytes) -> bytes:
         """Return an outcome with what was printed since the last one."""
         if not self._texts:
             return outcome
@@ -53,7 +55,8 @@ class Copies:
         if left_out:
             text += f"\n... {left_out} characters are only in the log of the agent\n"
         data = text.encode(errors="replace")
-        return type(outcome)(MARK + len(data).to_bytes(_LENGTH) + data + outcome)
+        gap = bytes(-(len(MARK) + _LENGTH + len(data)) % _ALIGNED)
+        return MARK + len(data).to_bytes(_LENGTH) + data + gap + outcome
 
 
 class _Copied:
@@ -91,7 +94,7 @@ def copies() -> Copies:
     return _copies
 
 
-def show(data: bytes, node: str) -> bytes:
+def show(data: Data, node: str) -> Data:
     """Show what came with an outcome, each line after the name of its node, and return the outcome alone.
 
     Examples
@@ -99,11 +102,13 @@ def show(data: bytes, node: str) -> bytes:
     >>> show(b"an outcome", "n")
     b'an outcome'
     """
-    if not data.startswith(MARK):
+    if data[:1] != MARK:
         return data
     begin = len(MARK) + _LENGTH
     end = begin + int.from_bytes(data[len(MARK) : begin])
     # A node that must not be trusted may send more than `Copies` keeps.
-    text = printable(data[begin:end].decode(errors="replace")[: _MOST + _NOTE], lines=True)
+    text = printable(
+        bytes(data[begin:end][: 4 * (_MOST + _NOTE)]).decode(errors="replace")[: _MOST + _NOTE], lines=True
+    )
     print(*(f"[{node}] {line}" for line in text.splitlines()), sep="\n", file=sys.stderr, flush=True)
-    return data[end:]
+    return data[end + -end % _ALIGNED :]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crosswind.run import batches, plain_data
 from crosswind.run.batches import Batch, Overdue, outcomes_of
-from crosswind.run.calls import Performer, outcome
+from crosswind.run.calls import Performer, called, outcome
 
 
 def batch_of(function, items, form="atoms"):
@@ -125,12 +125,12 @@ def test_what_is_said_of_a_batch_must_have_its_form(data):
 
 def test_a_node_that_must_not_run_code_sends_plain_data():
     function = pickle.dumps(divmod)
-    data = Performer(plain=True)((function, "tuples", [(7, 2), (1, 0), (9, 4)]))
+    data = Performer(plain=True)(called((function, "tuples", [(7, 2), (1, 0), (9, 4)]))).data
     found, _, _ = outcomes_of(data, plain_data.loads)
     assert outcome(found[0][0], True, "a", plain=True) == (3, 1)
     with pytest.raises(ZeroDivisionError):
         outcome(found[1][0], False, "a", plain=True)
-    data = Performer(plain=False)((pickle.dumps(int), "atoms", ["1", "x"]))
+    data = Performer(plain=False)(called((pickle.dumps(int), "atoms", ["1", "x"]))).data
     found, _, _ = outcomes_of(data, pickle.loads)
     assert found[0] == 1
     with pytest.raises(ValueError, match="invalid literal"):

@@ -66,9 +66,9 @@ class Picky:
 def test_an_exception_of_any_make_is_the_outcome_of_its_call_alone(kind, plain, monkeypatch):
     picky = Picky(kind)
     monkeypatch.setattr(calls, "_function", lambda pickled: picky)
-    data = Performer(plain=plain, function=b"")(("atoms", list(range(8))))
-    assert not data.is_failure
-    found, given_back, _ = outcomes_of(data, calls.loads_from(plain=plain))
+    done = Performer(plain=plain, function=b"")(calls.called(("atoms", list(range(8)))))
+    assert not done.is_failure
+    found, given_back, _ = outcomes_of(done.data, calls.loads_from(plain=plain))
     assert (found[:3], found[4:], given_back, picky.calls) == ([0, 1, 2], [4, 5, 6, 7], 0, 8)
     with pytest.raises(calls.CallError if plain else kind):
         outcome(found[3][0], False, "n1", plain=plain)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from crosswind.run import local_values
-from crosswind.run.calls import Performer, outcome
+from crosswind.run.calls import Performer, called, outcome
 from crosswind.run.local_values import LARGE, MARK, GoneError, Keeper, Shared, value_at
 
 MB = 1_000_000
@@ -129,8 +129,8 @@ def test_a_node_that_must_not_run_code_here_is_not_read_from():
     place = Keeper().pickled(b"x" * 2 * LARGE)
     with pytest.raises(Exception, match="damaged"):
         outcome(place, True, "a", plain=True)
-    done = Performer(plain=True, local=False)((pickle.dumps(bytes), pickle.dumps(((2 * LARGE,), {}))))
-    assert not done.startswith(MARK)
+    done = Performer(plain=True, local=False)(called((pickle.dumps(bytes), pickle.dumps(((2 * LARGE,), {})))))
+    assert not done.data.startswith(MARK)
 
 
 class Opens:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from crosswind.errors import AgentLost
 from crosswind.run import batches, map_calls
 from crosswind.run.call_run import Setting
+from crosswind.run.calls import called
 from crosswind.run.local_values import MARK, Keeper
 from crosswind.run.map_calls import MapCalls, Raised
 
@@ -46,13 +47,13 @@ class Nodes:
             call = pickle.loads(due.data)
             if due.is_batch and self.random.random() < self.gives_back:
                 cut = self.random.randrange(1, len(call[1]) + 1)
-                outcomes, _, seconds = pickle.loads(self.calls.performer((call[0], call[1][:cut])))
+                outcomes, _, seconds = pickle.loads(self.calls.performer(called((call[0], call[1][:cut]))).data)
                 said = self.random.randrange(cut)
                 rest = len(call[1]) - cut
                 self.calls.partial(due.number, pickle.dumps((outcomes[:said], rest, 0.0)))
                 self.calls.answer(due.number, pickle.dumps((outcomes, rest, seconds)), True, name)
                 continue
-            self.calls.answer(due.number, self.calls.performer(call), True, name)
+            self.calls.answer(due.number, self.calls.performer(due.data).data, True, name)
 
 
 def taken(calls, timeout_s=30.0):
@@ -192,7 +193,7 @@ def test_after_the_end_of_the_run_the_values_that_came_are_there_and_then_the_er
     calls = calls_of(abs, range(100))
     for _ in range(2):
         due = calls.next()
-        calls.answer(due.number, calls.performer(pickle.loads(due.data)), True, "a")
+        calls.answer(due.number, calls.performer(due.data).data, True, "a")
     calls.fail(AgentLost("no agents are left", "all-lost"))
     assert calls.take(None) + calls.take(None) == list(range(9))
     with pytest.raises(AgentLost, match="no agents are left") as raised:
@@ -209,7 +210,7 @@ def test_bytes_that_are_no_outcome_fail_their_call_and_a_batch_of_them_goes_agai
     assert not any(one.is_batch for one in alone)
     calls.answer(alone[0].number, b"damaged", True, "a")
     for one in alone[1:]:
-        calls.answer(one.number, calls.performer(pickle.loads(one.data)), True, "a")
+        calls.answer(one.number, calls.performer(one.data).data, True, "a")
     assert str(calls.take(None).error) == "a sent what is no outcome of a call"
     assert taken(calls) == [1, 2, 3]
 
@@ -230,7 +231,7 @@ def test_a_list_that_changes_while_it_is_mapped_is_taken_as_it_is():
     calls = calls_of(lambda item: item, items)
     first = calls.next()
     items[100:] = [(1, 2), [3], {"a": 4}]
-    calls.answer(first.number, calls.performer(pickle.loads(first.data)), True, "a")
+    calls.answer(first.number, calls.performer(first.data).data, True, "a")
     Nodes(calls)
     assert taken(calls) == [*range(100), (1, 2), [3], {"a": 4}]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from crosswind.errors import AgentLost
 from crosswind.run import open_calls as open_calls_
-from crosswind.run.calls import CallError
+from crosswind.run.calls import CallError, called
 from crosswind.run.futures import pickled_arguments
 from crosswind.run.local_values import MARK
 from crosswind.run.open_calls import Call, OpenCalls
@@ -33,7 +33,7 @@ def open_calls(count=0, function=abs, **window):
 
 
 def performed(calls, due):
-    return calls.performer(pickle.loads(due.data))
+    return calls.performer(due.data)
 
 
 def test_a_call_has_all_that_a_future_has():
@@ -113,11 +113,11 @@ def test_each_call_has_one_outcome_whatever_batches_give_back_or_are_lost(count,
             calls.answer(due.number, b"lost", False, "a")
         elif what == "done":
             done = performed(calls, due)
-            calls.answer(due.number, done, not done.is_failure, "a")
+            calls.answer(due.number, done.data, not done.is_failure, "a")
         else:
             function, form, items = pickle.loads(due.data)
             cut = draw.randrange(1, len(items) + 1)
-            outcomes, _, seconds = pickle.loads(calls.performer((function, form, items[:cut])))
+            outcomes, _, seconds = pickle.loads(calls.performer(called((function, form, items[:cut]))).data)
             said = draw.randrange(min(cut - 1, 1), cut)
             calls.partial(due.number, pickle.dumps((outcomes[:said], len(items) - cut, 0.0)))
             assert made[pickle.loads(items[said])[0][0]].running()
@@ -150,7 +150,7 @@ def test_a_call_that_could_not_be_withdrawn_goes_on_also_when_it_is_given_back()
     assert calls.withdraw([made[5]], 5.0) == [due.number]
     calls.keep([made[5]])  # the node had begun the batch
     function, form, items = pickle.loads(due.data)
-    outcomes, _, seconds = pickle.loads(calls.performer((function, form, items[:3])))
+    outcomes, _, seconds = pickle.loads(calls.performer(called((function, form, items[:3]))).data)
     calls.partial(due.number, pickle.dumps((outcomes[:2], 3, 0.0)))
     assert [call.done() for call in made] == [True, True, False, False, False, False]
     calls.withdraw(None, 5.0)
@@ -202,7 +202,7 @@ def test_a_call_whose_value_is_gone_at_the_very_end_is_done_again():
         feeder.start()
         calls.answer(first.number, GONE, True, "a")
         feeder.join(30)
-        calls.answer(handed[0].number, performed(calls, handed[0]), True, "a")
+        calls.answer(handed[0].number, performed(calls, handed[0]).data, True, "a")
         assert call.result(0) == 0
         assert not calls.has_open
 
@@ -232,7 +232,7 @@ def test_a_call_that_runs_is_done_again_when_its_agent_is_lost_though_all_others
     calls.close()
     again = calls.next()
     assert pickle.loads(pickle.loads(again.data)[1])[0] == (1,)
-    calls.answer(again.number, performed(calls, again), True, "a")
+    calls.answer(again.number, performed(calls, again).data, True, "a")
     assert calls.next() is None
     assert [call.cancelled() for call in made] == [False, False, True, True, True, True]
     assert made[1].result(0) == 1
@@ -274,7 +274,7 @@ def test_an_ended_call_holds_nothing_that_travelled():
     calls, made = open_calls(3)
     for call in made[:1]:
         due = calls.next()
-        calls.answer(due.number, performed(calls, due), True, "a")
+        calls.answer(due.number, performed(calls, due).data, True, "a")
         assert call.result(0) == 0
     calls.withdraw(None, 1.0)
     assert all((call.function, call.arguments) == (b"", None) for call in made)

@@ -21,7 +21,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from crosswind.run.calls import CallError, Performer, RemoteTraceback, outcome
+from crosswind.run.calls import CallError, Performer, RemoteTraceback, called, outcome
+from crosswind.run.pieces import joined
 from crosswind.run.plain_data import _CLASSES, NotPlainError, dumps, loads
 
 VALUES = [
@@ -175,8 +176,8 @@ def raises(error):
 
 def outcome_of(function, *args, plain=False):
     call = (pickle.dumps(function), pickle.dumps((args, {})))
-    done = Performer(plain=plain)(call)
-    return outcome(bytes(done), not done.is_failure, "n1", plain=plain)
+    done = Performer(plain=plain)(called(call))
+    return outcome(done.data, not done.is_failure, "n1", plain=plain)
 
 
 def raises_of_two():
@@ -211,3 +212,66 @@ def test_from_nodes_that_may_run_no_code_exceptions_come_by_name():
         outcome_of(Ours, plain=True)
     with pytest.raises(NotPlainError):
         outcome(pickle.dumps(Ours()), True, "n1", plain=True)
+
+
+def large_array(*about):
+    """Bytes that say of a large array what an untrusted node may say."""
+    with io.BytesIO() as file:
+        pickler = pickle.Pickler(file, protocol=5)
+        pickler.persistent_id = lambda value: about if value is None else None
+        pickler.dump(None)
+        return joined(file.getvalue(), [memoryview(bytes(80_000))])
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        ("large array", "|O", (10_000,), "C", 0),
+        ("large array", [("a", "|O")], (10_000,), "C", 0),
+        ("large array", "<f8", (10_001,), "C", 0),
+        ("large array", "<f8", (10_000,), "K", 0),
+        ("large array", "<f8", (10_000,), "C", 1),
+        ("large array", "<f8", (10_000,), "C", -1),
+        ("large array", "<f8", (10_000,), "C"),
+        ("large array", "S0", (10_000,), "C", 0),
+        ("large array", "no type", (10_000,), "C", 0),
+        ("bytes", 1),
+        ("bytes", 1 << 60),
+        ("bytes",),
+        (),
+    ],
+)
+def test_what_a_node_says_of_large_data_is_checked(about):
+    with pytest.raises(NotPlainError):
+        loads(large_array(*about))
+
+
+def test_large_data_that_are_cut_anywhere_or_longer_than_said_are_refused():
+    data = dumps([np.zeros(10_000), b"x" * 70_000])
+    assert loads(data)[1] == b"x" * 70_000
+    draw = random.Random(1)
+    for length in [*range(60), *(draw.randrange(len(data)) for _ in range(200))]:
+        with pytest.raises(NotPlainError):
+            loads(data[:length])
+    with pytest.raises(NotPlainError):
+        loads(data + b"x")
+    for _ in range(300):  # whatever is changed: plain data, or an error
+        at = draw.randrange(200)
+        with contextlib.suppress(NotPlainError):
+            loads(data[:at] + bytes([draw.randrange(256)]) + data[at + 1 :])
+
+
+def test_pickles_that_run_code_are_refused_with_large_data_after_them(tmp_path):
+    evil = joined(pickle.dumps(_Runs(str(tmp_path / "ran"))), [memoryview(bytes(80_000))])
+    for data in (evil, joined(b"", [memoryview(evil)])):
+        with contextlib.suppress(NotPlainError):
+            loads(data)
+    assert not (tmp_path / "ran").exists()
+
+
+class _Runs:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)

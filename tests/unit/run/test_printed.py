@@ -7,7 +7,7 @@ import pickle
 import sys
 
 from crosswind.run import printed
-from crosswind.run.calls import Performer
+from crosswind.run.calls import Performer, called
 from crosswind.run.printed import MARK, Copies, show
 
 
@@ -23,7 +23,7 @@ class Elsewhere:
     def performed(self, function, *args, shown_by="another process"):
         performer = Performer(plain=False)
         performer.shown_by = shown_by
-        return performer((pickle.dumps(function), pickle.dumps((args, {}))))
+        return performer(called((pickle.dumps(function), pickle.dumps((args, {})))))
 
 
 def speak(word):
@@ -51,7 +51,7 @@ def test_it_comes_with_the_outcome_and_stays_in_the_log_of_the_agent(monkeypatch
     logger = logging.getLogger("crosswind.test")
     monkeypatch.setattr(logger, "propagate", False)
     monkeypatch.setattr(logger, "handlers", [handler])
-    text, rest = shown(node.performed(speak, "word"))
+    text, rest = shown(node.performed(speak, "word").data)
     assert text == "[n] out word\n[n] logged word\n"
     assert pickle.loads(rest) == "word"
     assert (node.stdout.getvalue(), node.stderr.getvalue()) == ("out word\n", "logged word\n")
@@ -59,11 +59,11 @@ def test_it_comes_with_the_outcome_and_stays_in_the_log_of_the_agent(monkeypatch
 
 def test_a_call_that_raises_and_one_that_is_silent(monkeypatch):
     node = Elsewhere(monkeypatch)
-    failed, silent = node.performed(fail, "x"), node.performed(abs, -1)
+    failed, silent = node.performed(fail, "x"), node.performed(abs, -1).data
     assert failed.is_failure
     assert not silent.startswith(MARK)
     assert show(silent, "n") == silent
-    text, rest = shown(failed)
+    text, rest = shown(failed.data)
     assert text == "[n] before x\n"
     assert rest.startswith(b"\xff")
 
@@ -71,7 +71,7 @@ def test_a_call_that_raises_and_one_that_is_silent(monkeypatch):
 def test_nothing_is_copied_where_nobody_shows_it_and_where_the_root_computes(monkeypatch):
     node = Elsewhere(monkeypatch)
     for shown_by in (None, printed.THIS_PROCESS):
-        assert pickle.loads(node.performed(speak, 1, shown_by=shown_by)) == 1
+        assert pickle.loads(node.performed(speak, 1, shown_by=shown_by).data) == 1
         assert sys.stdout is node.stdout
 
 

@@ -262,6 +262,7 @@ fn serve(
     let starting = || LiveError::system("talking to the parent");
     let chunk = run.policy.chunk_kib.saturating_mul(1024);
     let link = Link::new(stream, &rest, chunk, run.sizes.largest_task_bytes, now_ns()).map_err(starting())?;
+    let link = link.accept_functions();
     let over = if matches!(run.work, Work::Command { .. }) { 0 } else { run.sizes.spool_over_bytes };
     let spool = Spool::below(&config.spool_directory, over).map_err(LiveError::system("making a spool"))?;
     let numbers = Some((admission.number, admission.parent));

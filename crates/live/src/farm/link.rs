@@ -17,6 +17,7 @@ use crosswind_access::Transport;
 use crosswind_agent::action::{self, Done, Kind, Outcome};
 use crosswind_agent::frame::{self, CHUNK_HEAD, Frame};
 
+use crate::farm::function::{Coming, Kept, Lent};
 use crate::farm::payload::{Payload, Place, Spool};
 use crate::farm::transfer::{Next, Pace, Transfer};
 use crosswind_linux as linux;
@@ -59,6 +60,8 @@ struct Inbound {
     kind: Kind,
     total: u64,
     got: u64,
+    /// The function that the task calls, if any.
+    function: Option<Coming>,
     place: Place,
 }
 
@@ -88,6 +91,10 @@ pub(crate) struct Link {
     pub heard_ns: u64,
     chunk: u64,
     largest_task: u64,
+    /// The functions that the child at the other end keeps.
+    lent: Lent,
+    /// The functions that the parent at the other end has sent. `None` if it is a child, which may send none.
+    kept: Option<Kept>,
 }
 
 impl Link {
@@ -117,7 +124,15 @@ impl Link {
             heard_ns: now_ns,
             chunk,
             largest_task,
+            lent: Lent::default(),
+            kept: None,
         })
+    }
+
+    /// Accepts functions from the other end, which is a parent that may send code.
+    pub fn accept_functions(mut self) -> Self {
+        self.kept = Some(Kept::default());
+        self
     }
 
     pub fn fd(&self) -> RawFd {
@@ -147,9 +162,12 @@ impl Link {
 
     /// Starts sending a payload.
     pub fn send(&mut self, task: u64, kind: Kind, payload: Payload, pace: Option<Pace>, now_ns: u64) {
-        let small = payload.len() <= SMALL && pace.is_none() && self.transfers.is_empty() && self.frame_left == 0;
+        let is_there = payload.function().is_none_or(|function| self.lent.has(function.number));
+        let is_next = self.transfers.is_empty() && self.frame_left == 0;
+        let small = payload.len() <= SMALL && pace.is_none() && is_next && is_there;
         let mut transfer = Transfer::new(task, kind, payload, self.chunk, pace, now_ns);
-        if small && transfer.total <= self.chunk && !matches!(transfer.payload, Payload::File(_)) {
+        if small && transfer.total <= self.chunk && !matches!(transfer.payload.input(), Payload::File(_)) {
+            self.lent.announce(&mut transfer, &mut self.out);
             transfer.head(&mut self.out, transfer.total as usize);
             self.out.extend_from_slice(transfer.payload.read_small().unwrap_or_default());
             let (bytes, outcome) = (transfer.total, Outcome::Sent);
@@ -211,6 +229,7 @@ impl Link {
             if transfer.paused {
                 return Ok(None);
             }
+            self.lent.announce(transfer, &mut self.out);
             match transfer.next(now_ns) {
                 Next::Frame(bytes, _) => {
                     transfer.head(&mut self.out, bytes);
@@ -264,7 +283,7 @@ impl Link {
                 if let Some(bytes) = transfer.memory(self.frame_left) {
                     linux::send_both(stream, head, bytes, false)
                 } else if head.is_empty() {
-                    let (offset, most) = (transfer.written, self.frame_left);
+                    let (offset, most) = (transfer.payload_written(), self.frame_left);
                     let file = transfer.open_file()?;
                     linux::send_file(stream, file, offset, most)
                 } else {
@@ -276,7 +295,7 @@ impl Link {
                 Some(bytes) => self.transport.send(head, bytes),
                 None => {
                     self.scratch.resize(SCRATCH, 0);
-                    let (offset, most) = (transfer.written, self.frame_left.min(SCRATCH));
+                    let (offset, most) = (transfer.payload_written(), self.frame_left.min(SCRATCH));
                     let read = linux::read_file(transfer.open_file()?, offset, &mut self.scratch[..most])?;
                     self.transport.send(head, &self.scratch[..read])
                 }
@@ -348,7 +367,13 @@ impl Link {
                 return Ok(());
             }
             other => {
-                heard.push(Heard::Said(other));
+                match (other, &mut self.kept) {
+                    (Frame::Function { task, number, bytes }, Some(kept)) => {
+                        kept.announce(task, number, bytes).map_err(|why| Broken::Peer(bad(why)))?;
+                    }
+                    (Frame::Forget { number }, Some(kept)) => kept.forget(number),
+                    (other, _) => heard.push(Heard::Said(other)),
+                }
                 return Ok(());
             }
         };
@@ -357,8 +382,13 @@ impl Link {
                 "task {task} of {total} bytes, {body} of them at once, which can't be"
             ))));
         }
-        let place = spool.place(total, form).map_err(Broken::Own)?;
-        self.inbound = Some(Inbound { task, kind, total, got: 0, place });
+        let function = match (&mut self.kept, kind) {
+            (Some(kept), Kind::Task { .. }) => kept.coming(task, total).map_err(|why| Broken::Peer(bad(why)))?,
+            _ => None,
+        };
+        let of_function = function.as_ref().map_or(0, Coming::left) as u64;
+        let place = spool.place(total - of_function, form).map_err(Broken::Own)?;
+        self.inbound = Some(Inbound { task, kind, total, got: 0, function, place });
         self.body_left = body;
         if rate > 0.0 || total > body as u64 {
             heard.push(Heard::Begun { rate });
@@ -371,8 +401,11 @@ impl Link {
 
     fn body_over(&mut self, heard: &mut Vec<Heard>) {
         if let Some(inbound) = self.inbound.take_if(|inbound| inbound.got == inbound.total) {
-            let Inbound { task, kind, place, .. } = inbound;
-            let payload = place.payload();
+            let Inbound { task, kind, function, place, .. } = inbound;
+            let payload = match (function, &mut self.kept) {
+                (Some(coming), Some(kept)) => kept.arrived(coming, place.payload()),
+                _ => place.payload(),
+            };
             heard.push(match kind {
                 Kind::Task { work } => Heard::Task { task, work, payload },
                 Kind::Result { node, ok } => Heard::Result { task, node, ok, payload },
@@ -402,33 +435,45 @@ impl Link {
 
     fn read_body(&mut self) -> Result<usize, Broken> {
         let Some(inbound) = &mut self.inbound else { return Err(Broken::Peer(bad("bytes of no task"))) };
-        let buffered = (self.to - self.from).min(self.body_left);
+        let of_function = inbound.function.as_ref().map_or(0, Coming::left);
+        let most = if of_function > 0 { self.body_left.min(of_function) } else { self.body_left };
+        let left = if of_function > 0 { of_function } else { (inbound.total - inbound.got) as usize };
+        let buffered = (self.to - self.from).min(most);
+        let mut to_function = match &mut inbound.function {
+            Some(Coming::Arriving { got, .. }) if of_function > 0 => Some(got),
+            _ => None,
+        };
         let read = if buffered > 0 {
-            inbound.place.take(&self.input[self.from..self.from + buffered]).map_err(Broken::Own)?;
+            let bytes = &self.input[self.from..self.from + buffered];
+            match &mut to_function {
+                Some(memory) => memory.extend_from_slice(bytes),
+                None => inbound.place.take(bytes).map_err(Broken::Own)?,
+            }
             self.from += buffered;
             buffered
         } else {
-            match (&mut inbound.place, self.transport.plain()) {
-                (Place::Memory(memory), Some(stream)) => {
-                    let room = self.body_left;
-                    if memory.capacity() - memory.len() < room {
+            match (&mut inbound.place, to_function, self.transport.plain()) {
+                (_, Some(memory), Some(stream)) | (Place::Memory(memory), None, Some(stream)) => {
+                    if memory.capacity() - memory.len() < most {
                         // Grow by no more than what has arrived or is in this frame: a declared size alone allocates
                         // nothing.
-                        let left = (inbound.total - inbound.got) as usize;
-                        memory.reserve_exact(left.min(room.max(memory.len())));
+                        memory.reserve_exact(left.min(most.max(memory.len())));
                     }
-                    received(receive_into(stream, memory, room))?
+                    received(receive_into(stream, memory, most))?
                 }
-                (Place::Nowhere(count), Some(stream)) => {
-                    let read = received(discard(stream, self.body_left))?;
+                (Place::Nowhere(count), None, Some(stream)) => {
+                    let read = received(discard(stream, most))?;
                     *count += read as u64;
                     read
                 }
-                (place, _) => {
+                (place, to_function, _) => {
                     self.scratch.resize(SCRATCH, 0);
-                    let room = self.body_left.min(self.scratch.len());
+                    let room = most.min(self.scratch.len());
                     let read = received(self.transport.read(&mut self.scratch[..room]))?;
-                    place.take(&self.scratch[..read]).map_err(Broken::Own)?;
+                    match to_function {
+                        Some(memory) => memory.extend_from_slice(&self.scratch[..read]),
+                        None => place.take(&self.scratch[..read]).map_err(Broken::Own)?,
+                    }
                     read
                 }
             }
@@ -500,10 +545,11 @@ impl Payload {
     /// Returns the bytes of a payload of at most [`SMALL`] bytes. `None` for a file.
     fn read_small(&self) -> Option<&[u8]> {
         static BLANK: [u8; SMALL as usize] = [0; SMALL as usize];
-        match self {
+        match self.input() {
             Self::Bytes(bytes) => Some(bytes),
+            Self::Shared(bytes) => Some(bytes.as_slice()),
             Self::Blank(bytes) => Some(&BLANK[..*bytes as usize]),
-            Self::File(_) => None,
+            Self::File(_) | Self::Call(_) => None,
         }
     }
 }

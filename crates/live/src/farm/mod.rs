@@ -19,6 +19,7 @@ pub mod agent;
 pub mod command;
 mod event_loop;
 pub mod executor;
+pub mod function;
 pub mod journal;
 pub mod keeper;
 pub(crate) mod link;

@@ -12,12 +12,27 @@ use std::sync::Arc;
 use crosswind_agent::action::TaskBytes;
 use crosswind_agent::frame::Form;
 
+use crate::farm::function::{Function, Shared};
+
 #[derive(Clone, Debug)]
 pub enum Payload {
     Bytes(Arc<Vec<u8>>),
     File(Arc<StoredFile>),
     /// A number of bytes without meaning.
     Blank(u64),
+    /// Bytes in memory that have another owner.
+    Shared(Shared),
+    /// The input of a task that calls a function.
+    Call(Arc<Call>),
+}
+
+/// A function and its input. Its length is the input's.
+#[derive(Debug)]
+pub struct Call {
+    pub function: Arc<Function>,
+    pub input: Payload,
+    /// Whether the function's bytes arrived with the task.
+    is_first: bool,
 }
 
 /// A file that is either temporary or a user's own.
@@ -98,7 +113,32 @@ impl Payload {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::File(file) => file.bytes,
             Self::Blank(bytes) => *bytes,
+            Self::Shared(bytes) => bytes.as_slice().len() as u64,
+            Self::Call(call) => call.input.len(),
         }
+    }
+
+    /// Returns a payload that also holds the function that its task calls.
+    #[must_use]
+    pub fn calling(self, function: Arc<Function>) -> Self {
+        Self::Call(Arc::new(Call { function, input: self, is_first: false }))
+    }
+
+    /// As [`Self::calling`], of a task that brought its function.
+    pub(crate) fn bringing(self, function: Arc<Function>) -> Self {
+        Self::Call(Arc::new(Call { function, input: self, is_first: true }))
+    }
+
+    /// Returns the function that the task calls, if it has one.
+    #[must_use]
+    pub fn function(&self) -> Option<&Arc<Function>> {
+        if let Self::Call(call) = self { Some(&call.function) } else { None }
+    }
+
+    /// Returns the payload without its function.
+    #[must_use]
+    pub fn input(&self) -> &Self {
+        if let Self::Call(call) = self { call.input.input() } else { self }
     }
 
     /// Returns whether the length is 0.
@@ -110,14 +150,14 @@ impl Payload {
     /// Returns how the bytes are declared in a frame.
     #[must_use]
     pub fn form(&self) -> Form {
-        if matches!(self, Self::Blank(_)) { Form::Blank } else { Form::Bytes }
+        if matches!(self.input(), Self::Blank(_)) { Form::Blank } else { Form::Bytes }
     }
 
     /// Returns why the bytes can no longer be read: the file is gone, is no regular file any more, or is shorter than
     /// before. `None` if they can.
     #[must_use]
     pub fn missing(&self) -> Option<io::Error> {
-        let Self::File(stored) = self else { return None };
+        let Self::File(stored) = self.input() else { return None };
         if let Some(why) = &stored.unreadable {
             return Some(io::Error::other(why.clone()));
         }
@@ -143,6 +183,8 @@ impl Payload {
                 Arc::new(bytes)
             }
             Self::Blank(bytes) => Arc::new(vec![0; *bytes as usize]),
+            Self::Shared(bytes) => Arc::new(bytes.as_slice().to_vec()),
+            Self::Call(call) => call.input.read()?,
         })
     }
 }
@@ -157,11 +199,14 @@ impl TaskBytes for Payload {
     }
 
     fn bytes(&self) -> u64 {
-        self.len()
+        match self {
+            Self::Call(call) if call.is_first => self.len() + call.function.len(),
+            _ => self.len(),
+        }
     }
 
     fn in_memory(&self) -> u64 {
-        if matches!(self, Self::Bytes(_)) { self.len() } else { 0 }
+        if matches!(self.input(), Self::Bytes(_) | Self::Shared(_)) { self.len() } else { 0 }
     }
 
     fn missing(&self) -> Option<String> {
@@ -338,6 +383,13 @@ impl Spool {
 
     /// Keeps a payload's buffer for reuse, if nothing else refers to it.
     pub fn recycle(&mut self, payload: Payload) {
+        let payload = match payload {
+            Payload::Call(call) => match Arc::try_unwrap(call) {
+                Ok(call) => call.input,
+                Err(_) => return,
+            },
+            other => other,
+        };
         let Payload::Bytes(bytes) = payload else { return };
         let Ok(mut buffer) = Arc::try_unwrap(bytes) else { return };
         let held: usize = self.free.iter().map(Vec::capacity).sum();

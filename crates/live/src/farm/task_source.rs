@@ -362,6 +362,10 @@ impl SharedDesk {
 }
 
 impl TaskSource for SharedDesk {
+    fn writes_files(&self) -> bool {
+        self.keeper.is_some()
+    }
+
     fn happened(&mut self, events: &[AgentEvent]) {
         self.both.lock().events.extend_from_slice(events);
     }

@@ -6,10 +6,12 @@
 
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 
 use crosswind_agent::action::Kind;
 use crosswind_agent::frame::{Form, Frame};
 
+use crate::farm::function::Function;
 use crate::farm::payload::{Payload, open_regular};
 
 /// Length of a frame of a paced transfer whose chunks may be split, ns, but at least [`LEAST_QUANTUM`] bytes. The
@@ -72,6 +74,10 @@ pub(crate) struct Transfer {
     pub task: u64,
     pub kind: Kind,
     pub payload: Payload,
+    /// The function that is sent in front of the payload. Positions count its bytes as the first ones.
+    function: Option<Arc<Function>>,
+    /// Whether the receiver was told which function the task calls, if any.
+    pub announced: bool,
     pub total: u64,
     /// Bytes whose frames have begun.
     pub framed: u64,
@@ -97,6 +103,8 @@ impl Transfer {
             task,
             kind,
             payload,
+            function: None,
+            announced: false,
             total,
             framed: 0,
             written: 0,
@@ -109,6 +117,21 @@ impl Transfer {
             began_at: 0,
             file: None,
         }
+    }
+
+    /// Sends the function that the task calls in front of its payload. Call it before the first frame.
+    pub fn bring_function(&mut self) {
+        self.function = self.payload.function().map(Arc::clone);
+        self.total = self.payload.len() + self.function_bytes();
+    }
+
+    fn function_bytes(&self) -> u64 {
+        self.function.as_ref().map_or(0, |function| function.len())
+    }
+
+    /// Returns the number of payload bytes handed to the kernel.
+    pub fn payload_written(&self) -> u64 {
+        self.written - self.function_bytes()
     }
 
     /// Sets the start, after the transfer has waited for another one.
@@ -201,20 +224,27 @@ impl Transfer {
     /// Returns unwritten bytes, at most `most`, if the payload is in memory.
     pub fn memory(&self, most: usize) -> Option<&[u8]> {
         static BLANK: [u8; 1 << 20] = [0; 1 << 20];
-        match &self.payload {
-            Payload::Bytes(bytes) => {
-                let from = self.written as usize;
-                bytes.get(from..bytes.len().min(from + most))
-            }
+        let part = |bytes: &'_ [u8], from: u64| {
+            let from = from as usize;
+            from..bytes.len().min(from + most)
+        };
+        if let Some(function) = self.function.as_ref().filter(|function| self.written < function.len()) {
+            let bytes = function.bytes.as_slice();
+            return bytes.get(part(bytes, self.written));
+        }
+        let from = self.payload_written();
+        match self.payload.input() {
+            Payload::Bytes(bytes) => bytes.get(part(bytes, from)),
+            Payload::Shared(bytes) => bytes.as_slice().get(part(bytes.as_slice(), from)),
             Payload::Blank(_) => Some(&BLANK[..most.min(BLANK.len())]),
-            Payload::File(_) => None,
+            Payload::File(_) | Payload::Call(_) => None,
         }
     }
 
     /// Opens and returns the payload's file.
     pub fn open_file(&mut self) -> io::Result<&File> {
         if self.file.is_none() {
-            if let Payload::File(stored) = &self.payload {
+            if let Payload::File(stored) = self.payload.input() {
                 self.file = Some(open_regular(&stored.path)?.0);
             }
         }
