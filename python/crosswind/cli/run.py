@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli.console import number_of, print_json, tell, tell_warnings
+from crosswind.cli.answer import show
+from crosswind.cli.console import number_of, tell
 from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json, file_of, writable
-from crosswind.cli.placement import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of
-from crosswind.cli.run_tables import print_runs
+from crosswind.cli.placement import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of, tell_events
+from crosswind.cli.run_answers import answer_of
 from crosswind.cli.settings import Settings, settings_of
 from crosswind.cli.verbs import help_of
 from crosswind.cli.watch import Watched
@@ -122,12 +123,15 @@ def run(
         placing=placing,
         force=force,
     )
-    recorded.write(done)
-    tell_warnings(done.warnings)
-    if json:
-        print_json(done.summary())
-    else:
-        print_runs(done, rows)
+    wrote = [f"{out} ({number_of(len(done), 'run')})"] if out else []
+    show(
+        None if json else answer_of(done, rows),
+        warnings=done.warnings,
+        wrote=wrote + recorded.write(done),
+        document=done.summary() if json else None,
+    )
+    if not json:
+        tell_events(done, rows)
     if failed(done):
         raise typer.Exit(3)
 
@@ -206,10 +210,8 @@ def _performed(
     with tells_what_is_kept(file_of(out)), watched.watching(token) as (watch, advance):
         options |= {"progress": advance, "watch": watch}
         done = perform(experiment, on, trace=recorded.wanted, out=file_of(out), resume=resume, **options)
-    if out:
-        if not file_of(out):
-            done.save(out)
-        tell(f"wrote {out} ({number_of(len(done), 'run')})")
+    if out and not file_of(out):
+        done.save(out)
     return done
 
 
