@@ -117,7 +117,11 @@ def _orders(done: Runs[Run], most: int) -> Answer:
             points.setdefault(point, {}).setdefault(str(run.data["order"]), []).append(run)
         found = [fastest(by_order, exact=done.on == "sim") for by_order in points.values()]
         alone = len(found) == 1 or not all(one.compared for one in found)
+        single = len(found) == 1 and len(found[0].orders) == 1
         words = in_words(found, orders) if alone else _most_often(found, list(points.values()))
+        if single:
+            best = next(iter(points.values()))[found[0].orders[0]]
+            words += f": {_mean([run.makespan_s for run in best])} s"
         lines.append(f"{_group_name(across, group)}: {words}." if across else f"{words[:1].upper()}{words[1:]}.")
         of_group.append({order: _shares([one[order] for one in points.values() if order in one]) for order in orders})
     bounded = all(shares for by_order in of_group for shares in by_order.values())

@@ -110,9 +110,13 @@ def _not_settled(channel: ChannelFit) -> Told:
     if np.isfinite([low, high, loss_low, loss_high]).all() and channel.ir_s_per_mb:
         half = 50 * (high - low) / abs(channel.ir_s_per_mb)
         points = 50 * (loss_high - loss_low)
-        known = f"the IR of {name} is known to {half:.2g} % (wanted: {100 * SETTLED_IR:g} %)"
-        known += f", its highest loss to {points:.2g} points (or {100 * SETTLED_LOSS:g})"
+        known = f"the IR of {name} is known to {_two(half)} % (wanted: {100 * SETTLED_IR:g} %)"
+        known += f", its highest loss to {_two(points)} points (or {100 * SETTLED_LOSS:g})"
     return warning("not-settled", known, LONGER)
+
+
+def _two(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _about_channel(channel: ChannelFit) -> Iterator[Told]:
