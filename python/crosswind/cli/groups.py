@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from crosswind.cli import forgotten
 from crosswind.cli.console import show_all_columns, show_all_warnings
 from crosswind.cli.outputs import OUTPUT
 from crosswind.cli.usage import Usage
@@ -18,6 +19,10 @@ from crosswind.cli.verbs import PARTS, VERBS
 
 class Verb(Usage, PlainValues, TyperCommand):
     """A verb with all its options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words after the verb; a command of the user's stands after --."""
+        return forgotten.read(self, ctx, args, super().parse_args)
 
 
 class Parts(Usage, PlainValues, TyperGroup):

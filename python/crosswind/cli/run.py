@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,7 @@ from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json, file_of, writable
 from crosswind.cli.placement import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of, tell_events
 from crosswind.cli.run_answers import answer_of
-from crosswind.cli.settings import Settings, settings_of
+from crosswind.cli.settings import Settings, set_fields, settings_of
 from crosswind.cli.verbs import help_of
 from crosswind.cli.watch import Watched
 from crosswind.errors import DescriptionError
@@ -44,6 +45,8 @@ Examples:
 
     crosswind run experiment.toml --workers dask:tcp://scheduler:8786
 
+    crosswind run schedule.goal --network latency_s=1e-6 --network gap_per_byte_s=1e-10
+
 An experiment is a platform, a workload, a policy, and a sweep over any of them. The result is compared with the
 upper bound of the tree. `crosswind map` runs a command of yours over files; in Python: `crosswind.map`,
 `crosswind.Farm`.
@@ -55,7 +58,9 @@ Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but some tasks failed,
 @spread
 def run(
     *,
-    experiment: Annotated[Path, typer.Argument(help="What to run: an experiment.toml.", metavar="EXPERIMENT.toml")],
+    experiment: Annotated[
+        Path, typer.Argument(help="What to run: an experiment.toml, or a GOAL schedule.", metavar="EXPERIMENT.toml")
+    ],
     on: Annotated[
         On,
         typer.Option(
@@ -65,6 +70,14 @@ def run(
         ),
     ] = "sim",
     settings: Settings = None,
+    network: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD=VALUE",
+            help="Of a GOAL schedule: a field of its network, such as latency_s=1e-6; again for more.",
+            rich_help_panel=TASKS,
+        ),
+    ] = None,
     workers: Annotated[
         str | None,
         typer.Option(
@@ -113,6 +126,7 @@ def run(
     done = _performed(
         experiment,
         on,
+        network,
         settings_of(settings or []) | {path: value for path, value in options.items() if value is not None},
         out,
         resume,
@@ -171,9 +185,32 @@ def announcement(experiment: Experiment) -> str | None:
     return f"simulating {runs:,} {word} of up to {size.format(amount)}; ctrl-C ends it, and --out keeps what is done"
 
 
+def _read(path: Path, network: list[str] | None) -> Experiment:
+    """Return the experiment of a file; a GOAL schedule becomes one, with its network.
+
+    Raises
+    ------
+    DescriptionError
+        When the file is neither, or the network is that of no schedule.
+    """
+    from crosswind.experiment import Experiment
+    from crosswind.files.kinds import found_at
+
+    if path.is_file() and os.access(path, os.R_OK) and found_at(path).kind == "goal":
+        goal = {"kind": "program", "program": "goal", "parameters": {"file": path.name}}
+        described = {"schema_version": 1, "name": path.stem, "workload": goal}
+        fields = {f"network.{field}": value for field, value in settings_of(network or [], "--network").items()}
+        return set_fields(Experiment.from_dict(described, path.parent), fields, "--network ")
+    if network:
+        hint = "an experiment names its network: --set network.latency_s=1e-6"
+        raise DescriptionError("--network belongs to a GOAL schedule", "argument", hint)
+    return Experiment.load(path)
+
+
 def _performed(
     path: Path,
     on: On,
+    network: list[str] | None,
     settings: dict[str, Any],
     out: Path | None,
     resume: bool,
@@ -182,10 +219,9 @@ def _performed(
     token: str | None,
     **options: Any,
 ) -> Runs[Any]:
-    from crosswind.experiment import Experiment
     from crosswind.run.grid import run as perform
 
-    experiment = Experiment.load(path).fixed(settings)
+    experiment = set_fields(_read(path, network), settings)
     if on == "sim" and not experiment.is_drawn:
         once = experiment.once()
         if len(once) < len(experiment):

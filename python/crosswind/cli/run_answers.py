@@ -311,9 +311,11 @@ def _programs(done: Runs[ProgramRun], most: int) -> Answer:
     line = f"Slowdown {ends[0]} to {ends[1]}." if len(points) > 1 else f"Slowdown {ends[0]}."
     lines = [line, f"1 is the run time with all nodes in step. {ranks}, {how}."]
     if len(points) == 1:
-        whole = [one.makespan_s for one in points[0]]
+        whole = fmean(one.makespan_s for one in points[0])
+        factor, unit = next(((k, u) for k, u in ((1.0, "s"), (1e3, "ms")) if whole * k >= 1), (1e6, "us"))
+        took = _mean([factor * one.makespan_s for one in points[0]])
         dedicated = fmean(one.slowdown_dedicated for one in points[0])
-        lines.insert(1, f"The run takes {_mean(whole)} s, {plain(dedicated)} times as long as on a dedicated machine.")
+        lines.insert(0, f"The run takes {took} {unit}, {plain(dedicated)} times as long as on a dedicated machine.")
         return Answer(lines, [], _notes(points, most), tables_of(done, most), "Closed forms, time stalled")
     table = _pivot(done, "slowdown", lambda one: one.slowdown) or _list_of(done, points, most)
     rest = "Run times, slowdown against a dedicated machine"
