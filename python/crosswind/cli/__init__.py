@@ -48,7 +48,7 @@ class _Verbs(Verbs):
 
 app = typer.Typer(
     name="crosswind",
-    help="What your communication costs your computation, and the schedule that loses least.\n\nExamples:\n\n"
+    help="How much communication slows your computation, and the schedule that loses the least.\n\nExamples:\n\n"
     "    crosswind measure -o measurement.parquet\n"
     "    crosswind fit measurement.parquet -o platform.toml\n"
     "    crosswind plan platform.toml --task-size-mb 2 --task-work 50000 -o plan.json\n"

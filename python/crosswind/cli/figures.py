@@ -25,7 +25,7 @@ def with_half(value: float, half: float, unit: str = "", *, least: int = 3) -> s
     >>> with_half(15.96, 3.2, " %"), with_half(4.77, 1.41, " %"), with_half(0.3361, 0.039), with_half(21.04, 132.8)
     ('16 % ± 3', '4.8 % ± 1.4', '0.34 ± 0.04', '21 ± 133')
     >>> with_half(6.5788, 0.0), with_half(2.1, math.inf, " %")
-    ('6.58', '2.1 %')
+    ('6.58', '2.10 %')
     """
     if not math.isfinite(value):
         return "unknown"

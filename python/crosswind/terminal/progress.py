@@ -14,6 +14,8 @@ LINES_EVERY_S = 10.0
 LEAST_KNOWN_S = 1.0
 """Time after which the pace so far says something."""
 BAR_WIDTH = 20
+BESIDE = BAR_WIDTH + 14
+"""Columns that stand beside the message: spinner, bar, elapsed time and the spaces between."""
 
 Advance = Callable[[float, str], None]
 """Called as `advance(fraction, message)`."""
@@ -41,6 +43,19 @@ def left_in_words(done: int, total: int, elapsed_s: float) -> str:
     if done < 1 or done >= total or elapsed_s < LEAST_KNOWN_S:
         return ""
     return f", about {duration(elapsed_s / done * (total - done))} left"
+
+
+def first_words(message: str, room: int) -> str:
+    """Return as many whole words as fit, without what belongs to words that are left out.
+
+    Examples
+    --------
+    >>> first_words("12 of 24 files, about 4 s left", 80), first_words("12 of 24 files, about 4 s left", 18)
+    ('12 of 24 files, about 4 s left', '12 of 24 files')
+    """
+    if len(message) <= room:
+        return message
+    return (message[: room + 1].rpartition(",")[0] or message[: room + 1].rpartition(" ")[0]) or message[:room]
 
 
 @contextmanager
@@ -103,7 +118,8 @@ def progress_bar() -> Iterator[Advance | None]:
             if now - last > 0.2 or fraction >= 1.0:
                 last = now
                 total = 1.0 if fraction > 0.0 else None
-                bar.update(task, total=total, completed=fraction, description=escape(printable(message)))
+                shown = first_words(printable(message), console.width - BESIDE)
+                bar.update(task, total=total, completed=fraction, description=escape(shown))
 
         yield advance
 
