@@ -84,7 +84,7 @@ def task_of(size_mb: float | None, work: float | None) -> tuple[float, float]:
 
 
 def _answer(plan: Plan, platform: Platform, most: int) -> Answer:
-    """Return the throughput with what it is compared with, who computes how much, and what would raise it."""
+    """Return the throughput with what it is compared with, the share of each node, and what would raise it."""
     lines = [f"{plain(plan.throughput_tasks_per_s)} tasks/s{_beside_root(plan)}. {_bound(plan)}"]
     same = [told for told in plan.warnings if told["code"] == SAME_MACHINE]
     if same:
@@ -106,7 +106,7 @@ def _answer(plan: Plan, platform: Platform, most: int) -> Answer:
 
 
 def _shortened(rows: list[list[str]], idle: list[dict[str, Any]], most: int) -> list[list[str]]:
-    """Return at most so many rows of nodes that compute, and one for all that do not, by their parents."""
+    """Return at most `most` rows of nodes that compute, and one for all that do not, by their parents."""
     left = len(rows) - most
     shown = rows[:most]
     if left > 0:

@@ -70,14 +70,6 @@ def run(
         ),
     ] = "sim",
     settings: Settings = None,
-    network: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FIELD=VALUE",
-            help="Of a GOAL schedule: a field of its network, such as latency_s=1e-6; again for more.",
-            rich_help_panel=TASKS,
-        ),
-    ] = None,
     workers: Annotated[
         str | None,
         typer.Option(
@@ -102,6 +94,14 @@ def run(
         typer.Option(help="How often a task that failed is tried again. [default: 0]", min=0, rich_help_panel=TASKS),
     ] = None,
     task_timeout: TaskTimeout = None,
+    network: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD=VALUE",
+            help="Of a GOAL schedule: a field of its network, such as latency_s=1e-6; again for more.",
+            rich_help_panel=TASKS,
+        ),
+    ] = None,
     recorded: Recorded,
     watched: Watched,
     rows: Annotated[

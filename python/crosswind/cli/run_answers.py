@@ -1,4 +1,4 @@
-"""What runs came to, in a few sentences and one table of at most five columns."""
+"""The results of runs, in a few sentences and one table of at most five columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosswind.cli.run_tables import REPEATED, formatted, paths_of, short_names,
 from crosswind.run.drift import STALE, observed_rates
 
 if TYPE_CHECKING:
-    from crosswind.report.fastest import Fastest
+    from crosswind.run.fastest import Fastest
     from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
 
 ORDER, PORTS = "policy.order", "policy.ports"
@@ -28,7 +28,7 @@ NAMED = 4
 
 
 def answer_of(done: Runs[Any], most: int) -> Answer:
-    """Return what the runs of an experiment came to.
+    """Return the results of an experiment.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _stale(one: Run, most: int) -> list[Section]:
 
 def _orders(done: Runs[Run], most: int) -> Answer:
     """Return which order was fastest at how many points, and the share of the upper bound that each reaches."""
-    from crosswind.report.fastest import fastest, in_words
+    from crosswind.run.fastest import fastest, in_words
 
     paths = [path for path in paths_of(done) if path != ORDER]
     across = next((path for path in [PORTS, *paths] if path in paths and 2 <= len(_values(done, path)) <= 2), None)

@@ -78,7 +78,7 @@ def interrupt_on(numbers: Sequence[signal.Signals]) -> None:
 def answer_ctrl_c(say: Callable[[], None], after_s: float = 0.8) -> Callable[[], None]:
     """Call `say`, in a thread, where ctrl-C has not ended the program within `after_s`; return what ends that.
 
-    A step of compiled code that is under way ends first, and takes seconds here and there: the user hears of it.
+    Compiled code finishes its current step first, which can take seconds.
     """
     if threading.current_thread() is not threading.main_thread():
         return lambda: None

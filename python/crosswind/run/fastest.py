@@ -7,6 +7,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
 
+from crosswind.run.interval import span
 from crosswind.run.results import Run
 
 ROUNDING = 1e-9
@@ -60,11 +61,7 @@ def fastest(by_order: Mapping[str, Sequence[Run]], exact: bool) -> Fastest:
         longer = [seconds[order][seed] - seconds[other][seed] for seed in seeds]
         least = ROUNDING * fmean(seconds[other][seed] for seed in seeds)
         if len(seeds) > 1:
-            import numpy as np  # heavy: only where intervals are needed
-
-            from crosswind.blame.shares import cost_estimate
-
-            return cost_estimate(np.array(longer)).low > least
+            return span(longer)[1] > least
         single = len(seconds[order]) == len(seconds[other]) == 1
         return exact and single and longer[0] > least
 
