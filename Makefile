@@ -66,22 +66,7 @@ screenshots: demo
 
 # Exit code 3 says that the measurement is not trustworthy (a busy host); the report says so too.
 demo: build
-	@mkdir -p $(DEMO)
-	$(CROSSWIND) doctor || test $$? -eq 3
-	$(CROSSWIND) measure --max-seconds 50 --out $(DEMO)/measurement.parquet || test $$? -eq 3
-	$(CROSSWIND) fit $(DEMO)/measurement.parquet --out $(DEMO)/platform.toml
-	$(CROSSWIND) plan examples/fork_of_table_4.toml --task-size-mb 2 --task-work 5 --ports single --out $(DEMO)/fork.plan.json
-	$(CROSSWIND) plan $(DEMO)/platform.toml --task-size-mb 10 --task-work 50 --ports multi --out $(DEMO)/measured.plan.json
-	$(CROSSWIND) run examples/fork_graph.toml --set platform=fork_of_table_4_corrected.toml --out $(DEMO)/study.json --rows 14
-	$(CROSSWIND) run examples/fork_graph_emulated.toml --on sim --out $(DEMO)/predicted.json
-	$(CROSSWIND) run examples/fork_graph_emulated.toml --on local --out $(DEMO)/run.json
-	$(CROSSWIND) run examples/fork_graph_emulated.toml --set policy.order=planned --on local --trace $(DEMO)/trace.parquet --perfetto $(DEMO)/trace.json
-	$(CROSSWIND) run examples/local_scheduling.toml --out $(DEMO)/local_scheduling.json
-	$(CROSSWIND) blame examples/barriers_under_daemons.toml --seeds 3 --out $(DEMO)/blame.json
-	$(CROSSWIND) report $(DEMO)/measurement.parquet $(DEMO)/measured.plan.json $(DEMO)/fork.plan.json \
-	  $(DEMO)/study.json $(DEMO)/predicted.json $(DEMO)/run.json $(DEMO)/trace.parquet \
-	  $(DEMO)/local_scheduling.json $(DEMO)/blame.json --out $(DEMO)/report.html --figures $(DEMO)/figures
-	@echo "The report: $(CURDIR)/$(DEMO)/report.html"
+	@$(BIN)/python examples/demo.py --crosswind $(CROSSWIND) --out $(DEMO)
 
 test: lint test-rust test-unit test-live
 

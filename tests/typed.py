@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-COLUMNS = 80
+COLUMNS, ROWS = 80, 30
 _FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```$|((?:^(?: {4}|\t).*\n?)+)", re.MULTILINE | re.DOTALL)
 _PROMPT = re.compile(r"^\s*(?:\w*\$ )?(crosswind .*)$")
@@ -87,7 +87,7 @@ def type_in(line: str, folder: Path, seconds: float) -> tuple[int, str, float]:
     if child == 0:
         os.chdir(folder)
         os.execvpe("/bin/sh", ["/bin/sh", "-c", line], variables)
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     screen = b""
     while time.monotonic() - began < seconds:
         if select.select([terminal], [], [], 0.2)[0]:

@@ -184,7 +184,7 @@ def inject(
                 stopped = True
             if progress:
                 elapsed_s = injection.elapsed_s()
-                progress(min(elapsed_s / limit_s, 1.0), f"{elapsed_s:.0f} s, limit {limit_s:.0f} s")
+                progress(min(elapsed_s / limit_s, 1.0), f"running for {elapsed_s:.0f} s; limit {limit_s:.0f} s")
     summary, recorded = injection.outcome()
     about = {
         "schema_version": SCHEMA_VERSION,

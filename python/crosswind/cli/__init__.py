@@ -22,7 +22,7 @@ from crosswind.cli.shortages import of_system
 from crosswind.cli.streams import StdoutLostError, guard_streams
 from crosswind.cli.usage import path_of
 from crosswind.errors import CrosswindError
-from crosswind.terminal.signals import interrupt_on
+from crosswind.terminal.signals import answer_ctrl_c, interrupt_on
 
 FAULT = 70
 """EX_SOFTWARE of sysexits.h: scripts must not take a fault for a verdict, and Python's own is 1."""
@@ -48,7 +48,7 @@ class _Verbs(Verbs):
 
 app = typer.Typer(
     name="crosswind",
-    help="What your communication costs your computation, and the schedule that loses least.\n\nExamples:\n\n"
+    help="How much communication slows your computation, and the schedule that loses the least.\n\nExamples:\n\n"
     "    crosswind measure -o measurement.parquet\n"
     "    crosswind fit measurement.parquet -o platform.toml\n"
     "    crosswind plan platform.toml --task-size-mb 2 --task-work 50000 -o plan.json\n"
@@ -104,6 +104,7 @@ def main() -> None:
 
 def _performed() -> int:
     interrupt_on([signal.SIGTERM, signal.SIGHUP])
+    over = answer_ctrl_c(_say_that_it_ends) if sys.stderr.isatty() else None
     try:
         code = app(sys.argv[1:] or ["--help"], prog_name="crosswind", standalone_mode=False)
     except CrosswindError as error:
@@ -124,7 +125,15 @@ def _performed() -> int:
         hint = "`crosswind doctor --report FILE` writes what a bug report needs"
         tell_error("this is a fault of Crosswind; the lines above say where", hint)
         code = FAULT
+    finally:
+        if over:
+            over()
     return code if isinstance(code, int) else 0
+
+
+def _say_that_it_ends() -> None:
+    sys.stderr.write("\ninterrupted; ending once the step that is under way is over ...\n")
+    sys.stderr.flush()
 
 
 def _told(error: CrosswindError) -> int:

@@ -20,9 +20,10 @@ from crosswind.check.formats import NPD_CODES, Format, failed
 from crosswind.check.metrics import metrics, metrics_of_failure, write_metrics
 from crosswind.check.time_limit import process_age_s
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
+from crosswind.cli.answer import show
 from crosswind.cli.check_cluster import check_all
 from crosswind.cli.clusters import cluster_on
-from crosswind.cli.console import print_json, print_text, tell, tell_warnings
+from crosswind.cli.console import print_json, print_text, tell
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
@@ -185,17 +186,22 @@ def check(
             raise
         _tell_failure(error, form, prometheus)
         raise typer.Exit(NPD_CODES[UNKNOWN] if form == "npd" else UNKNOWN) from error
-    tell_warnings(found.warnings)
     code = NPD_CODES[found.exit_code] if form == "npd" else found.exit_code
+    wrote: list[str] = []
     if prometheus and not found.interrupted:  # first: a file that --save refuses is no reason to leave old metrics
         write_metrics(metrics(found, per_cpu=per_cpu), prometheus)
-        tell(f"wrote {prometheus}")
+        wrote.append(str(prometheus))
     if save and not found.interrupted:
         if not is_verdict:
-            _refuse_as_baseline(found, force)
+            try:
+                _refuse_as_baseline(found, force)
+            except CrosswindError:
+                show(None, warnings=found.warnings, wrote=wrote)
+                raise
             code = 0
         found.save(save)
-        tell(f"wrote {save} ({len(found.readings)} measures)")
+        wrote.append(f"{save} ({len(found.readings)} measures)")
+    show(None, warnings=found.warnings, wrote=wrote)
     raise typer.Exit(INTERRUPTED if found.interrupted else code)
 
 

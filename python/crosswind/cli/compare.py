@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
+from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
 from crosswind.compare import MARGIN
@@ -103,17 +103,15 @@ def compare(
             seed=seed,
             progress=advance,
         )
+    wrote = []
     if out:
         found.save(out)
-        tell(f"wrote {out} ({2 * len(found.pairs)} runs of each)")
+        wrote.append(f"{out} ({2 * len(found.pairs)} runs of each)")
     if junit:
         write_text(as_junit(found), junit)
-        tell(f"wrote {junit}")
-    tell_warnings(found.warnings)
-    if json:
-        print_json(found.to_dict())
-    else:
-        _print(found)
+        wrote.append(str(junit))
+    document = found.to_dict() if json else None
+    show(None if json else _answer(found), warnings=found.warnings, wrote=wrote, document=document)
     raise typer.Exit(INTERRUPTED if found.interrupted else found.exit_code)
 
 
@@ -126,17 +124,25 @@ def _is_stored(path: Path) -> bool:
         return False
 
 
-def _print(found: Comparison) -> None:
-    print_text(found.sentence)
-    rows = []
+def _answer(found: Comparison) -> Answer:
+    rows, each = [], {}
     for by in ("wall", "cpu"):
         times, estimate = found.pairs.by(by), found.estimate(by)
         half = 100 * estimate.half_width(found.level)
         means = [f"{1e3 * mean:.4g}" for mean in 0.5 * times.mean(axis=0)] if len(times) else ["-", "-"]
         shown = f"{100 * estimate.value:+.2f}" + (f" ± {half:.2f}" if math.isfinite(half) else "")
         rows.append([by, *means, shown if len(times) else "-"])
+        each[by] = means
     columns = [("time", "left"), ("A ms", "right"), ("B ms", "right"), ("B takes longer %", "right")]
-    print_table(columns, rows, title="A: {}   B: {}".format(*found.commands))
+    runs = str(2 * len(found.pairs))
+    commands = [
+        [name, command, each["wall"][k], each["cpu"][k], runs]
+        for k, (name, command) in enumerate(zip("AB", found.commands, strict=True))
+    ]
+    heads = [("", "left"), ("command", "left"), ("wall, ms", "right"), ("CPU, ms", "right"), ("runs", "right")]
+    by_command = Section(heads, commands, first=("", "wall, ms", "CPU, ms", "runs", "command"))
+    whole = Section(columns, rows, title="A: {}   B: {}".format(*found.commands))
+    return Answer([f"{found.sentence}."], [by_command], wide=[whole], rest="Both ratios")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -14,8 +14,12 @@ from typing import Any, TextIO
 from crosswind.terminal.printable import is_plain, printable
 from crosswind.terminal.table import Table
 
+MOST_WARNINGS = 3
+"""Warnings that one step says unasked; more are not read."""
+
 _stdout_is_taken = False
 _wide = False
+_all_warnings = False
 
 
 def _say(label: str, style: str, text: str, indent: str = "") -> None:
@@ -54,12 +58,84 @@ def tell_error(message: str, hint: str | None) -> None:
         _say("hint:", "bold cyan", hint, indent="\n")
 
 
-def tell_warnings(warnings: Sequence[dict[str, str]]) -> None:
-    """Say each warning once."""
-    for warning in warnings:
+def tell_warnings(warnings: Sequence[dict[str, str]], *, shown: int = 0) -> None:
+    """Say the warnings that matter most, at most three of a step, and how many more there are.
+
+    `shown` is how many this step has said before.
+    """
+    for line in say_warnings(warnings, shown=shown):
+        tell(line)
+
+
+def say_warnings(
+    warnings: Sequence[dict[str, str]],
+    *,
+    shown: int = 0,
+    earlier: Sequence[dict[str, str]] = (),
+    source: str = "an earlier step",
+) -> list[str]:
+    """Say the warnings that matter most, at most three of a step; return what is to be said about the others.
+
+    Parameters
+    ----------
+    warnings : sequence of dict
+        Of this step.
+    shown : int
+        How many this step has said before.
+    earlier, source : sequence of dict, str
+        Warnings that were said by the step before, and what they are about: said again with `--warnings` only.
+    """
+    from crosswind.cli.consequences import most_consequential
+
+    room = max(0, MOST_WARNINGS - shown)
+    told = [*most_consequential(warnings), *earlier] if _all_warnings else most_consequential(warnings)[:room]
+    for warning in told:
+        _warn(warning)
+    left = [] if _all_warnings else warnings[len(told) :]
+    rest = [f"{len(left)} more"] if left else []
+    rest += [f"{number_of(len(earlier), 'warning')} of {source}"] if earlier and not _all_warnings else []
+    return [f"{' and '.join(rest)}: --warnings"] if rest else []
+
+
+def _warn(warning: dict[str, str]) -> None:
+    """Say one warning, and below it what to do; on a terminal both are broken between words."""
+    hint = warning.get("hint")
+    if not sys.stderr.isatty():
         _say("warning:", "bold yellow", warning["message"])
-        if warning.get("hint"):
-            _say("hint:", "cyan", warning["hint"], indent="  ")
+        if hint:
+            _say("", "", f"  {hint}")
+        return
+    width = shutil.get_terminal_size((80, 24)).columns
+    first, *rest = _wrapped(f"warning: {warning['message']}", width, "  ")
+    _say("warning:", "bold yellow", first.removeprefix("warning: "))
+    for line in [*rest, *(_wrapped(f"  {hint}", width, "  ") if hint else [])]:
+        _say("", "", line)
+
+
+def say_blank() -> None:
+    """Leave an empty line on a terminal, between what stands on stdout and what stands on stderr."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\n")
+
+
+def show_all_warnings(wanted: bool) -> None:
+    """Have all warnings said (`--warnings`)."""
+    global _all_warnings  # noqa: PLW0603 (a process has one terminal)
+    _all_warnings = wanted
+
+
+def is_wide() -> bool:
+    """Return whether `--wide` was given."""
+    return _wide
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    return [
+        part
+        for line in printable(text, lines=True).splitlines()
+        for part in textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        or [""]
+    ]
 
 
 def _stdout() -> TextIO:
@@ -87,15 +163,7 @@ def print_text(text: str, *, indent: int = 0, bold: bool = False) -> None:
     """Print a line as data on stdout; on a terminal it is broken between words, and `indent` moves what follows."""
     text = printable(text, lines=True)
     if _stdout().isatty():
-        width = shutil.get_terminal_size((80, 24)).columns
-        text = "\n".join(
-            part
-            for line in text.splitlines()
-            for part in textwrap.wrap(
-                line, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
-            )
-            or [""]
-        )
+        text = "\n".join(_wrapped(text, shutil.get_terminal_size((80, 24)).columns, " " * indent))
     _stdout().write((_bold(text) if bold else text) + "\n")
 
 

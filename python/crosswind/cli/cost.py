@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.console import tell_warnings
 from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.verbs import help_of
 from crosswind.cost.kernel import Kernel
@@ -128,32 +129,38 @@ def cost(
         )
     waits = any(one.waits for one in found.costs)
     scaled = at_scale(found, ranks, described) if ranks and described and not (found.interrupted or waits) else None
-    if out:
-        if not file_of(out):
-            found.save(out)
-        tell(f"wrote {out} ({found.measured_s:.1f} s of blocks)")
-    tell_warnings([told for told in found.warnings if told not in first])
-    if json:
-        print_json(found.to_dict() | ({"at_scale": scaled.to_dict()} if scaled else {}))
-    else:
-        _print(found, scaled)
+    if out and not file_of(out):
+        found.save(out)
+    show(
+        None if json else _answer(found, scaled),
+        warnings=[told for told in found.warnings if told not in first],
+        shown=len(first),
+        wrote=[f"{out} ({found.measured_s:.1f} s of blocks)"] if out else [],
+        document=found.to_dict() | ({"at_scale": scaled.to_dict()} if scaled else {}) if json else None,
+    )
     raise typer.Exit(INTERRUPTED if found.interrupted else CODES[found.verdict.outcome])
 
 
-def _print(found: Cost, scaled: AtScale | None) -> None:
-    print_text(found.sentence)
+def _answer(found: Cost, scaled: AtScale | None) -> Answer:
     columns = [("stopped and continued", "left"), ("headline", "left"), ("costs %", "right"), ("CPU taken %", "right")]
     columns += [("slower %", "right"), *((f"{name} %", "right") for name in ("wall", "own", "available", "exchange"))]
     rows = [_row(one) for one in found.costs]
     job = found.job
     blocks = f"{found.measured_s:.1f} s in blocks of {1e3 * job['block_s']:.0f} ms"
     title = f"beside {job['name']}, by {job['progress']}: {blocks}"
-    print_table(columns, rows, title=title)
+    kept = [0, 2, 3, 4]
+    narrow = Section([columns[k] for k in kept], [[row[k] for k in kept] for row in rows])
+    more = []
     if found.shares:
         shares = [[name, f"{100 * share:.2f}"] for name, share in found.shares.items()]
-        print_table([("share of what they cost together", "left"), ("%", "right")], shares)
+        more.append(Section([("share of what they cost together", "left"), ("%", "right")], shares))
     if scaled:
-        print_table([("at scale", "left"), ("", "right")], scaled.rows, title=scaled.title)
+        more.append(Section([("at scale", "left"), ("", "right")], scaled.rows, title=scaled.title))
+    sentence = (
+        found.sentence[:1].upper() + found.sentence[1:] if found.sentence.startswith("the job") else found.sentence
+    )
+    whole = [Section(columns, rows, title=title), *more]
+    return Answer([f"{sentence}."], [narrow, *more], wide=whole, rest="Four estimators")
 
 
 def _row(one: CostOf) -> list[str]:

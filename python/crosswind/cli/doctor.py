@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
-from crosswind.cli.console import print_json, print_text, tell
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.console import number_of, print_json, print_text, tell
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
+
+if TYPE_CHECKING:
+    from crosswind.doctor.finding import Finding
 
 UNTRUSTED = 3
 
@@ -35,10 +40,12 @@ def doctor(
         Path | None, typer.Option(metavar="FILE", help="Write what a bug report needs there, as JSON.")
     ] = None,
     force: Force = False,
+    everything: Annotated[bool, typer.Option("--all", help="Everything that was looked at, then the verdict.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Look at what this host lacks or what will disturb a measurement."""
     from crosswind.doctor import doctor
+    from crosswind.doctor.readiness import verdict
 
     writable(report, "bug-report", "--report", force=force)
     findings = doctor(peer=peer, seconds=seconds, token=token_in(token_file, allow_loose_token), tls=tls)
@@ -53,13 +60,40 @@ def doctor(
         tell(f"wrote {report}: it names this host and its network interfaces; look at it before you attach it")
     if json:
         print_json(found)
-    else:
+    elif everything:
         for finding in findings:
             print_text(f"{finding.level:8} {finding.message}", indent=9)
             if finding.hint:
                 print_text(f"{'':8}   {finding.hint}", indent=11)
+        show(Answer([verdict(findings)]))
+    else:
+        _print_verdict(findings, peer)
     if disturbed:
         raise typer.Exit(UNTRUSTED)
+
+
+def _print_verdict(findings: Sequence[Finding], peer: str | None) -> None:
+    """Print whether this host is ready, what to change first, and which verbs are ready all the same."""
+    from crosswind.doctor.readiness import MOST_CHANGES, disturbing, readiness, verdict
+
+    print_text(verdict(findings), bold=True)
+    for finding in disturbing(findings)[:MOST_CHANGES]:
+        print_text(f"  {finding.message}", indent=2)
+        if finding.hint:
+            print_text(f"    {finding.hint}", indent=4)
+    rows = [[one.verbs, "yes" if one.ready else "no", one.why] for one in readiness(findings)]
+    left = len(disturbing(findings)) - MOST_CHANGES
+    counts = [number_of(left, "more warning")] if left > 0 else []
+    counts += [number_of(sum(one.level == "note" for one in findings), "note")]
+    counts += [f"{sum(one.level == 'ok' for one in findings)} checks passed"]
+    notes = []
+    if peer is None:
+        notes = [
+            "For a network: `crosswind serve` on another host, then",
+            "  `crosswind measure --peer HOST:7117 --token-file FILE` here. Without it, loopback is measured.",
+        ]
+    table = Section([("verbs", "left"), ("ready", "left"), ("", "left")], rows)
+    show(Answer([], [table], [*notes, f"{', '.join(counts)}: --all"]))
 
 
 def add_to(app: typer.Typer) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from crosswind.cli.console import narrow_width, print_json, print_table, print_text, tell, tell_warnings
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.figures import half_of, percent, plain, with_half
 from crosswind.cli.measure_gpu import print_gpu
 from crosswind.cli.measure_runtime import as_dict, print_runtime
 from crosswind.cli.outputs import Force, Json, writable
@@ -16,8 +18,10 @@ from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 
 Normalise = Literal["idle", "max"]
-WIDE = 140
-"""Columns of a terminal from which on findings are printed with all that they depend on."""
+MOST_RATES = 3
+"""Rates of which the table has losses: with their names and the interference rate they fill a terminal."""
+NAMED_NODES = 4
+"""Nodes of a platform up to which all are named."""
 
 
 EXAMPLES = """
@@ -82,24 +86,55 @@ def fit(
         return
     known = [Measurement.load(path) for path in earlier or ()]
     fits = [fit_one(Measurement.load(path), normalise=normalise, seed=seed, earlier=known) for path in measurements]
-    for one in fits:
-        tell_warnings(one.warnings)
-    if out or platform:
-        calibrated = calibrate(fits, platform)
-        tell_warnings(calibrated.warnings)
-        if out:
-            writable(out, "platform", force=force, of={"name": calibrated.platform.name})
-            names = ", ".join(str(p) for p in measurements)
-            calibrated.platform.save(out, f"calibrated by `crosswind fit` from {names}")
-            tell(f"wrote {out}")
-    if json:
-        documents = [one.to_dict() | _by_runtime(one) for one in fits]
-        print_json(documents[0] if len(documents) == 1 else {"fits": documents})
-    else:
-        for one in fits:
-            print_fit(one)
-            if "runtime" in one.measurement.header:
-                print_runtime(one.measurement, one)
+    calibrated = calibrate(fits, platform) if out or platform else None
+    if calibrated and out:
+        writable(out, "platform", force=force, of={"name": calibrated.platform.name})
+        names = ", ".join(str(p) for p in measurements)
+        calibrated.platform.save(out, f"calibrated by `crosswind fit` from {names}")
+    documents = [one.to_dict() | _by_runtime(one) for one in fits] if json else []
+    show(
+        None if json else _of_platform(calibrated.platform, fits) if calibrated else answer_of(fits),
+        warnings=calibrated.warnings if calibrated else [],
+        earlier=[told for one in fits for told in one.warnings],
+        source="the measurement" if len(fits) == 1 else "the measurements",
+        wrote=[str(out)] if out else [],
+        document=(documents[0] if len(documents) == 1 else {"fits": documents}) if json else None,
+    )
+    for one in fits if not json else ():
+        if "runtime" in one.measurement.header:
+            print_runtime(one.measurement, one)
+
+
+def _of_platform(platform: Any, fits: list[Any]) -> Answer:
+    """Return the answer of a calibration: the platform, and the rates that were put into it."""
+    measured = answer_of(fits)
+    nodes = platform.to_dict()["node"]
+    names = " and ".join(node["name"] for node in nodes) if len(nodes) <= NAMED_NODES else f"{len(nodes)} nodes"
+    rates, links = (
+        _range([node[field] for node in nodes if field in node])
+        for field in ("compute_per_s", "receive_limit_mb_per_s")
+    )
+    line = f"{names}: {rates} work units/s{' each' if len(nodes) > 1 and 'to' not in rates else ''}"
+    line += f", {'link' if len(nodes) == 2 else 'links'} {links} MB/s" if links else ""
+    return Answer(
+        lines=[line],
+        tables=[_rates_table(fits)],
+        notes=["IR: share of the computation lost per GB/s. ±: 95 % confidence interval"],
+        wide=measured.wide,
+        rest="Losses at each rate: `crosswind fit` without --out. All figures",
+    )
+
+
+def _range(values: list[float]) -> str:
+    """Return one number, or the lowest and the highest.
+
+    Examples
+    --------
+    >>> _range([221.3, 221.3]), _range([1500.0, 90.5]), _range([])
+    ('221', '90.5 to 1500', '')
+    """
+    shown = list(dict.fromkeys(plain(value) for value in sorted(values)))
+    return shown[0] if len(shown) == 1 else f"{shown[0]} to {shown[-1]}" if shown else ""
 
 
 def _by_runtime(fit: Any) -> dict[str, Any]:
@@ -110,13 +145,12 @@ def _fit_trace(trace: Any, out: Path | None, force: bool, json: bool) -> None:
     from crosswind.model.trace import fit_trace
 
     found = fit_trace(trace)
-    tell_warnings(found.warnings)
     if out:
         writable(out, "platform", force=force, of={"name": found.platform().name})
         found.platform().save(out, f"calibrated by `crosswind fit` from a trace of {trace.header['experiment']}")
-        tell(f"wrote {out}")
+    wrote = [str(out)] if out else []
     if json:
-        print_json(found.to_dict())
+        show(None, warnings=found.warnings, wrote=wrote, document=found.to_dict())
         return
     columns = [("node", "left"), ("tasks", "right"), ("work/s", "right"), ("MB/s", "right")]
     columns += [("direction", "left"), ("peer", "left"), ("IR s/MB", "right"), ("95 %", "right")]
@@ -132,20 +166,81 @@ def _fit_trace(trace: Any, out: Path | None, force: bool, json: bool) -> None:
                 cells = [rate.direction, rate.peer, *ir]
             rows.append([*head, *cells])
             head = ["", "", "", ""]
-    print_table(columns, rows, title=f"{trace.header['experiment']}, on {trace.header['on']}: what its trace tells")
+    line = f"{trace.header['experiment']}, on {trace.header['on']}: rates of {len(found.nodes)} nodes, from a trace."
+    first = ("node", "work/s", "MB/s", "direction", "IR s/MB")
+    narrow = _columns_of(columns, rows, first)
+    show(
+        Answer([line], [narrow], wide=[Section(columns, rows)], rest="Intervals"), warnings=found.warnings, wrote=wrote
+    )
 
 
-def print_fit(fit: Any) -> None:
-    """Print what a rate costs that other measurements have too, then the interference rates as the papers' table 2."""
-    compiles = any(one["code"] == "jit-compiles" for one in fit.warnings)
-    several = len({channel.peer for channel in fit.channels}) > 1
-    short = (narrow_width() or WIDE) < WIDE
-    for channel in fit.channels:
-        if channel.headline and not compiles:  # while a runtime compiles there is no headline
-            print_text(_short_sentence(channel, several) if short else _sentence(channel))
+def _columns_of(columns: list[tuple[str, str]], rows: list[list[str]], names: Sequence[str]) -> Section:
+    kept = [at for at, (name, _) in enumerate(columns) if name in names]
+    return Section([columns[at] for at in kept], [[row[at] for at in kept] for row in rows])
+
+
+def answer_of(fits: Sequence[Any]) -> Answer:
+    """Return what rates cost that other measurements have too, the losses at them, and the papers' table as details."""
+    lines = []
+    several = len({channel.peer for one in fits for channel in one.channels}) > 1 or len(fits) > 1
+    for one in fits:
+        if not any(told["code"] == "jit-compiles" for told in one.warnings):  # then there is no headline
+            whole = f"`{one.measurement.header['kernel']['task']}`" if _is_task(one) else "what one CPU computes"
+            lines += [_sentence(channel, whole, several) for channel in one.channels if channel.headline]
+    if any(peer["loopback"] for one in fits for peer in one.measurement.header["peers"]):
+        lines.append("First look only: the traffic never left this machine.")
+    return Answer(
+        lines=lines,
+        tables=[_losses_table(fits)],
+        notes=["IR: share lost per GB/s, by a linear fit. ±: 95 % confidence interval"],
+        wide=[_whole_table(one) for one in fits],
+        rest="All figures",
+    )
+
+
+def _is_task(fit: Any) -> bool:
+    return str(fit.measurement.header["kernel"]["name"]) == "command"
+
+
+def _losses_table(fits: Sequence[Any]) -> Section:
+    """Return the losses at the rates that were measured, and the interference rates."""
+    every = [(one, channel) for one in fits for channel in one.channels]
+    rates = sorted({loss.mb_per_s for _, channel in every for loss in channel.losses})[-MOST_RATES:]
+    columns = [("lost at", "left"), *((_speed(rate), "right") for rate in rates), ("IR, s/GB", "right")]
+    rows = []
+    for one, channel in every:
+        found = {loss.mb_per_s: percent(loss.loss, loss.ci95) for loss in channel.losses}
+        rows.append([_name(one, channel, every), *(found.get(rate, "-") for rate in rates), _ir(channel)])
+    return Section(columns, rows)
+
+
+def _rates_table(fits: Sequence[Any]) -> Section:
+    every = [(one, channel) for one in fits for channel in one.channels]
+    rows = [[_name(one, channel, every), _ir(channel)] for one, channel in every]
+    return Section([("", "left"), ("IR, s/GB", "right")], rows)
+
+
+def _name(fit: Any, channel: Any, every: Sequence[tuple[Any, Any]]) -> str:
+    name = "sending" if channel.direction == "send" else "receiving"
+    if len({other.peer for _, other in every}) > 1:
+        name += f" {'to' if channel.direction == 'send' else 'from'} {channel.peer}"
+    hosts = {one.measurement.header["host"]["name"] for one, _ in every}
+    return f"{fit.measurement.header['host']['name']} {name}" if len(hosts) > 1 else name
+
+
+def _ir(channel: Any) -> str:
+    if channel.upper_bound is not None:
+        return f"< {plain(1000 * channel.upper_bound)}"
+    ends = [1000 * end for end in channel.ir_ci95]
+    return with_half(1000 * channel.ir_s_per_mb, half_of(1000 * channel.ir_s_per_mb, ends))
+
+
+def _whole_table(fit: Any) -> Section:
+    """Return the interference rates as the papers' table 2, with all that is known of each."""
     columns = [("peer", "left"), ("direction", "left"), ("IR s/GB", "right"), ("95 %", "right"), ("const", "right")]
     columns += [("StDev", "right"), ("MaxErr", "right"), ("at MB/s", "right"), ("loss there", "right")]
     columns += [("CPU s/GB", "right"), ("us/call", "right"), ("us/wake-up", "right"), ("time base", "left")]
+    columns += [("next loss", "right")]
     rows = []
     for channel in fit.channels:
         low, high = channel.ir_ci95
@@ -167,56 +262,54 @@ def print_fit(fit: Any) -> None:
                 f"{channel.cost_per_call_us:.2f}" if apart else "-",
                 f"{channel.cost_per_wakeup_us:.2f}" if apart else "-",
                 channel.estimator,
+                _next(channel),
             ]
         )
     header = fit.measurement.header
     by = f"{header['runtime']['name']} {header['runtime']['version']}, " if "runtime" in header else ""
     what = f"{by}{header['kernel']['name']}"
-    first = [*(["peer"] if several else []), "direction", "IR s/GB", "95 %", "loss there"]
-    print_table(columns, rows, title=f"{header['host']['name']}, {what}, {header['placement']['mode']}", first=first)
+    return Section(columns, rows, title=f"{header['host']['name']}, {what}, {header['placement']['mode']}")
 
 
-def _sentence(channel: Any) -> str:
-    """Return what moving bytes at the headline's rate costs, and where the next measurement will find it.
+def _next(channel: Any) -> str:
+    """Return where the next measurement will find the headline's loss, if the host stays as it is."""
+    found = channel.headline
+    if found is None or not math.isfinite(sum(found.next95)):
+        return "unknown"
+    by = f" ({found.earlier} earlier)" if found.earlier else ""
+    return f"{100 * found.next95[0]:.1f} .. {100 * found.next95[1]:.1f} % at {_speed(found.mb_per_s)}{by}"
+
+
+def _sentence(channel: Any, whole: str, several: bool) -> str:
+    """Return what moving bytes at the headline's rate costs.
 
     Examples
     --------
     >>> from types import SimpleNamespace
     >>> found = SimpleNamespace(mb_per_s=1000.0, loss=0.361, ci95=(0.339, 0.393), next95=(0.31, 0.42), earlier=4)
-    >>> print(_sentence(SimpleNamespace(direction="send", peer="b:7117", headline=found)))
-    Sending 1 GB/s to b:7117 takes 36.1 % of the computation (33.9 to 39.3 %; the next, by 4 earlier: 31.0 to 42.0 %)
-    """
-    found = channel.headline
-    moves, word = _moves(channel)
-    low, high, next_low, next_high = (100 * part for part in (*found.ci95, *found.next95))
-    known = "how well is unknown: too few cycles"
-    if math.isfinite(low + high):
-        by = f"by {found.earlier} earlier" if found.earlier else "if the host stays as it is"
-        known = f"{low:.1f} to {high:.1f} %; the next, {by}: {next_low:.1f} to {next_high:.1f} %"
-    return f"{moves} {word} {channel.peer} takes {100 * found.loss:.1f} % of the computation ({known})"
-
-
-def _short_sentence(channel: Any, several: bool) -> str:
-    """Return the same in one line of a terminal.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> found = SimpleNamespace(mb_per_s=1000.0, loss=0.521, ci95=(0.499, 0.553))
-    >>> print(_short_sentence(SimpleNamespace(direction="send", peer="b:7117", headline=found), several=False))
-    Sending 1 GB/s takes 52 % of the computation (50 to 55 %)
+    >>> channel = SimpleNamespace(direction="send", peer="b:7117", headline=found)
+    >>> print(_sentence(channel, "what one CPU computes", several=True))
+    Sending 1 GB/s to b:7117 costs 36 % ± 3 of what one CPU computes (the next: 31 to 42 %, by 4 earlier).
+    >>> found.earlier = 0
+    >>> print(_sentence(channel, "what one CPU computes", several=False))
+    Sending 1 GB/s costs 36 % ± 3 of what one CPU computes.
     """
     found = channel.headline
     moves, word = _moves(channel)
     where = f" {word} {channel.peer}" if several else ""
-    low, high = (100 * part for part in found.ci95)
-    known = f"{low:.0f} to {high:.0f} %" if math.isfinite(low + high) else "interval unknown: too few cycles"
-    return f"{moves}{where} takes {100 * found.loss:.0f} % of the computation ({known})"
+    known = "" if math.isfinite(sum(found.ci95)) else " (interval unknown: too few cycles)"
+    if found.earlier and not known:
+        low, high = (100 * end for end in found.next95)
+        known = f" (the next: {low:.0f} to {high:.0f} %, by {found.earlier} earlier)"
+    return f"{moves}{where} costs {percent(found.loss, found.ci95)} of {whole}{known}."
+
+
+def _speed(mb_per_s: float) -> str:
+    return f"{mb_per_s / 1000:g} GB/s" if mb_per_s >= 1000 else f"{mb_per_s:g} MB/s"
 
 
 def _moves(channel: Any) -> tuple[str, str]:
-    rate = channel.headline.mb_per_s
-    size = f"{rate / 1000:g} GB/s" if rate >= 1000 else f"{rate:g} MB/s"
+    size = _speed(channel.headline.mb_per_s)
     return (f"Sending {size}", "to") if channel.direction == "send" else (f"Receiving {size}", "from")
 
 

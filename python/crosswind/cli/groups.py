@@ -9,7 +9,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from crosswind.cli.console import show_all_columns
+from crosswind.cli import forgotten
+from crosswind.cli.console import show_all_columns, show_all_warnings
+from crosswind.cli.outputs import OUTPUT
 from crosswind.cli.usage import Usage
 from crosswind.cli.values import PlainValues
 from crosswind.cli.verbs import PARTS, VERBS
@@ -17,6 +19,10 @@ from crosswind.cli.verbs import PARTS, VERBS
 
 class Verb(Usage, PlainValues, TyperCommand):
     """A verb with all its options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words after the verb; a command of the user's stands after --."""
+        return forgotten.read(self, ctx, args, super().parse_args)
 
 
 class Parts(Usage, PlainValues, TyperGroup):
@@ -93,18 +99,29 @@ def command_of(module: str) -> TyperCommand:
     assert not groups, f"no such options: {', '.join(groups)}"
     places = [number for number, one in enumerate(made.params) if one.name == "json"]
     if places:  # what prints tables can print one document instead
-        made.params.insert(places[0] + 1, _wide_option())
+        made.params += _layout_options()
     return made
 
 
-def _wide_option() -> Any:
+def _layout_options() -> list[Any]:
     def verb(
         wide: Annotated[
             bool,
             typer.Option(
                 "--wide",
-                help="All columns of the tables, however narrow the terminal is.",
+                help="All details and columns, however narrow the terminal is.",
+                rich_help_panel=OUTPUT,
                 callback=show_all_columns,
+                expose_value=False,
+            ),
+        ] = False,
+        warnings: Annotated[
+            bool,
+            typer.Option(
+                "--warnings",
+                help="All warnings, also those of earlier steps. [default: the three that matter most]",
+                rich_help_panel=OUTPUT,
+                callback=show_all_warnings,
                 expose_value=False,
             ),
         ] = False,
@@ -113,4 +130,4 @@ def _wide_option() -> Any:
 
     alone = typer.Typer(add_completion=False)
     alone.command(cls=Verb)(verb)
-    return typer.main.get_command(alone).params[0]
+    return [one for one in typer.main.get_command(alone).params if one.name in ("wide", "warnings")]

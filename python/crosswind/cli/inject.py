@@ -15,7 +15,7 @@ from crosswind.cli.verbs import help_of
 from crosswind.errors import CrosswindError, DescriptionError, Told
 from crosswind.files.atomic import is_standard_output
 from crosswind.inject import DEFAULT_LIMIT_S, How
-from crosswind.terminal.progress import progress_bar
+from crosswind.terminal.progress import progress_lines
 
 if TYPE_CHECKING:
     from crosswind.inject import Injected
@@ -128,7 +128,7 @@ def inject(
         first.append(told["code"])
         tell_warnings([told])
 
-    with progress_bar() as advance:
+    with progress_lines() as advance:
         injected = perform(
             disturbance,
             command,
@@ -153,7 +153,7 @@ def _compared(disturbance: Path, command: list[str], pairs: int, options: dict[s
     from crosswind.blame.interleaving import BARE, DISTURBED, compare_injected
 
     del options["keep_running"]
-    with progress_bar() as advance:
+    with progress_lines() as advance:
         turns = compare_injected(disturbance, command, pairs=pairs, **options, stdout_to_stderr=True, progress=advance)
     tell_warnings(turns.warnings)
     longer = turns.longer(DISTURBED, BARE)

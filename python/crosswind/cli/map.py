@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crosswind import _core
-from crosswind.cli.console import number_of, print_json, print_text, tell, tell_warnings
+from crosswind.cli.answer import show
+from crosswind.cli.console import is_wide, print_text, tell
+from crosswind.cli.map_answers import answer_of, results_of, tell_failures
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Json
 from crosswind.cli.placement import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of
-from crosswind.cli.run_tables import print_runs
 from crosswind.cli.settings import size_mb
 from crosswind.cli.verbs import help_of
 from crosswind.cli.watch import Watched
@@ -213,12 +214,15 @@ def map_(
         force=force,
         trace=recorded.wanted,
     )
-    recorded.write(done)
-    tell_warnings(done.warnings)
-    if json:
-        print_json(done.summary())
-    else:
-        print_runs(done, rows)
+    wrote = recorded.write(done)
+    show(
+        None if json else answer_of(done, out, rows, "value" if texts else "file"),
+        warnings=done.warnings,
+        wrote=[results_of(done, out), *wrote] if json else wrote,
+        document=done.summary() if json else None,
+    )
+    if not json:
+        tell_failures(done, wide=is_wide())
     if failed(done) or any(one["code"] == "inputs-unreadable" for one in done.warnings):
         raise typer.Exit(3)
 
@@ -262,8 +266,6 @@ def _performed(
         again = ", ".join(f"{why} {count}" for why, count in resumed["again"].items())
         counts = f"{resumed['done']} done before, {sum(resumed['again'].values())} made again"
         tell(f"{counts}{f' ({again})' if again else ''}, {resumed['new']} new, {resumed['gone']} missing")
-    failed = sum(event["tasks"] for event in done[0].events if event["code"] == "task-failed")
-    tell(f"wrote {out} ({number_of(done[0].data['tasks'] - failed, 'result')}{f', {failed} failed' if failed else ''})")
     return done
 
 

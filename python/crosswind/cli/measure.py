@@ -8,15 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, tell, tell_warnings
-from crosswind.cli.fit import print_fit
+from crosswind.cli.answer import show
+from crosswind.cli.console import tell
+from crosswind.cli.fit import answer_of
 from crosswind.cli.measure_gpu import USUAL_FILE, GpuOptions, measure_on_gpu
 from crosswind.cli.measure_options import INTERRUPTED, UNTRUSTED, Measuring, Peers
 from crosswind.cli.measure_runtime import as_dict, print_runtime
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json, writable
 from crosswind.cli.verbs import help_of
-from crosswind.errors import DescriptionError
+from crosswind.errors import DescriptionError, warning
 from crosswind.terminal.progress import progress_bar
 
 USUAL_S = 60.0
@@ -111,27 +112,24 @@ def _once(out: Path, force: bool, arguments: dict[str, Any], json: bool) -> int:
         tell(f"interrupted before anything was sampled; {out} was not written")
         return INTERRUPTED
     measurement.save(out)
-    tell(f"wrote {out} ({measurement.header['ended']}, {measurement.header['elapsed_s']:.1f} s)")
+    wrote = [str(out)]
     if measurement.beside:
         there = beside_file(out)
         measurement.beside.save(there)
-        tell(f"wrote {there}")
+        wrote.append(str(there))
+    by_runtime = "runtime" in measurement.header
     try:
         result = fit(measurement)
     except DescriptionError as error:
-        tell_warnings([*measurement.warnings, {"message": str(error), "hint": error.hint or ""}])
-        if "runtime" in measurement.header and not json:
+        show(None, warnings=[warning(error.code, str(error), error.hint or ""), *measurement.warnings], wrote=wrote)
+        if by_runtime and not json:
             print_runtime(measurement, None)
         return INTERRUPTED if measurement.header["ended"] == "interrupted" else UNTRUSTED
-    tell_warnings(result.warnings)
-    by_runtime = "runtime" in measurement.header
-    if json:
-        document = result.to_dict()
-        print_json(document | {"runtime": as_dict(measurement, result)} if by_runtime else document)
-    else:
-        print_fit(result)
-        if by_runtime:
-            print_runtime(measurement, result)
+    document = result.to_dict() | ({"runtime": as_dict(measurement, result)} if by_runtime else {})
+    answer = None if json else answer_of([result])
+    show(answer, warnings=result.warnings, wrote=wrote, document=document if json else None)
+    if by_runtime and not json:
+        print_runtime(measurement, result)
     if measurement.header["ended"] == "interrupted":
         return INTERRUPTED
     return 0 if result.trustworthy else UNTRUSTED

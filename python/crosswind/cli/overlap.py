@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.console import number_of, print_json, print_table, tell
 from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.measure_options import parse_cpus
 from crosswind.cli.outputs import Force, file_of, writable
@@ -146,16 +147,15 @@ def overlap(
     kept: dict[str, Any] = {"out": file_of(out), "resume": resume, "force": force}
     with tells_what_is_kept(file_of(out)), progress_bar() as advance:
         found = perform(on, **design, **shown, scheduler=scheduler, model=model, **kept, progress=advance)
-    if out:
-        if not file_of(out):
-            found.save(out)
-        tell(f"wrote {out} ({len(found)} cells)")
-    tell_warnings(found.warnings)
-    if json:
-        print_json(found.summary)
-    else:
-        _print(found)
-    if any(warning["code"] == "overlap-not-quiet" for warning in found.warnings):
+    if out and not file_of(out):
+        found.save(out)
+    show(
+        None if json else _answer(found),
+        warnings=found.warnings,
+        wrote=[f"{out} ({number_of(len(found), 'cell')})"] if out else [],
+        document=found.summary if json else None,
+    )
+    if _is_busy(found):
         raise typer.Exit(UNTRUSTED)
 
 
@@ -188,7 +188,48 @@ def _print_preview(found: dict[str, Any], json: bool) -> None:
     print_table([("what would be done", "left")], [[change] for change in found["changes"]], title=title)
 
 
-def _print(found: Overlap) -> None:
+def _answer(found: Overlap) -> Answer:
+    """Return in how many cases both overlap, the times of each case as parts of those alone, and what to change."""
+    from crosswind.overlap.verdict import WORDS
+
+    cells = list(found)
+    counts = {word: sum(cell["verdict"] == word for cell in cells) for word in WORDS}
+    others = ", ".join(f"{WORDS[word]} in {count}" for word, count in counts.items() if count and word != "overlapped")
+    line = f"Messages and computation overlap in {counts['overlapped']} of {number_of(len(cells), 'case')}"
+    lines = [f"{line}{f': {others}' if others else ''}."]
+    if _is_busy(found):
+        lines.insert(0, "Not reliable: the host was busy. Repeat on an idle host.")
+    elif found.on == "live":
+        lines.append("Tested with Crosswind's own TCP messages, not with those of an MPI library.")
+    rows = [
+        [
+            f"{cell['messages']} x {cell['message_bytes'] / 1e6:g} MB",
+            f"{cell['wait']}, nice {cell['burn_nice']}",
+            f"{cell['ping_s'] / cell['ping_alone_s']:.2f}",
+            f"{cell['burn_s'] / cell['burn_alone_s']:.2f}",
+            WORDS[cell["verdict"]],
+        ]
+        for cell in cells
+    ]
+    columns = [("messages", "left"), ("wait", "left"), ("messages", "right"), ("computation", "right")]
+    columns += [("verdict", "left")]
+    first = ("verdict", "messages", "wait", "computation")
+    tables = [Section(columns, rows, title="times as long as alone", first=first)]
+    changes = [[_cell(cell), cell["change"].partition(": ping ")[0]] for cell in cells if cell.get("change")]
+    more = [Section([("where", "left"), ("what to change", "left")], changes)] if changes else []
+    return Answer(
+        lines,
+        tables if _is_busy(found) else [*tables, *more],
+        wide=[_whole(found), *(Section([("", "left")], [[finding]]) for finding in found.findings), *more],
+        rest="Times, findings",
+    )
+
+
+def _is_busy(found: Overlap) -> bool:
+    return any(warning["code"] == "overlap-not-quiet" for warning in found.warnings)
+
+
+def _whole(found: Overlap) -> Section:
     from crosswind.overlap.verdict import WORDS, seconds
 
     about = found.summary
@@ -208,13 +249,7 @@ def _print(found: Overlap) -> None:
         ]
         for cell in found
     ]
-    first = ("verdict", "wait", "nice", "messages", "ping alone", "together", "of", "burn alone", "burn together")
-    print_table(columns, rows, title=title, first=first)
-    for finding in found.findings:
-        print_table([("", "left")], [[finding]])
-    changes = [[_cell(cell), cell["change"].partition(": ping ")[0]] for cell in found if cell.get("change")]
-    if changes:
-        print_table([("where", "left"), ("what to change", "left")], changes)
+    return Section(columns, rows, title=title, first=("verdict", "wait", "nice", "messages", "of", "ping alone"))
 
 
 def _cell(cell: dict[str, Any]) -> str:

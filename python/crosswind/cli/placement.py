@@ -136,18 +136,17 @@ class Recorded:
         """Whether anything is written."""
         return bool(self.trace or self.perfetto)
 
-    def write(self, done: Runs[Any]) -> None:
-        """Write it."""
+    def write(self, done: Runs[Any]) -> list[str]:
+        """Write it, and return the files."""
         if done.trace is None:
-            return
+            return []
         if self.trace:
             done.trace.save(self.trace)
-            tell(f"wrote {self.trace}")
         if self.perfetto:
             from crosswind.run.perfetto import write_perfetto
 
             write_perfetto(done.trace, self.perfetto)
-            tell(f"wrote {self.perfetto}")
+        return [str(path) for path in (self.trace, self.perfetto) if path]
 
 
 def seconds_of(option: str, value: float | None, *, above_zero: bool = False) -> float | None:
@@ -162,6 +161,13 @@ def seconds_of(option: str, value: float | None, *, above_zero: bool = False) ->
         return value
     permitted = "finite and greater than 0" if above_zero else "finite and at least 0"
     raise DescriptionError(f"{option} is {value} s; it must be {permitted}", "argument")
+
+
+def tell_events(done: Runs[Any], most: int) -> None:
+    """Say what happened in a single run: agents lost, tasks run again, tasks that failed."""
+    if len(done) == 1:
+        for event in done[0].events[:most]:
+            tell(f"{event['t_s']:.3f} s: {event['message']}".replace("\n", "\n    "))
 
 
 def failed(done: Runs[Any]) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, print_text, tell_warnings
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.figures import plain
 from crosswind.cli.outputs import Force, Json, writable
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
@@ -27,6 +28,10 @@ Examples:
 
 ROUNDING = 1e-12
 """Rates this close, as parts of each other, are the same."""
+SAME_MACHINE = "same-machine"
+"""Code of the warning that two nodes of a platform are one machine."""
+NAMED = 4
+"""Nodes that compute nothing up to which all are named."""
 
 TaskSize = Annotated[float | None, typer.Option(metavar="MB", help="Input of a task, MB (greater than 0).")]
 TaskWork = Annotated[float | None, typer.Option(metavar="WORK", help="Work of a task, work units (greater than 0).")]
@@ -52,11 +57,15 @@ def plan(
     result = find_plan(described, task_size_mb=size_mb, task_work=work, ports=ports, method=method)
     if out:
         result.save(out)
-    tell_warnings(result.warnings)
-    if json:
-        print_json(result.to_dict())
-    else:
-        _print(result, nodes)
+    stored = described.to_dict().get("warning", [])
+    show(
+        None if json else _answer(result, described, nodes),
+        warnings=[told for told in result.warnings if told not in stored],
+        earlier=[told for told in result.warnings if told in stored],
+        source=str(platform),
+        wrote=[str(out)] if out else [],
+        document=result.to_dict() if json else None,
+    )
 
 
 def task_of(size_mb: float | None, work: float | None) -> tuple[float, float]:
@@ -74,14 +83,108 @@ def task_of(size_mb: float | None, work: float | None) -> tuple[float, float]:
     return size_mb, work
 
 
-def _print(plan: Plan, most: int) -> None:
+def _answer(plan: Plan, platform: Platform, most: int) -> Answer:
+    """Return the throughput with what it is compared with, the share of each node, and what would raise it."""
+    lines = [f"{plain(plan.throughput_tasks_per_s)} tasks/s{_beside_root(plan)}. {_bound(plan)}"]
+    same = [told for told in plan.warnings if told["code"] == SAME_MACHINE]
+    if same:
+        lines.append("Not reachable: nodes of this platform are one machine and share its CPUs.")
+    rows, idle = [], []
+    ordered = sorted(plan.nodes, key=lambda one: -one["computed_tasks_per_s"])
+    whole = plan.throughput_tasks_per_s
+    for one in ordered:
+        if one["computed_tasks_per_s"] > ROUNDING * whole:
+            name = f"{one['name']} (root)" if one["parent"] is None and one["name"] != "root" else one["name"]
+            rate = one["computed_tasks_per_s"]
+            rows.append([name, plain(rate), f"{100 * rate / whole:.0f} %", _limit_of(one)])
+        else:
+            idle.append(one)
+    rows = _shortened(rows, idle, most)
+    columns = [("node", "left"), ("tasks/s", "right"), ("share", "right"), ("limited by", "left")]
+    notes = [line] if (line := _most_to_gain(plan, platform)) else []
+    return Answer(lines, [Section(columns, rows)], notes, wide=_details(plan, most), rest="Order of service, all gains")
+
+
+def _shortened(rows: list[list[str]], idle: list[dict[str, Any]], most: int) -> list[list[str]]:
+    """Return at most `most` rows of nodes that compute, and one for all that do not, by their parents."""
+    left = len(rows) - most
+    shown = rows[:most]
+    if left > 0:
+        shown.append([f"{left} more (--nodes, --json)", "", "", ""])
+    for why in dict.fromkeys(_why_idle(one) for one in idle):
+        names = [one["name"] for one in idle if _why_idle(one) == why]
+        name = (
+            ", ".join(names)
+            if len(names) <= NAMED
+            else f"{', '.join(names[: NAMED - 1])}, {len(names) - NAMED + 1} more"
+        )
+        shown.append([name, "0", "0 %", why])
+    return shown
+
+
+def _limit_of(one: dict[str, Any]) -> str:
+    limit, parent = str(one["limited_by"]), one["parent"]
+    words = {"compute": "its CPU", "port": "its port, which is always sending", "send-limit": "its sending rate"}
+    words |= {"receive-limit": f"the link from {parent}", "local-compute": "its own CPU, which sending uses up"}
+    words |= {"never-send": "never sent to: it would cost its parent more", "parent": f"what {parent} can still send"}
+    return words.get(limit, limit)
+
+
+def _why_idle(one: dict[str, Any]) -> str:
+    if one["limited_by"] == "parent":
+        return f"no sending time left at {one['parent']}"
+    return "it computes nothing" if one["limited_by"] == "compute" else _limit_of(one)
+
+
+def _beside_root(plan: Plan) -> str:
+    alone = plan.data["root_only_tasks_per_s"]
+    if not alone:
+        return "; the root computes nothing"
+    times = plan.throughput_tasks_per_s / alone
+    return f", {times:.2f} times as many as the root alone" if times > 1 + ROUNDING else ", as many as the root alone"
+
+
+def _bound(plan: Plan) -> str:
+    """Return what the upper bound says of other schedules: of constant rates too, where bursts may reach more."""
+    sends = "one send at a time" if plan.data["ports"] == "single" else "any number of sends at a time"
+    whole, bound = plan.throughput_tasks_per_s, plan.bound_tasks_per_s
+    constant = plan.constant_rates_bound_tasks_per_s
+    if not bound or whole >= bound * (1 - ROUNDING):
+        return f"No schedule on this tree is faster ({sends})."
+    if constant is not None and whole >= constant * (1 - ROUNDING):
+        return f"No constant rates are faster; sending in bursts reaches at most {plain(bound)} tasks/s ({sends})."
+    gap = 100 * (1 - whole / bound)
+    return f"That is {plain(gap, 2)} % below the upper bound, {plain(bound)} tasks/s ({sends})."
+
+
+def _most_to_gain(plan: Plan, platform: Platform) -> str:
+    """Return where 1 % more of a resource brings most, by the marginal gains; empty where nothing brings any."""
+    described = {node["name"]: node for node in platform.to_dict()["node"]}
+    found: list[tuple[float, str]] = []
+    for one in plan.nodes:
+        node, name = described[one["name"]], one["name"]
+        for gain, field, what, unit in (
+            ("gain_per_receive_mb_per_s", "receive_limit_mb_per_s", f"a faster link to {name}", "MB/s"),
+            ("gain_per_send_mb_per_s", "send_limit_mb_per_s", f"a higher sending rate of {name}", "MB/s"),
+            ("gain_per_work_per_s", "compute_per_s", f"a faster CPU of {name}", "work unit/s"),
+        ):
+            if one[gain] and one[gain] > 0 and node.get(field):
+                share = one[gain] * node[field] / plan.throughput_tasks_per_s
+                found.append(
+                    (share, f"{what} (1 % faster brings {share:.2g} %; {plain(one[gain], 2)} tasks/s per {unit})")
+                )
+    best = max(found, default=(0.0, ""))
+    return f"Most to gain: {best[1]}" if best[0] > ROUNDING else ""
+
+
+def _details(plan: Plan, most: int) -> list[Section]:
     d = plan.data
-    print_table(
+    head = Section(
         [("", "left"), ("", "right")],
         [
             ["throughput", f"{plan.throughput_tasks_per_s:.4f} tasks/s"],
             *_bounds(plan),
-            ["root alone", f"{d['root_only_tasks_per_s']:.4f} tasks/s ({_times_less(plan)})"],
+            ["root alone", f"{d['root_only_tasks_per_s']:.4f} tasks/s"],
         ],
         title=f"{d['platform']}: {d['task_size_mb']:g} MB and {d['task_work']:g} work units a task, "
         f"{d['ports']} port, {d['method']}",
@@ -91,7 +194,7 @@ def _print(plan: Plan, most: int) -> None:
     )
     columns = [("node", "left"), ("parent", "left"), ("receives /s", "right"), ("computes /s", "right")]
     columns += [("rank", "right"), ("limited by", "left")]
-    columns += [(f"marginal gain per {unit}", "right") for unit in ("MB/s in", "MB/s out", "work/s")]
+    columns += [(f"gain per {unit}", "right") for unit in ("MB/s in", "MB/s out", "work/s")]
     rows = [
         [
             n["name"],
@@ -106,10 +209,11 @@ def _print(plan: Plan, most: int) -> None:
         ]
         for n in shown
     ]
-    print_table(columns, rows, first=("node", "receives /s", "computes /s", "limited by"))
-    if len(plan.nodes) > most:
-        print_text(f"and {len(plan.nodes) - most} nodes that receive less (--nodes, --json)")
-    print_text("Marginal gains are derivatives of the throughput: use them for small changes.")
+    more = len(plan.nodes) - most
+    title = "Gains are derivatives of the throughput: use them for small changes."
+    if more > 0:
+        title += f" {more} nodes that receive less: --nodes, --json."
+    return [head, Section(columns, rows, title=title)]
 
 
 def _bounds(plan: Plan) -> list[list[str]]:
@@ -124,11 +228,6 @@ def _bounds(plan: Plan) -> list[list[str]]:
     if constant is not None and constant < plan.bound_tasks_per_s * (1 - ROUNDING):
         rows.insert(0, row("upper bound (constant rates)", constant))
     return rows
-
-
-def _times_less(plan: Plan) -> str:
-    alone = plan.data["root_only_tasks_per_s"]
-    return f"{plan.throughput_tasks_per_s / alone:.2f} times less" if alone else "it computes nothing"
 
 
 def add_to(app: typer.Typer) -> None:

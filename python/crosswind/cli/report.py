@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from crosswind.cli.console import print_json, print_text, take_stdout, tell, tell_error
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.console import print_json, take_stdout, tell_error
 from crosswind.cli.outputs import OUTPUT, Force, Json, writable
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
@@ -55,7 +56,7 @@ def report(
     pdf: Annotated[
         bool, typer.Option("--pdf", help="Write a PDF beside the HTML file, too.", rich_help_panel=OUTPUT)
     ] = False,
-    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.", rich_help_panel=OUTPUT)] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.", rich_help_panel=OUTPUT)] = False,
     figures: Annotated[
         Path | None,
         typer.Option(metavar="DIRECTORY", help="Also write each figure there, as PNG and SVG.", rich_help_panel=OUTPUT),
@@ -76,7 +77,7 @@ def report(
     """Write one HTML file about what was measured and planned."""
     if is_standard_output(out):
         take_stdout()
-        if show:
+        if open_:
             raise DescriptionError("--open cannot be combined with standard output", "out", "name a file")
     if x is None:
         if series or where or y != "makespan_s":
@@ -100,9 +101,10 @@ def report(
     if json_:
         print_json(document)
     else:
-        tell("wrote the report:" if x is None else "wrote the figure:")
-        print_text(str(path))
-    if show:
+        answers = [[name, said] for _, name, said in done.short] if x is None else []
+        table = Section([("", "left"), ("", "left")], answers)
+        show(Answer([f"Wrote {path}{'. Its answers:' if answers else '.'}"], [table] if answers else []))
+    if open_:
         webbrowser.open(path.absolute().as_uri())
     for one in unread:
         tell_error(f"not in the report: {one.message}", one.hint)

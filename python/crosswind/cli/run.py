@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli.console import number_of, print_json, tell, tell_warnings
+from crosswind.cli.answer import show
+from crosswind.cli.console import number_of, tell
 from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json, file_of, writable
-from crosswind.cli.placement import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of
-from crosswind.cli.run_tables import print_runs
-from crosswind.cli.settings import Settings, settings_of
+from crosswind.cli.placement import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of, tell_events
+from crosswind.cli.run_answers import answer_of
+from crosswind.cli.settings import Settings, set_fields, settings_of
 from crosswind.cli.verbs import help_of
 from crosswind.cli.watch import Watched
 from crosswind.errors import DescriptionError
@@ -43,6 +45,8 @@ Examples:
 
     crosswind run experiment.toml --workers dask:tcp://scheduler:8786
 
+    crosswind run schedule.goal --network latency_s=1e-6 --network gap_per_byte_s=1e-10
+
 An experiment is a platform, a workload, a policy, and a sweep over any of them. The result is compared with the
 upper bound of the tree. `crosswind map` runs a command of yours over files; in Python: `crosswind.map`,
 `crosswind.Farm`.
@@ -54,7 +58,9 @@ Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but some tasks failed,
 @spread
 def run(
     *,
-    experiment: Annotated[Path, typer.Argument(help="What to run: an experiment.toml.", metavar="EXPERIMENT.toml")],
+    experiment: Annotated[
+        Path, typer.Argument(help="What to run: an experiment.toml, or a GOAL schedule.", metavar="EXPERIMENT.toml")
+    ],
     on: Annotated[
         On,
         typer.Option(
@@ -88,6 +94,14 @@ def run(
         typer.Option(help="How often a task that failed is tried again. [default: 0]", min=0, rich_help_panel=TASKS),
     ] = None,
     task_timeout: TaskTimeout = None,
+    network: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD=VALUE",
+            help="Of a GOAL schedule: a field of its network, such as latency_s=1e-6; again for more.",
+            rich_help_panel=TASKS,
+        ),
+    ] = None,
     recorded: Recorded,
     watched: Watched,
     rows: Annotated[
@@ -112,6 +126,7 @@ def run(
     done = _performed(
         experiment,
         on,
+        network,
         settings_of(settings or []) | {path: value for path, value in options.items() if value is not None},
         out,
         resume,
@@ -122,12 +137,15 @@ def run(
         placing=placing,
         force=force,
     )
-    recorded.write(done)
-    tell_warnings(done.warnings)
-    if json:
-        print_json(done.summary())
-    else:
-        print_runs(done, rows)
+    wrote = [f"{out} ({number_of(len(done), 'run')})"] if out else []
+    show(
+        None if json else answer_of(done, rows),
+        warnings=done.warnings,
+        wrote=wrote + recorded.write(done),
+        document=done.summary() if json else None,
+    )
+    if not json:
+        tell_events(done, rows)
     if failed(done):
         raise typer.Exit(3)
 
@@ -167,9 +185,32 @@ def announcement(experiment: Experiment) -> str | None:
     return f"simulating {runs:,} {word} of up to {size.format(amount)}; ctrl-C ends it, and --out keeps what is done"
 
 
+def _read(path: Path, network: list[str] | None) -> Experiment:
+    """Return the experiment of a file; a GOAL schedule becomes one, with its network.
+
+    Raises
+    ------
+    DescriptionError
+        When the file is neither, or the network is that of no schedule.
+    """
+    from crosswind.experiment import Experiment
+    from crosswind.files.kinds import found_at
+
+    if path.is_file() and os.access(path, os.R_OK) and found_at(path).kind == "goal":
+        goal = {"kind": "program", "program": "goal", "parameters": {"file": path.name}}
+        described = {"schema_version": 1, "name": path.stem, "workload": goal}
+        fields = {f"network.{field}": value for field, value in settings_of(network or [], "--network").items()}
+        return set_fields(Experiment.from_dict(described, path.parent), fields, "--network ")
+    if network:
+        hint = "an experiment names its network: --set network.latency_s=1e-6"
+        raise DescriptionError("--network belongs to a GOAL schedule", "argument", hint)
+    return Experiment.load(path)
+
+
 def _performed(
     path: Path,
     on: On,
+    network: list[str] | None,
     settings: dict[str, Any],
     out: Path | None,
     resume: bool,
@@ -178,10 +219,9 @@ def _performed(
     token: str | None,
     **options: Any,
 ) -> Runs[Any]:
-    from crosswind.experiment import Experiment
     from crosswind.run.grid import run as perform
 
-    experiment = Experiment.load(path).fixed(settings)
+    experiment = set_fields(_read(path, network), settings)
     if on == "sim" and not experiment.is_drawn:
         once = experiment.once()
         if len(once) < len(experiment):
@@ -206,10 +246,8 @@ def _performed(
     with tells_what_is_kept(file_of(out)), watched.watching(token) as (watch, advance):
         options |= {"progress": advance, "watch": watch}
         done = perform(experiment, on, trace=recorded.wanted, out=file_of(out), resume=resume, **options)
-    if out:
-        if not file_of(out):
-            done.save(out)
-        tell(f"wrote {out} ({number_of(len(done), 'run')})")
+    if out and not file_of(out):
+        done.save(out)
     return done
 
 

@@ -1,4 +1,4 @@
-"""The results of runs, as tables on the terminal."""
+"""All that is known of runs, as tables: what `--wide` shows."""
 
 from __future__ import annotations
 
@@ -6,29 +6,31 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from crosswind.cli.console import number_of, print_table, print_text, tell
+from crosswind.cli.answer import Section
+from crosswind.cli.console import number_of
 from crosswind.plan import BOUND
-from crosswind.run.drift import STALE, observed_rates
 
 if TYPE_CHECKING:
     from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
 
 
-def print_runs(done: Runs[Any], most: int) -> None:
-    """Print the runs of an experiment, at most `most` of them."""
+REPEATED = "±: 95 % confidence interval of the mean over the repetitions"
+
+
+def tables_of(done: Runs[Any], most: int) -> list[Section]:
+    """Return the runs of an experiment, at most `most` points or nodes of them."""
     if done.kind == "program":
-        _print_programs(done, most)
-    elif done.kind == "streams":
-        _print_streams(done, most)
-    else:
-        _print_farm(done, most)
+        return [_programs(done, most)]
+    if done.kind == "streams":
+        return [_streams(done, most)]
+    return [_one_farm(done[0], done, most)] if len(done) == 1 else [_farm(done, most)]
 
 
-def _print_programs(done: Runs[ProgramRun], most: int) -> None:
+def _programs(done: Runs[ProgramRun], most: int) -> Section:
     points = done.by_point()
-    paths = _paths(done)
+    paths = paths_of(done)
     bounds = list(dict.fromkeys(name for one in done for name in one.bounds))
-    names = _short(paths)
+    names = short_names(paths)
     columns = [(name, "left") for name in names]
     columns += [("runs", "right"), ("makespan s", "right"), ("dedicated s", "right"), ("slowdown", "right")]
     columns += [("of dedicated", "right"), ("stalled", "right")]
@@ -40,7 +42,7 @@ def _print_programs(done: Runs[ProgramRun], most: int) -> None:
         stalled = fmean(one.data["stalled_s"] for one in alike) / (first.data["ranks"] * whole) if whole else 0.0
         rows.append(
             [
-                *(_value(first.params.get(path, "")) for path in paths),
+                *(shown_value(first.params.get(path, "")) for path in paths),
                 str(len(alike)),
                 _interval([one.makespan_s for one in alike], ".6g"),
                 f"{fmean(one.dedicated_s for one in alike):.6g}",
@@ -53,13 +55,13 @@ def _print_programs(done: Runs[ProgramRun], most: int) -> None:
     programs = ", ".join(dict.fromkeys(f"{one.data['program']} of {one.data['ranks']:,} ranks" for one in done))
     kept = ("slowdown", *(name for name, _ in reversed(columns[: len(paths)])), "makespan s", "of dedicated")
     kept += ("dedicated s", *(f"form: {name}" for name in bounds), "stalled", "runs")
-    print_table(columns, rows, title=f"{done.experiment}, on {done.on}: {programs}, {len(done)} runs", first=kept)
-    _print_rest(len(points) - most, points)
+    title = f"{done.experiment}, on {done.on}: {programs}, {len(done)} runs{_rest(len(points) - most)}"
+    return Section(columns, rows, title, kept)
 
 
-def _print_streams(done: Runs[StreamsRun], most: int) -> None:
+def _streams(done: Runs[StreamsRun], most: int) -> Section:
     points = done.by_point()
-    paths = _paths(done)
+    paths = paths_of(done)
     columns = [(path.removeprefix("workload.").removeprefix("policy."), "left") for path in paths]
     columns += [("stream", "left"), ("class", "left"), ("runs", "right"), ("alone s", "right"), ("one queue", "right")]
     columns += [("form", "right"), ("two queues", "right"), ("of one", "right")]
@@ -69,35 +71,35 @@ def _print_streams(done: Runs[StreamsRun], most: int) -> None:
         tables = [one.rows() for one in alike]
         for rank in range(len(tables[0])):
             same = [table[rank] for table in tables]
-            first, mean = same[0], {name: _mean(row[name] for row in same) for name in _STREAM_NUMBERS}
+            first, mean = same[0], {name: mean_of(row[name] for row in same) for name in _STREAM_NUMBERS}
             rows.append(
                 [
-                    *(_value(alike[0].params.get(path, "")) for path in paths),
+                    *(shown_value(alike[0].params.get(path, "")) for path in paths),
                     first["name"],
                     "job" if first["what"] == "job" else first["class"],
                     str(len(alike)),
                     f"{mean['alone_s']:.4g}",
                     f"{mean['slowdown_fifo']:.4g}",
-                    _shown(mean["form_fifo"], ".4g"),
+                    formatted(mean["form_fifo"], ".4g"),
                     f"{mean['slowdown_queued']:.4g}",
                     f"{mean['slowdown_queued'] / mean['slowdown_fifo']:.1%}",
-                    *(_shown(_scaled(mean[f"latency_{how}_p99_s"]), ".4g") for how in ("alone", "fifo", "queued")),
+                    *(formatted(_scaled(mean[f"latency_{how}_p99_s"]), ".4g") for how in ("alone", "fifo", "queued")),
                 ]
             )
     queues = ", ".join(dict.fromkeys(str(one.data["queue"]) for one in done))
     hosts = ", ".join(dict.fromkeys(f"{one.data['hosts']} hosts" for one in done))
     kept = ("stream", "one queue", "two queues", *(name for name, _ in reversed(columns[: len(paths)])))
     kept += ("of one", "form", "alone s", "class", "runs")
-    title = f"{done.experiment}, on {done.on}: {hosts}, queue {queues}, {len(done)} runs"
-    print_table(columns, rows, title=title, first=kept)
-    _print_rest(len(points) - most, points)
+    title = f"{done.experiment}, on {done.on}: {hosts}, queue {queues}, {len(done)} runs{_rest(len(points) - most)}"
+    return Section(columns, rows, title, kept)
 
 
 _STREAM_NUMBERS: tuple[str, ...] = ("alone_s", "slowdown_fifo", "slowdown_queued", "form_fifo")
 _STREAM_NUMBERS += ("latency_alone_p99_s", "latency_fifo_p99_s", "latency_queued_p99_s")
 
 
-def _mean(values: Iterable[float | None]) -> Any:
+def mean_of(values: Iterable[float | None]) -> Any:
+    """Return the mean of the values that are known; None without any."""
     known = [value for value in values if value is not None]
     return fmean(known) if known else None
 
@@ -111,62 +113,57 @@ def _mean_bound(alike: Sequence[ProgramRun], name: str) -> str:
     return f"{fmean(found):.4g}" if found else ""
 
 
-def _value(value: Any) -> str:
+def shown_value(value: Any) -> str:
+    """Return the value of a swept field; of a table, its name."""
     return str(value.get("name", "inline")) if isinstance(value, dict) else str(value)
 
 
-def _print_farm(done: Runs[Run], most: int) -> None:
+def _farm(done: Runs[Run], most: int) -> Section:
     from crosswind.run.results import mean_of_bound
 
-    if len(done) == 1:
-        _print_one_farm(done[0], done, most)
-        return
     points = done.by_point()
-    paths = _paths(done)
+    paths = paths_of(done)
     columns = [(path.split(".", 1)[-1], "left") for path in paths]
     columns += [("runs", "right"), ("makespan s", "right"), ("tasks/s", "right"), ("bound", "right")]
     columns += [("of bound", "right"), ("of root alone", "right"), ("events", "right")]
     rows = [
         [
-            *(_value(alike[0].params.get(path, "")) for path in paths),
+            *(shown_value(alike[0].params.get(path, "")) for path in paths),
             str(len(alike)),
             _interval([one.makespan_s for one in alike], ".6g"),
             _interval([one.throughput_tasks_per_s for one in alike], ".6g"),
-            _shown(_mean(one.bound_tasks_per_s for one in alike), ".6g"),
-            _shown(mean_of_bound(alike), ".1%"),
-            _shown(_mean(one.of_root_only for one in alike), ".4f"),
+            formatted(mean_of(one.bound_tasks_per_s for one in alike), ".6g"),
+            formatted(mean_of_bound(alike), ".1%"),
+            formatted(mean_of(one.of_root_only for one in alike), ".4f"),
             str(sum(len(one.events) for one in alike) or ""),
         ]
         for alike in points[:most]
     ]
     first = ("makespan s", "of bound", *(name for name, _ in reversed(columns[: len(paths)])))
     first += ("of root alone", "tasks/s", "bound", "runs", "events")
-    print_table(columns, rows, title=f"{done.experiment}, on {done.on}: {len(done)} runs", first=first)
-    _print_rest(len(points) - most, points)
+    title = f"{done.experiment}, on {done.on}: {number_of(len(done), 'run')}{_rest(len(points) - most)}"
+    return Section(columns, rows, title, first)
 
 
-def _paths(done: Runs[Any]) -> list[str]:
+def paths_of(done: Runs[Any]) -> list[str]:
     """Return what the points differ in: dotted paths, without the seed."""
     return list(dict.fromkeys(path for one in done for path in one.params if path != "seed"))
 
 
-def _short(paths: Sequence[str]) -> list[str]:
+def short_names(paths: Sequence[str]) -> list[str]:
     """Return the last word of each path where these differ, otherwise what follows the first dot.
 
     Examples
     --------
-    >>> _short(["disturbance.source[0].quantum_s", "policy.window"]), _short(["a.b.mean", "a.c.mean"])
+    >>> short_names(["disturbance.source[0].quantum_s", "policy.window"]), short_names(["a.b.mean", "a.c.mean"])
     (['quantum_s', 'window'], ['b.mean', 'c.mean'])
     """
     last = [path.rsplit(".", 1)[-1] for path in paths]
     return last if len(set(last)) == len(last) else [path.split(".", 1)[-1] for path in paths]
 
 
-def _print_rest(more: int, points: Sequence[Sequence[Any]]) -> None:
-    if more > 0:
-        print_text(f"and {more} points more (--rows, --json)")
-    if any(len(alike) > 1 for alike in points):
-        print_text("±: 95 % confidence interval of the mean over the repetitions")
+def _rest(more: int) -> str:
+    return f"; {number_of(more, 'more point')}: --rows, --json" if more > 0 else ""
 
 
 def _interval(values: Sequence[float], form: str) -> str:
@@ -187,18 +184,7 @@ def _interval(values: Sequence[float], form: str) -> str:
     return f"{format(mean, form)} ± {half if half > ROUNDING * abs(mean) else 0.0:.2g}"
 
 
-def _print_one_farm(one: Run, done: Runs[Run], most: int) -> None:
-    d = one.data
-    rows = [
-        ["makespan", f"{one.makespan_s:.6g} s for {number_of(d['tasks'], 'task')}"],
-        ["throughput", f"{one.throughput_tasks_per_s:.6g} tasks/s"],
-    ]
-    if one.bound_tasks_per_s:
-        rows += [[BOUND[d["ports"]], f"{one.bound_tasks_per_s:.6g} tasks/s ({one.of_bound:.1%} of it reached)"]]
-    if one.of_root_only:
-        rows += [["of root alone", f"{one.of_root_only:.4f} (at best {one.bound_of_root_only:.4f})"]]
-    how = f"{d['order']}, {d['ports']} port, {d['compute']}"
-    print_table([("", "left"), ("", "right")], rows, title=f"{done.experiment}, on {done.on}: {how}")
+def _one_farm(one: Run, done: Runs[Run], most: int) -> Section:
     nodes = sorted(one.nodes, key=lambda node: -node["tasks"])[:most] if len(one.nodes) > most else one.nodes
     columns = [("node", "left"), ("tasks", "right"), ("busy s", "right"), ("busy", "right"), ("received MB", "right")]
     cells = [
@@ -211,30 +197,16 @@ def _print_one_farm(one: Run, done: Runs[Run], most: int) -> None:
         ]
         for node in nodes
     ]
-    print_table(columns, cells)
+    d = one.data
+    title = f"{done.experiment}, on {done.on}: {d['order']}, {d['ports']} port, {d['compute']}, {one.makespan_s:.6g} s"
+    title += f", {one.throughput_tasks_per_s:.6g} tasks/s"
+    if one.bound_tasks_per_s:
+        title += f", {BOUND[d['ports']]} {one.bound_tasks_per_s:.6g} tasks/s"
     if len(one.nodes) > most:
-        print_text(f"and {len(one.nodes) - most} nodes that computed less (--rows, --json)")
-    is_stale = any(warning["code"] == STALE for warning in one.warnings)
-    stale = [rate for rate in observed_rates(one.nodes) if rate.stale and is_stale]
-    if stale:
-        columns = [("not as planned", "left"), ("rate", "left"), ("planned", "right"), ("seen", "right")]
-        columns += [("± sd", "right"), ("off", "right"), ("observations", "right")]
-        cells = [
-            [
-                rate.node,
-                rate.field,
-                _shown(rate.planned, ".4g"),
-                f"{rate.seen:.4g}",
-                f"{rate.sd:.2g}",
-                _shown(rate.off, "+.0%"),
-                str(rate.observations),
-            ]
-            for rate in stale[:most]
-        ]
-        print_table(columns, cells)
-    for event in one.events[:most]:
-        tell(f"{event['t_s']:.3f} s: {event['message']}".replace("\n", "\n    "))
+        title += f"; {len(one.nodes) - most} nodes that computed less: --rows, --json"
+    return Section(columns, cells, title)
 
 
-def _shown(value: float | None, form: str) -> str:
+def formatted(value: float | None, form: str) -> str:
+    """Return a number, or nothing where it is not known."""
     return format(value, form) if value is not None else ""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from crosswind.errors import DescriptionError
 from crosswind.files.reading import parse_json
+
+if TYPE_CHECKING:
+    from crosswind.experiment import Experiment
 
 
 def completed(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -30,7 +34,10 @@ Settings = Annotated[
 ]
 
 
-def settings_of(given: Sequence[str]) -> dict[str, Any]:
+_SHOWN = {"--set": "policy.order=arrival", "--network": "latency_s=1e-6"}
+
+
+def settings_of(given: Sequence[str], option: str = "--set") -> dict[str, Any]:
     """Return dotted path -> value; a value that is not JSON is a string.
 
     Raises
@@ -47,12 +54,53 @@ def settings_of(given: Sequence[str]) -> dict[str, Any]:
     for one in given:
         path, equals, value = one.partition("=")
         if not equals:
-            raise DescriptionError(f"--set is {one!r}; it must be PATH=VALUE", "argument", "--set policy.order=arrival")
+            raise DescriptionError(
+                f"{option} is {one!r}; it must be PATH=VALUE", "argument", f"{option} {_SHOWN[option]}"
+            )
+        path = path.strip()
+        if path in settings:
+            message = f"{option} {path} is given twice; a field has one value"
+            hint = f"several values: --set 'sweep.{path}=[A, B]'" if option == "--set" else "leave one out"
+            raise DescriptionError(message, "argument", hint)
         try:
-            settings[path.strip()] = parse_json(value.encode())
+            settings[path] = parse_json(value.encode())
         except ValueError:
-            settings[path.strip()] = value.strip()
+            settings[path] = value.strip()
     return settings
+
+
+def set_fields(experiment: Experiment, settings: Mapping[str, Any], option: str = "--set ") -> Experiment:
+    """Return an experiment with the fields that `--set` gives; `sweep.PATH` takes a list of values.
+
+    Raises
+    ------
+    DescriptionError
+        That names the option, when there is no such field, or the value is not permitted.
+    """
+    for path, value in settings.items():
+        try:
+            if path == "name" or path.startswith("sweep."):
+                experiment = _redescribed(experiment, path, value)
+            else:
+                experiment = experiment.fixed({path: value})
+        except DescriptionError as error:
+            shown = value if isinstance(value, str) else json.dumps(value)
+            hint = error.hint
+            if isinstance(value, list):
+                hint = f"several values: --set 'sweep.{path}={shown}'"
+            field = path.removeprefix("network.") if option != "--set " else path
+            raise DescriptionError(f"{option}{field}={shown}: {error}", error.code, hint) from None
+    return experiment
+
+
+def _redescribed(experiment: Experiment, path: str, value: Any) -> Experiment:
+    """Return an experiment with a field that is of the file, not of its runs: its name, or a path of the sweep."""
+    description = experiment.to_dict()
+    if path == "name":
+        description["name"] = value
+    else:
+        description["sweep"] = {**description.get("sweep", {}), path.removeprefix("sweep."): value}
+    return type(experiment).from_dict(description, experiment.directory)
 
 
 def hosts_of_nodes(given: Sequence[str]) -> dict[str, str]:

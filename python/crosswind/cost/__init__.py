@@ -197,6 +197,9 @@ def _check(
     block_ms: float | None,
     seed: int,
 ) -> None:
+    if not texts:
+        message = "no target: name the process that may cost the job something"
+        raise DescriptionError(message, "target", "--of pid:1234, --of cgroup:PATH or --of 'command:COMMAND'")
     if not 1 <= len(texts) <= MOST_TARGETS:
         raise DescriptionError(f"{len(texts)} targets; there must be 1 to {MOST_TARGETS}", "target", "--of pid:1234")
     if len(set(texts)) < len(texts):

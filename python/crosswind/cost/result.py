@@ -369,7 +369,7 @@ class Cost(Plotted):
             if whole.headline == "exchange" and not whole.waits and math.isfinite(whole.best.value):
                 least = 100 * whole.best.value * whole.best.part
                 message += f": if these get part of what {whole.name} leaves, it costs down to {least:.2g} %"
-            hint = "measure while less goes on" + ("; wall hardly tells anything here" if has < STARVED else "")
+            hint = "repeat on an idle host" + ("; the wall-time estimate is not usable here" if has < STARVED else "")
             found.append(warning("busy-host", message, hint))
         if self.job["progress"] == "cpu":
             message = "progress is the job's CPU time: what is taken is seen, but not what is slowed"
@@ -400,7 +400,7 @@ def _warnings_of(one: CostOf) -> list[Told]:
     if one.catches_up > CATCHING_UP:
         message = f"{one.name} does missed work after each stop: {100 * duty_while_on(one.quads):.2f} % of a CPU "
         message += f"between stops, {100 * one.duty.value:.2f} % when left alone"
-        hint = "exchange is scaled to the undisturbed duty; wall and available are too large"
+        hint = "the headline is corrected for that; the estimates `wall` and `available` are too large"
         found.append(warning("catching-up", message, hint))
     if one.headline == "wall" and "others" in one.why:
         message = f"{one.name} may run on the job's CPUs and on others: only wall sees all that it costs"

@@ -46,7 +46,8 @@ def parsed(text: str) -> tuple[str, str]:
     """
     kind, colon, value = text.partition(":")
     if not colon or kind not in KINDS or not value.strip():
-        raise DescriptionError(f"--of is {text!r}; it must be pid:N, cgroup:PATH or command:COMMAND", "target", HINT)
+        hint = f"--of pid:{text.strip()}" if text.strip().isdecimal() else HINT
+        raise DescriptionError(f"--of is {text!r}; it must be pid:N, cgroup:PATH or command:COMMAND", "target", hint)
     if kind == "pid" and not (value.isdecimal() and int(value) > 0):
         raise DescriptionError(f"--of is {text!r}; after pid: stands the number of a process", "target", HINT)
     return kind, value

@@ -115,11 +115,13 @@ def foreign_load(activity: Activity, own: Sequence[int], root: Path = ROOT) -> l
         for process in others
     )
     load = " ".join(told(root, "proc/loadavg").split()[:3])
-    seen = f"others use {busy:.2f} CPUs (load average {load})"
+    seen = f"others use {busy:.2f} of {len(allowed)} CPUs (load average {load})"
     if busy < SILENT_CPUS:
         found = [Finding("foreign-load", "ok", seen)]
     else:
-        named = f"{seen}: {names}" if names else f"{seen}, by no process that is visible from here"
+        rest = busy - sum(process.cpu_s for process in others) / max(activity.seconds, 1e-9)
+        short = f", {rest:.2f} in others and in short-lived processes" if rest >= SILENT_CPUS else ""
+        named = f"{seen}: {names}{short}" if names else f"{seen}, by no process that is visible from here"
         end = f"end or pause it (`kill -STOP {others[0].pid}`, later `kill -CONT`)" if others else "look on the host"
         level: Level = "warning" if busy >= QUIET_CPUS else "note"
         found = [Finding("foreign-load", level, named, f"{end}, or wait until it is over")]

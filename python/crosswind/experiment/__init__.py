@@ -70,6 +70,11 @@ class Experiment(Description[_core.Experiment]):
         return cls(super().from_dict(description)._checked, Path(directory) if directory else None)
 
     @property
+    def directory(self) -> Path:
+        """Where the files that it names are looked for."""
+        return self._files.directory
+
+    @property
     def kind(self) -> Kind:
         """What is run."""
         kind: Kind = self.to_dict()["workload"]["kind"]

@@ -19,8 +19,8 @@ _TAKEN_BY = {
     "disturbance": _DISTURBS,
     "experiment": "`crosswind run {file}` takes it",
     "goal": (
-        'name it in an experiment: `[workload]` with `kind = "program"`, `program = "goal"` and '
-        '`parameters = {{ file = "{file}" }}`'
+        "`crosswind run {file}` runs it; to disturb it, name it in an experiment: `[workload]` with "
+        '`kind = "program"`, `program = "goal"` and `parameters = {{ file = "{file}" }}`'
     ),
     "hosts": "`crosswind run EXPERIMENT.toml --on hosts:{file}` takes it",
     "links": f"`crosswind plan tree {{file}} {_TASK} -o platform.toml` makes a platform of it",

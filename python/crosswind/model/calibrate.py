@@ -209,14 +209,12 @@ def _peer_itself(fit: Fit, address: str, name: str, measured: Fit | None, told: 
     source = measured or fit
     if measured is None:
         same = any(p["loopback"] for p in fit.measurement.header["peers"] if p["address"] == address)
-        message = (
-            f"{name} is this same machine: as a node of its own it would have to share the compute rate given here"
-            if same
-            else f"{name} was not measured itself: its compute rate and price of receiving are those of {host_of(fit)}"
-        )
-        hint = (
-            "measure against another machine" if same else f"run `crosswind measure` on {name} too and fit both files"
-        )
+        if same:
+            message = f"{name} is this same machine: a plan for this file promises more than its CPUs, shared, can do"
+            hint = "measure another host (`crosswind measure --peer HOST:7117`), then fit again"
+        else:
+            message = f"{name} was not measured itself: its compute rate and receive cost are those of {host_of(fit)}"
+            hint = f"run `crosswind measure` on {name} too and fit both files"
         told.append(warning("same-machine" if same else "peer-not-measured", message, hint))
     node: Node = {"compute_per_s": _compute(source)} | _receiving(source)
     if (limit := _send_limit(source)) is not None and measured is not None:

@@ -1,4 +1,4 @@
-"""What to keep in mind when trusting a fit: warnings as data, each with a code, what is so, and what to do about it."""
+"""Reasons to doubt a fit: warnings as data, each with a code, what was seen, and what to do about it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crosswind.errors import Told, warning
 from crosswind.measurement import Measurement
 from crosswind.model.additive import Additivity
 from crosswind.model.baseline import Baseline
-from crosswind.model.channel import BENT, ChannelFit
+from crosswind.model.channel import BENT, SETTLED_IR, SETTLED_LOSS, ChannelFit
 from crosswind.model.interval import IDLE_BELOW
 from crosswind.model.plane import PlaneFit
 from crosswind.model.points import available_is_valid, in_phases
@@ -75,55 +75,60 @@ def _about_measurement(measurement: Measurement, base: Baseline, estimator: str)
     if abs(base.drift) > DRIFT:
         yield warning(
             "drift",
-            f"the idle compute rate changed by {100 * base.drift:+.0f} % during the measurement",
-            "cycles cancel slow drift; rates per second are those of its mean",
+            f"CPU speed drifted by {100 * base.drift:+.0f} % during the measurement",
+            "cycles cancel slow drift, but the next run may give another result; repeat on a quiet host",
         )
     if not why and base.noise > UNEVEN:
         yield warning(
             "uneven-speed",
-            f"without any traffic, blocks of one cycle differ by {100 * base.noise:.0f} % of their mean although no"
-            " other process had the CPU: a neighbour of this virtual machine, or the clock",
-            "another hour may give another IR, by more than the interval says; repeat, or use dedicated hardware",
+            f"CPU speed varies by {100 * base.noise:.0f} % without traffic and without other processes on this CPU:"
+            " likely a neighbour on the host, or the clock",
+            "another hour may differ by more than the interval says; repeat, or use dedicated hardware",
         )
     left = 100 * base.intercept_against_bare
     if left < 100 * (1 - BENT):
         yield warning(
             "idle-cost",
-            f"open connections without traffic leave {left:.0f} % of the compute rate before any socket existed:"
-            " interference rates start from what is left",
+            f"with idle connections open, compute runs at {left:.0f} % of its rate before any socket existed; losses"
+            " count from there",
             "a thread that polls for messages does this; wait for events instead",
         )
     if any(peer["loopback"] for peer in measurement.header["peers"]):
         yield warning(
             "loopback",
-            "the peer is this same machine: traffic never meets a network card, softirq runs on the sender's core",
-            "measure against another machine: `crosswind serve --listen HOST:7117 --token-file FILE` there, "
-            "`--peer HOST:7117 --token-file FILE` here",
+            "no network card was involved: the peer is this same machine",
+            "before you plan with these numbers: `crosswind serve --listen HOST:7117 --token-file FILE` on another"
+            " host, `crosswind measure --peer HOST:7117 --token-file FILE` here",
         )
 
 
 def _not_settled(channel: ChannelFit) -> Told:
-    low, high = (1000 * bound for bound in channel.ir_ci95)
-    loss_low, loss_high = (100 * bound for bound in channel.loss_ci95)
-    known = (
-        f"IR is known only to {low:.4f} .. {high:.4f} s/GB, the loss at the top to {loss_low:.1f} .. {loss_high:.1f} %"
-        if np.isfinite([low, high, loss_low, loss_high]).all()
-        else "too few cycles for an interval of IR and of the loss at the top"
-    )
-    return warning("not-settled", f"{channel.direction} {channel.peer}: {known}", LONGER)
+    low, high = channel.ir_ci95
+    loss_low, loss_high = channel.loss_ci95
+    name = f"{'sending to' if channel.direction == 'send' else 'receiving from'} {channel.peer}"
+    known = f"too few cycles to know the interval of {name}"
+    if np.isfinite([low, high, loss_low, loss_high]).all() and channel.ir_s_per_mb:
+        half = 50 * (high - low) / abs(channel.ir_s_per_mb)
+        points = 50 * (loss_high - loss_low)
+        known = f"the IR of {name} is known to {_two(half)} % (wanted: {100 * SETTLED_IR:g} %)"
+        known += f", its highest loss to {_two(points)} points (or {100 * SETTLED_LOSS:g})"
+    return warning("not-settled", known, LONGER)
+
+
+def _two(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _about_channel(channel: ChannelFit) -> Iterator[Told]:
     name = f"{channel.direction} {channel.peer}"
     for lack in channel.lack_of_fit:
         if abs(lack.gap) > BENT and not lack.ci95[0] <= 0 <= lack.ci95[1]:
-            bend = f" (t of x^2: {channel.quadratic.t_square:+.1f})" if channel.quadratic else ""
+            side = "more" if lack.gap < 0 else "less"
             yield warning(
                 "not-linear",
-                f"{name}: at {100 * lack.level:.0f} % of the top rate the compute rate is"
-                f" {100 * lack.gap:+.1f} % of the full rate off the line{bend}",
-                f"IR holds for {channel.range_mb_per_s[0]:.0f} to {channel.range_mb_per_s[1]:.0f} MB/s as a whole;"
-                " compare measurements by the loss at one rate. `plan` takes the loss at the rate that it plans",
+                f"{name}: at {100 * lack.level:.0f} % of the top rate it costs {100 * abs(lack.gap):.1f} points {side}"
+                " than the linear fit says",
+                "use the loss measured near your rate, not IR; `plan` does so",
             )
     every = channel.points[channel.estimator]
     left = float(every.x_mb_per_s[every.idle].mean())

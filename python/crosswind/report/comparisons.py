@@ -10,8 +10,8 @@ from pathlib import PurePath
 from statistics import fmean
 from typing import Any
 
-from crosswind.report.fastest import Fastest, fastest
 from crosswind.report.words import plain
+from crosswind.run.fastest import Fastest, fastest
 from crosswind.run.interval import span
 from crosswind.run.results import Run, Runs, mean_of_bound
 

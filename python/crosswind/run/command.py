@@ -25,7 +25,7 @@ from crosswind.run.results import Run, Runs
 from crosswind.run.resume import JOURNAL, Before, Identity, digest_of, digest_of_file, is_unfinished
 from crosswind.run.shells import handed_to, words_of
 from crosswind.run.this_machine import here, point_of
-from crosswind.terminal.progress import Advance
+from crosswind.terminal.progress import Advance, left_in_words
 
 if TYPE_CHECKING:
     from crosswind.watch import Watch
@@ -172,8 +172,11 @@ def map_command(
 
     def tell(done: int, total: int | None) -> None:
         if progress is not None:
-            left = (time.monotonic() - failures.begun) / max(done, 1) * (len(files) - done)
-            progress(done / len(files), f"{done} of {len(files)} files, {left:.0f} s left")
+            left = left_in_words(done, len(files), time.monotonic() - failures.begun)
+            failed = f", {failures.count} failed" if failures.count else ""
+            progress(
+                done / len(files), f"{done} of {len(files)} {'values' if found.are_values else 'files'}{failed}{left}"
+            )
 
     if watch is not None and not resume:  # of those of a resumed run, some are done
         watch.expect(len(files))

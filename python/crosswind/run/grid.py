@@ -19,6 +19,7 @@ from crosswind.run.deployment import Placing
 from crosswind.run.deployments import HINT, deployed, is_deployed
 from crosswind.run.results import AnyRun, Runs
 from crosswind.run.side_by_side import Perform, Simulator, simulated
+from crosswind.terminal.progress import left_in_words
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -357,6 +358,6 @@ class _Meter:
     def tell(self, done: int, taken_over: int) -> None:
         if self._progress is None:
             return
-        pace = (time.monotonic() - self._begun) / max(done - taken_over, 1)
-        left = pace * (self._runs - done)
-        self._progress(done / self._runs, f"{done} of {self._runs} runs, {left:.0f} s left")
+        elapsed_s = time.monotonic() - self._begun
+        left = left_in_words(done - taken_over, self._runs - taken_over, elapsed_s)
+        self._progress(done / self._runs, f"{done} of {self._runs} runs{left}")

@@ -25,7 +25,7 @@ from crosswind.run.deployments import HINT, is_deployed
 from crosswind.run.farm import Farm
 from crosswind.run.map_calls import UNTAKEN_PER_NODE, MapCalls, Piece, Raised, length
 from crosswind.run.store import Store
-from crosswind.terminal.progress import Advance, progress_bar, progress_of_long_work
+from crosswind.terminal.progress import Advance, left_in_words, progress_bar, progress_of_long_work
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -404,7 +404,7 @@ class _Meter:
         if self._progress is None:
             return
         if self._total:
-            left = (time.monotonic() - self._begun) / self._done * (self._total - self._done)
-            self._progress(self._done / self._total, f"{self._done} of {self._total}, {left:.0f} s left")
+            left = left_in_words(self._done, self._total, time.monotonic() - self._begun)
+            self._progress(self._done / self._total, f"{self._done} of {self._total}{left}")
         else:
             self._progress(0.0, f"{self._done} done")

@@ -75,6 +75,30 @@ def interrupt_on(numbers: Sequence[signal.Signals]) -> None:
             signal.signal(number, hear)
 
 
+def answer_ctrl_c(say: Callable[[], None], after_s: float = 0.8) -> Callable[[], None]:
+    """Call `say`, in a thread, where ctrl-C has not ended the program within `after_s`; return what ends that.
+
+    Compiled code finishes its current step first, which can take seconds.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return lambda: None
+    heard, hear = os.pipe()
+    os.set_blocking(hear, False)  # as the interpreter asks
+    over = threading.Event()
+
+    def wait() -> None:
+        while number := os.read(heard, 1):
+            if number[0] == signal.SIGINT:
+                if not over.wait(after_s):
+                    say()
+                return
+
+    threading.Thread(target=wait, name="crosswind-ctrl-c", daemon=True).start()
+    signal.set_wakeup_fd(hear, warn_on_full_buffer=False)
+    os.register_at_fork(after_in_child=lambda: None if over.is_set() else signal.set_wakeup_fd(-1))
+    return over.set
+
+
 @contextmanager
 def told_at(numbers: Sequence[signal.Signals]) -> Iterator[int | None]:
     """Yield a descriptor at which a byte comes for each of these signals, even while compiled code runs.

@@ -4,7 +4,8 @@ import disturbed
 import pytest
 
 from crosswind.cli import overlap as overlap_cli
-from crosswind.cli.run_tables import print_runs
+from crosswind.cli.answer import show
+from crosswind.cli.run_answers import answer_of
 from crosswind.overlap import overlap
 
 
@@ -18,16 +19,16 @@ def heads_of(text):
 
 
 def test_the_verdict_of_overlap_is_shown(narrow, capsys):
-    overlap_cli._print(overlap("sim", waits=["event"], nices=[0, 19], cpus=2))
+    show(overlap_cli._answer(overlap("sim", waits=["event"], nices=[0, 19], cpus=2)))
     said = capsys.readouterr()
     assert heads_of(said.out).rstrip().endswith("verdict")
     assert "verdict" not in said.err
 
 
 def test_the_slowdown_of_a_program_is_shown_with_what_was_swept(narrow, capsys):
-    print_runs(disturbed.program_runs(), 40)
+    show(answer_of(disturbed.program_runs(), 40))
     said = capsys.readouterr()
+    assert "slowdown\n" in said.out
     shown = heads_of(said.out)
-    for name in ("quantum_s", "window_packets", "slowdown", "makespan s", "of dedicated"):
-        assert name in shown
-        assert name not in said.err
+    assert "window_packets" in shown
+    assert "quantum_s=" in shown

@@ -78,7 +78,7 @@ def test_what_disturbs_is_named_with_pid_and_cpu(tmp_path):
     )
     [found] = processor.foreign_load(activity, own=[], root=tmp_path)
     assert found.level == "warning"
-    assert "0.90 CPUs" in found.message
+    assert "0.90 of 2 CPUs" in found.message
     assert "miner (pid 77" in found.message
     assert "kill -STOP 77" in found.hint
 

@@ -10,7 +10,7 @@ import synthetic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosswind.cli.fit import print_fit
+from crosswind.cli.fit import answer_of
 from crosswind.errors import DescriptionError
 from crosswind.measurement import Measurement
 from crosswind.model.cost import attribute
@@ -461,16 +461,15 @@ def test_without_a_block_free_of_traffic_the_fit_says_what_was_carried():
         fit(left_in_idle(synthetic.measurement(0.00016, None), 0.3))
 
 
-def test_the_table_puts_a_loss_beside_the_rate_at_which_it_was_measured(capsys):
+def test_the_table_puts_a_loss_beside_the_rate_at_which_it_was_measured():
     found = synthetic.measurement(0.00016, None)
     found.header["channels"][0]["unpaced_mb_per_s"] = 4000.0
     fitted = fit(found)
     (channel,) = fitted.channels
-    print_fit(fitted)
-    row = capsys.readouterr().out.splitlines()[-1].split()
-    loss = row.index("%") - 1
-    assert (float(row[loss - 1]), float(row[loss])) == (
-        round(channel.top_mb_per_s),
-        round(100 * channel.loss_at_top, 1),
+    (details,) = answer_of([fitted]).wide
+    row = dict(zip([name for name, _ in details.columns], details.rows[0], strict=True))
+    assert (row["at MB/s"], row["loss there"]) == (
+        f"{channel.top_mb_per_s:.0f}",
+        f"{100 * channel.loss_at_top:.1f} %",
     )
     assert channel.range_mb_per_s[1] > channel.top_mb_per_s + 1

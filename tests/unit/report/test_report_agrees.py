@@ -6,7 +6,9 @@ import re
 import numpy as np
 import reported
 
-from crosswind.cli.run_tables import print_runs
+from crosswind.cli.answer import Answer, show
+from crosswind.cli.run_answers import answer_of
+from crosswind.cli.run_tables import tables_of
 from crosswind.model.fit import fit
 from crosswind.plan import Plan
 from crosswind.report import report
@@ -106,13 +108,13 @@ def test_the_share_of_the_bound_is_one_number_on_the_terminal_in_the_table_and_i
     found = makespans(planned=[80.0, 120.0, 100.0], arrival=[100.0, 150.0, 125.0])
     share = found.to_pandas().groupby("order", sort=False)["of_bound"].mean()["planned"]
     assert f"planned reaches {100 * share:.0f} % of the bound on average" in text_of(tmp_path, found)
-    print_runs(found, 40)
-    assert f"{100 * share:.1f}%" in capsys.readouterr().out
+    show(answer_of(found, 40))
+    assert f"  {100 * share:.1f}" in capsys.readouterr().out
 
 
 def test_error_bars_of_repetitions_are_the_interval_of_the_terminal(tmp_path, capsys):
     found = makespans(planned=[80.0, 120.0, 100.0], arrival=[100.0, 150.0, 125.0])
-    print_runs(found, 40)
+    show(Answer([], tables_of(found, 40)))
     (group,) = groups_of(found)
     row = group.rows[0]
     half = 0.5 * (row["high"] - row["low"]) / row["middle"] * 100.0

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import rich.console
 
-from crosswind.terminal.progress import progress_bar, progress_of_long_work
+from crosswind.terminal.progress import progress_bar, progress_lines, progress_of_long_work
 
 
 @pytest.fixture
@@ -78,3 +78,21 @@ def test_ipython_in_a_terminal_is_no_notebook(notebook, monkeypatch):
     with progress_bar() as advance:
         assert advance is None
     assert notebook == []
+
+
+def test_beside_the_output_of_a_program_progress_is_whole_lines(monkeypatch):
+    """A bar and "200 iterations, mean 0.0965 s" shared one line."""
+    stderr = terminal(monkeypatch)
+    with progress_lines(0.0) as advance:
+        stderr.write("its own output\n")
+        advance(0.01, "the command runs for 10 s")
+    assert stderr.getvalue() == "its own output\ncrosswind: the command runs for 10 s\n"
+
+
+def test_what_is_not_known_yet_is_no_share(monkeypatch):
+    """`connecting` stood beside 0 % for 94 s."""
+    stderr = terminal(monkeypatch)
+    with progress_of_long_work(0.0) as advance:
+        advance(0.0, "connecting")
+        advance(1.0, "connected")
+    assert "0 %" not in stderr.getvalue()

@@ -95,3 +95,19 @@ def test_a_child_that_lives_on_does_not_hold_up_the_end(ends_by_sigterm):
         child = forked()
     os.kill(child, signal.SIGKILL)  # only now: the body has ended beside it
     os.waitpid(child, 0)
+
+
+def test_ctrl_c_is_answered_while_compiled_code_runs():
+    """`plan tolerance --simulate` said nothing for 14 s after ctrl-C."""
+    code = (
+        "import os, signal, sys, time\n"
+        "from crosswind.terminal.signals import answer_ctrl_c\n"
+        "signal.signal(signal.SIGINT, lambda number, frame: None)\n"  # as where no Python code runs
+        "said = []\n"
+        "over = answer_ctrl_c(lambda: said.append('answered'), 0.0)\n"
+        "os.kill(os.getpid(), signal.SIGINT)\n"
+        "while not said: time.sleep(0.01)\n"
+        "print(said[0])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "answered\n"

@@ -117,6 +117,11 @@ class Written:
     sections: list[Section]
     unread: list[Unread]
 
+    @property
+    def short(self) -> list[tuple[str, str, str]]:
+        """The answers of the sections: id, name, and what was found, in a sentence each."""
+        return list(_short(self.sections))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document of `crosswind report --json`."""
         sections = [

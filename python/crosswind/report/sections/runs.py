@@ -9,7 +9,6 @@ from statistics import fmean
 from crosswind import _core
 from crosswind.plan import BOUND
 from crosswind.report.comparisons import Group, Pair, groups_of, pairs_of
-from crosswind.report.fastest import in_words
 from crosswind.report.figures.figure import Figure, identifier
 from crosswind.report.figures.lanes import MOST_LANES, lane_rows, lanes
 from crosswind.report.figures.orders import makespans, predicted_and_run
@@ -19,6 +18,7 @@ from crosswind.report.sections.plan import TERMS as OF_PLANS
 from crosswind.report.sections.section import Contents, Kind, Section, Term, grouped, of_type
 from crosswind.report.tables import Table
 from crosswind.report.words import number, percent
+from crosswind.run.fastest import in_words
 from crosswind.run.results import Run, Runs
 from crosswind.run.trace import Trace
 

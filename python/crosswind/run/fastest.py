@@ -7,10 +7,11 @@ from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
 
-import numpy as np
-
-from crosswind.blame.shares import ROUNDING, cost_estimate
+from crosswind.run.interval import span
 from crosswind.run.results import Run
+
+ROUNDING = 1e-9
+"""Differences up to this part of a makespan are rounding."""
 
 
 class Fastest(NamedTuple):
@@ -57,12 +58,12 @@ def fastest(by_order: Mapping[str, Sequence[Run]], exact: bool) -> Fastest:
         seeds = sorted(set(seconds[order]) & set(seconds[other]))
         if not seeds:
             return False
-        longer = np.array([seconds[order][seed] - seconds[other][seed] for seed in seeds])
+        longer = [seconds[order][seed] - seconds[other][seed] for seed in seeds]
         least = ROUNDING * fmean(seconds[other][seed] for seed in seeds)
         if len(seeds) > 1:
-            return cost_estimate(longer).low > least
+            return span(longer)[1] > least
         single = len(seconds[order]) == len(seconds[other]) == 1
-        return exact and single and float(longer[0]) > least
+        return exact and single and longer[0] > least
 
     found = [order for order in seconds if not any(slower(order, other) for other in seconds if other != order)]
     if not found:  # each is slower than another, with seeds that the third does not have

@@ -1,6 +1,6 @@
 """Which orders are fastest: what pairs with the same seeds settle, leave open, and never compare."""
 
-from crosswind.report.fastest import fastest, in_words
+from crosswind.run.fastest import fastest, in_words
 from crosswind.run.results import Run
 
 

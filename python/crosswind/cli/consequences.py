@@ -1,0 +1,37 @@
+"""Which warnings matter most: those that withdraw the answer come first, those about figures of detail last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crosswind.errors import Told
+
+_WITHDRAW = (
+    *("jit-compiles", "too-few-points", "partial", "not-stopped", "needed", "no-rank", "missing-ranks", "not-injected"),
+    *("events", "same-machine", "loopback", "not-quiet", "busy-host", "overlap-not-quiet", "not-settled"),
+    *("busy-baseline", "rate-not-reached", "peer-not-measured", "send-not-measured", "not-calibrated"),
+    *("not-linear", "uneven-speed", "drift"),
+)
+"""Codes of warnings that may make the answer wrong where the reader uses it, the worst first."""
+_DETAIL = (
+    *("overlap-own-nice", "idle-cost", "about-zero", "catching-up", "hidden", "costs-not-separable", "cost-model"),
+    *("leftovers-removed",),
+)
+"""Codes of warnings about figures that only the details show, or that the answer has corrected for."""
+
+
+def most_consequential(warnings: Sequence[Told]) -> list[Told]:
+    """Return warnings in the order of what they change for the reader; alike ones stay in their order.
+
+    Examples
+    --------
+    >>> [one["code"] for one in most_consequential([{"code": "idle-cost"}, {"code": "other"}, {"code": "loopback"}])]
+    ['loopback', 'other', 'idle-cost']
+    """
+    return sorted(warnings, key=lambda one: _place(one.get("code", "")))
+
+
+def _place(code: str) -> int:
+    if code in _WITHDRAW:
+        return _WITHDRAW.index(code)
+    return len(_WITHDRAW) + (1 + _DETAIL.index(code) if code in _DETAIL else 0)
