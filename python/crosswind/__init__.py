@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from crosswind.plan.tolerance import Tolerance, plan_tolerance
     from crosswind.plan.tree import BuiltTree, plan_tree
     from crosswind.platform import Platform
+    from crosswind.recorder.program import RecordedProgram, record_program
+    from crosswind.recorder.steps import record_step
     from crosswind.report import draw, plot, report
     from crosswind.run.calls import CallError
     from crosswind.run.command import map_command
@@ -90,6 +92,7 @@ __all__ = [
     "Platform",
     "ProgramRun",
     "QueuesPlan",
+    "RecordedProgram",
     "Run",
     "Runs",
     "StreamsRun",
@@ -120,6 +123,8 @@ __all__ = [
     "plan_tree",
     "plot",
     "record",
+    "record_program",
+    "record_step",
     "report",
     "run",
     "serve",
@@ -159,6 +164,8 @@ _HOMES = {
     "plan.tolerance": ["Tolerance", "plan_tolerance"],
     "plan.tree": ["BuiltTree", "plan_tree"],
     "platform": ["Platform"],
+    "recorder.program": ["RecordedProgram", "record_program"],
+    "recorder.steps": ["record_step"],
     "report": ["draw", "plot", "report"],
     "run.calls": ["CallError"],
     "run.command": ["map_command"],

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | how are processors taken away from a command? | [`inject`] |
 //! | what takes this machine's processors away? | [`noise`] |
+//! | when could a rank's threads not run, and what kept them? | [`preemption`] |
 //! | what did an earlier command leave behind? | [`leftovers`] |
 //! | which errors occur? | [`error`] |
 //!
@@ -13,5 +14,6 @@ pub mod error;
 pub mod inject;
 pub mod leftovers;
 pub mod noise;
+pub mod preemption;
 
 pub use error::DisturbError;

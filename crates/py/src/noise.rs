@@ -8,7 +8,10 @@ use crosswind_disturb::leftovers::Leftover;
 use crosswind_disturb::noise::options::RecordOptions;
 use crosswind_disturb::noise::summary::summary;
 use crosswind_disturb::noise::{Recorder, trace};
+use crosswind_disturb::preemption::PreemptionRecorder;
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use serde_json::json;
 
 use crate::inject::exception;
@@ -55,6 +58,52 @@ impl PyNoiseRecorder {
     }
 }
 
+/// A running recording of when ranks could not run.
+#[pyclass(frozen, name = "PreemptionRecorder", module = "crosswind._core")]
+struct PyPreemptionRecorder(Mutex<PreemptionRecorder>);
+
+/// Absences of a process, in the format of a recorded program, and how many shorter ones there were, of how many ns.
+type OfProcess<'py> = (i32, Bound<'py, PyBytes>, u64, u64);
+
+#[pymethods]
+impl PyPreemptionRecorder {
+    /// Starts it; an OSError says why the kernel's trace is not available.
+    #[new]
+    fn new(py: Python<'_>, cpus: Vec<usize>) -> PyResult<Self> {
+        let recorder = py.detach(|| PreemptionRecorder::start(cpus));
+        recorder.map(|recorder| Self(Mutex::new(recorder))).map_err(PyOSError::new_err)
+    }
+
+    /// Says which processes are ranks.
+    fn follow(&self, processes: Vec<i32>) {
+        locked(&self.0).follow(processes);
+    }
+
+    /// Ends it. Returns the absences of each process, and causes and losses as JSON.
+    fn stop<'py>(&self, py: Python<'py>) -> PyResult<(Vec<OfProcess<'py>>, String)> {
+        let found = py.detach(|| locked(&self.0).stop()).map_err(|error| exception(py, &error))?;
+        let processes = found.processes.iter().map(|(pid, one)| {
+            let mut bytes = Vec::with_capacity(one.absences.len() * 40);
+            for (absence, cause) in &one.absences {
+                bytes.extend(absence.start_ns.to_le_bytes());
+                bytes.extend(absence.end_ns.to_le_bytes());
+                bytes.extend(absence.tid.to_le_bytes());
+                bytes.extend((absence.kind as u16).to_le_bytes());
+                bytes.extend(u16::try_from(absence.cpu).unwrap_or(u16::MAX).to_le_bytes());
+                bytes.extend(cause.unwrap_or(u32::MAX).to_le_bytes());
+                bytes.extend([0u8; 12]);
+            }
+            (*pid, PyBytes::new(py, &bytes), one.short.0, one.short.1)
+        });
+        let cause = |one: &crosswind_disturb::preemption::occupants::Cause| {
+            json!({"name": one.name, "pid": one.pid, "cgroup": one.cgroup, "seconds": one.ns as f64 / 1e9})
+        };
+        let causes: Vec<_> = found.causes.iter().map(cause).collect();
+        let about = json!({"causes": causes, "lost_events": found.lost_events, "full": found.full});
+        Ok((processes.collect(), about.to_string()))
+    }
+}
+
 /// Returns the reason why the kernel's trace is not available here; None: it is available.
 #[pyfunction]
 fn no_trace(py: Python<'_>) -> Option<String> {
@@ -82,6 +131,7 @@ fn told(found: &[Leftover]) -> String {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyNoiseRecorder>()?;
+    module.add_class::<PyPreemptionRecorder>()?;
     module.add_function(wrap_pyfunction!(leftovers, module)?)?;
     module.add_function(wrap_pyfunction!(remove_leftovers, module)?)?;
     module.add_function(wrap_pyfunction!(no_trace, module)?)

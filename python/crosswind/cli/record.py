@@ -1,9 +1,9 @@
-"""`crosswind record`: this machine -> Disturbance."""
+"""`crosswind record`: this machine -> Disturbance; with a command: a parallel program -> what its ranks did."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -11,20 +11,34 @@ from crosswind.cli.console import print_json, print_table, print_text, tell, tel
 from crosswind.cli.measure_options import parse_cpus
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
+from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.files.atomic import is_standard_output
 from crosswind.files.intervals import table_beside
-from crosswind.noise import RecordHow
 from crosswind.terminal.progress import progress_bar
 
 UNTRUSTED = 3
 INTERRUPTED = 130
 
+How = Literal["auto", "trace", "loop", "none"]
+
+GROUPS = {
+    "Without a command": ("seconds", "cpus", "threshold_us", "name", "rows"),
+    "With a command": ("mpicc",),
+}
+
 EXAMPLES = """
-A loop on each CPU looks at the clock. As root, the kernel's trace tells what had the CPU meanwhile: interrupts,
-softirqs, threads by name. "quota": a quota of CPU time was used up. "lost events": the kernel could not keep the
-events of that time. "unknown" is not known to the kernel: the hypervisor, or the hardware. Without the trace, only a
-quota, another thread and anything else are told apart. Nothing is changed but a trace of its own, which is removed
-at the end, by a watchdog process if this program is killed.
+Without a command: a loop on each CPU looks at the clock. As root, the kernel's trace tells what had the CPU meanwhile:
+interrupts, softirqs, threads by name. "quota": a quota of CPU time was used up. "lost events": the kernel could not keep
+the events of that time. "unknown" is not known to the kernel: the hypervisor, or the hardware. Without the trace, only
+a quota, another thread and anything else are told apart.
+
+With a command: its MPI ranks are recorded, each with its MPI calls, its CPU time and its steps. As root, the kernel's
+trace adds when a rank could run and did not, and which process had its processor. The recorder is built once by the
+mpicc of the program's MPI and kept in ~/.cache/crosswind/mpi. Programs without MPI mark steps:
+crosswind.record_step().
+
+Nothing on the machine is changed but a trace of its own, which is removed at the end, by a watchdog process if this
+program is killed.
 
 Examples:
 
@@ -32,34 +46,80 @@ Examples:
 
     crosswind record --seconds 10 --cpus 1 --how loop --json
 
-Exit codes: 0 done, 1 it failed, 2 bad input, 3 done but something was lost, 130 interrupted (and kept so far).
+    crosswind record -o app.trace -- mpirun -n 4 ./app
+
+Exit codes: 0 done, 1 it or the command failed, 2 bad input, 3 done but something was lost, 130 interrupted (and kept so
+far).
 """
 
 
 def record(
-    seconds: Annotated[float, typer.Option(help="For how long.", min=0.001)] = 60.0,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(help="A parallel program to record, after --; without: the machine.", metavar="[-- COMMAND]"),
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(help="For how long; 60 unless given.", min=0.001)] = None,
     cpus: Annotated[str | None, typer.Option(help="CPUs, such as 0,2-5; else all that may be used.")] = None,
-    how: Annotated[RecordHow, typer.Option(help="How causes become known.")] = "auto",
+    how: Annotated[
+        How, typer.Option(help="How causes become known; loop: only without a command, none: only with one.")
+    ] = "auto",
     threshold_us: Annotated[
-        float, typer.Option("--threshold-us", help="Shorter gaps are not kept, us.", min=0.001)
-    ] = 1.0,
+        float | None,
+        typer.Option("--threshold-us", help="Shorter gaps are not kept, us; 1 unless given.", min=0.001),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="What to call it.")] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file.")] = Path("noise.toml"),
-    rows: Annotated[int, typer.Option(help="Most causes in the printed table.", min=1)] = 20,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The file: noise.toml unless given, with a command app.trace.")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="Most causes in the printed table; 20 unless given.", min=1)
+    ] = None,
+    mpicc: Annotated[
+        str | None, typer.Option(help="Compiler command of the program's MPI; else the one beside the launcher.")
+    ] = None,
     force: Force = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document; what a command prints goes to stderr.")
+    ] = False,
 ) -> None:
-    """Record this machine's own noise."""
+    """Record this machine's own noise, or a parallel program."""
+    of_machine = {"--seconds": seconds, "--cpus": cpus, "--threshold-us": threshold_us, "--name": name, "--rows": rows}
+    if command:
+        _refuse([option for option, value in of_machine.items() if value is not None], "with", "leave it out")
+        if how == "loop":
+            raise DescriptionError("--how is loop; with a command it must be auto, trace or none", "argument")
+        raise typer.Exit(_record_program(command, out or Path("app.trace"), how, mpicc, force=force, json=json))
+    _refuse(["--mpicc"] if mpicc is not None else [], "without", "end the line with -- and the command")
+    if how == "none":
+        raise DescriptionError("--how is none; without a command it must be auto, trace or loop", "argument")
+    chosen = parse_cpus(cpus, "--cpus")
+    raise typer.Exit(
+        _record_noise(
+            out or Path("noise.toml"),
+            {"seconds": seconds or 60.0, "cpus": chosen, "how": how, "threshold_us": threshold_us or 1.0, "name": name},
+            rows or 20,
+            force=force,
+            json=json,
+        )
+    )
+
+
+def _refuse(options: list[str], when: str, hint: str) -> None:
+    if options:
+        raise DescriptionError(f"{options[0]} is for recording {when}out a command", "argument", hint)
+
+
+def _record_noise(out: Path, settings: dict[str, Any], rows: int, *, force: bool, json: bool) -> int:
+    """Record the machine and print what was found; return the exit code."""
     from crosswind.noise import record as perform
     from crosswind.noise import usual_name
 
-    writable(out, "recording", force=force, of={"name": name or usual_name()})
+    writable(out, "recording", force=force, of={"name": settings["name"] or usual_name()})
     whole_file = is_standard_output(out)
     if not whole_file:
         writable(table_beside(out), "intervals", force=force)
-    chosen = parse_cpus(cpus, "--cpus")
     with progress_bar() as advance:
-        noise = perform(seconds, cpus=chosen, how=how, threshold_us=threshold_us, name=name, progress=advance)
+        noise = perform(**settings, progress=advance)
     noise.save(out)
     files = str(out) if whole_file else f"{out} and {table_beside(out)}"
     tell(f"wrote {files} ({noise.summary['total']['intervals']} intervals in {noise.summary['length_s']:.4g} s)")
@@ -69,9 +129,37 @@ def record(
     else:
         _print(noise.summary, rows)
     if noise.summary["interrupted"]:
-        raise typer.Exit(INTERRUPTED)
-    if {warning["code"] for warning in noise.warnings} & {"events-lost", "recording-full"}:
-        raise typer.Exit(UNTRUSTED)
+        return INTERRUPTED
+    lost = {warning["code"] for warning in noise.warnings} & {"events-lost", "recording-full"}
+    return UNTRUSTED if lost else 0
+
+
+def _record_program(
+    command: list[str], out: Path, how: Literal["auto", "trace", "none"], mpicc: str | None, *, force: bool, json: bool
+) -> int:
+    """Record a program and say what is in the file; return the exit code."""
+    from crosswind.recorder.program import KIND, record_program
+
+    writable(out, KIND, force=force)
+    to_stderr = json or is_standard_output(out)
+    recorded = record_program(command, out, how=how, mpicc=mpicc, force=force, stdout_to_stderr=to_stderr)
+    summary = recorded.summary
+    megabytes = f", {summary['bytes'] / 1e6:.3g} MB" if summary["bytes"] else ""
+    ranks = f"{summary['ranks']} rank{'s' if summary['ranks'] != 1 else ''}"
+    tell(f"wrote {' and '.join(summary['files'])} ({ranks}, {summary['records']} records{megabytes})")
+    for cause in summary["causes"][:3]:
+        who = f" ({cause['pid']}, {cause['cgroup'] or 'control group not known'})" if cause["pid"] is not None else ""
+        tell(f"ranks could run and did not for {cause['seconds']:.4g} s: {cause['name']}{who}")
+    tell_warnings(recorded.warnings)
+    if json:
+        print_json(recorded.to_dict())
+    if summary["interrupted"]:
+        return INTERRUPTED
+    if summary["exit_status"] != 0:
+        status = summary["exit_status"]
+        ended = f"ended with status {status}" if status is not None else f"was ended by signal {summary['exit_signal']}"
+        raise CrosswindError(f"the command {ended}", "command-failed", "what was recorded until then is in the file")
+    return 0 if summary["complete"] and not summary["kernel_trace"]["lost_events"] else UNTRUSTED
 
 
 def _print(summary: dict[str, Any], rows: int) -> None:

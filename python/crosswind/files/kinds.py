@@ -43,6 +43,7 @@ WORDS = {
     "perfetto": "a time line for Perfetto",
     "plan": "a plan",
     "platform": "a platform",
+    "recorded-program": "a recorded program",
     "recording": "a recorded disturbance",
     "report": "a report",
     "runs": "runs of an experiment",
@@ -53,7 +54,7 @@ WORDS = {
     "trace": "a trace",
 }
 """Each kind as messages call it."""
-BINARY = frozenset({"figure", "gpu-measurement", "intervals", "measurement", "trace"})
+BINARY = frozenset({"figure", "gpu-measurement", "intervals", "measurement", "recorded-program", "trace"})
 UNKNOWN, EMPTY = "", "empty"
 MISSING = object()
 """Where a file has no such field."""
@@ -186,6 +187,8 @@ def _of_parquet(path: str | Path) -> Found:
 
 def _of_json(text: str) -> Found:
     fields = _members(text)
+    if fields.get("format") == "crosswind-trace":
+        return Found("recorded-program", fields)
     kind = fields.get("kind")
     if isinstance(kind, str) and kind in _SPEAKING:
         return Found(_SPEAKING[kind], fields)

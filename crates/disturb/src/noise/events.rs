@@ -109,7 +109,7 @@ fn parsed(line: &str) -> Option<(u64, Event<'_>)> {
 }
 
 /// Whether a line reports lost events: `CPU:1 [LOST 20 EVENTS]`.
-fn tells_loss(line: &str) -> bool {
+pub(crate) fn tells_loss(line: &str) -> bool {
     line.strip_prefix("CPU:").is_some_and(|rest| rest.contains("[LOST ") && rest.trim_end().ends_with("EVENTS]"))
 }
 

@@ -32,10 +32,9 @@ use self::events::{CauseId, LOOP, Names, OWN, UNKNOWN, WITHHELD};
 use self::gaps::{Gap, Watch, watch_gaps};
 use self::outcome::{CpuNoise, Means, Recording};
 use self::quota::Quota;
-use self::trace::{Instance, Trace};
+use self::trace::{Trace, Traced};
 use crate::DisturbError;
 use crosswind_linux::now_ns;
-use crosswind_linux::watchdog::{Undo, Watchdog};
 
 #[derive(Clone, Debug)]
 pub struct RecordConfig {
@@ -129,39 +128,11 @@ impl Drop for Recorder {
     }
 }
 
-/// The trace, and the watchdog that removes it.
-struct Traced {
-    trace: Trace,
-    instance: Instance,
-    watchdog: Watchdog,
-}
-
-impl Traced {
-    fn start(cpus: &[usize]) -> Result<Self, String> {
-        let instance = Instance::named()?;
-        let watchdog = Watchdog::start(&instance).map_err(|error| format!("the watchdog: {error}"))?;
-        match Trace::start(&instance, cpus) {
-            Ok(trace) => Ok(Self { trace, instance, watchdog }),
-            Err(why) => {
-                instance.perform();
-                watchdog.dismiss();
-                Err(why)
-            }
-        }
-    }
-
-    fn end(self) {
-        drop(self.trace);
-        self.instance.perform();
-        self.watchdog.dismiss();
-    }
-}
-
 /// Records everything, on a thread whose mount namespace may change.
 fn record(config: &RecordConfig, over: &Arc<AtomicBool>) -> Result<Recording, DisturbError> {
     let (mut traced, no_trace) = match config.means {
         Some(Means::Loop) => (None, None),
-        wanted => match Traced::start(&config.cpus) {
+        wanted => match Traced::start(|instance| Trace::start(instance, &config.cpus)) {
             Ok(traced) => (Some(traced), None),
             Err(why) if wanted.is_some() => {
                 return Err(DisturbError::Setup(format!("the kernel's trace cannot be had here: {why}")));

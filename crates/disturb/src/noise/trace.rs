@@ -12,11 +12,13 @@ use std::path::{Path, PathBuf};
 
 use super::events::{CauseId, Follower, Names, Turn};
 use crate::leftovers;
-use crosswind_linux::watchdog::Undo;
+use crosswind_linux::watchdog::{Undo, Watchdog};
 
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// The event that is always required.
 const SWITCH: &str = "sched/sched_switch";
+/// Events that show when a thread could run.
+const THREADS: [&str; 3] = ["sched/sched_wakeup", "sched/sched_wakeup_new", "sched/sched_migrate_task"];
 /// Interrupt events, enabled if they exist.
 const INTERRUPTS: [&str; 4] =
     ["irq/irq_handler_entry", "irq/irq_handler_exit", "irq/softirq_entry", "irq/softirq_exit"];
@@ -106,11 +108,33 @@ struct Pipe {
 }
 
 impl Trace {
-    /// Creates the instance and enables its events.
+    /// Creates the instance and enables the events that show what has a CPU, interrupts included.
     ///
     /// # Errors
     /// The file that could not be written or opened.
     pub fn start(instance: &Instance, cpus: &[usize]) -> Result<Self, String> {
+        let events = instance.0.join("events");
+        Self::with_events(instance, cpus, || {
+            let vectors = fs::read_dir(events.join(VECTORS.0)).into_iter().flatten().flatten();
+            let vectors = vectors.filter(|entry| !entry.file_name().to_string_lossy().starts_with(VECTORS.1));
+            INTERRUPTS.iter().map(|name| events.join(name)).chain(vectors.map(|entry| entry.path())).collect()
+        })
+    }
+
+    /// Creates the instance and enables the events that show when threads could run.
+    ///
+    /// # Errors
+    /// The file that could not be written or opened.
+    pub fn of_threads(instance: &Instance, cpus: &[usize]) -> Result<Self, String> {
+        let events = instance.0.join("events");
+        Self::with_events(instance, cpus, || THREADS.iter().map(|name| events.join(name)).collect())
+    }
+
+    fn with_events(
+        instance: &Instance,
+        cpus: &[usize],
+        further: impl FnOnce() -> Vec<PathBuf>,
+    ) -> Result<Self, String> {
         let at = instance.0.clone();
         let set =
             |file: &Path, value: &str| fs::write(file, value).map_err(|error| format!("{}: {error}", file.display()));
@@ -125,12 +149,8 @@ impl Trace {
             let file = file.map_err(|error| format!("{}: {error}", path.display()))?;
             pipes.push(Pipe { cpu: *cpu, file, rest: Vec::new(), follower: Follower::default() });
         }
-        let events = at.join("events");
-        set(&events.join(SWITCH).join("enable"), "1")?;
-        let vectors = fs::read_dir(events.join(VECTORS.0)).into_iter().flatten().flatten();
-        let vectors = vectors.filter(|entry| !entry.file_name().to_string_lossy().starts_with(VECTORS.1));
-        let interrupts = INTERRUPTS.iter().map(|name| events.join(name)).chain(vectors.map(|entry| entry.path()));
-        for event in interrupts.filter(|event| event.join("format").is_file()) {
+        set(&at.join("events").join(SWITCH).join("enable"), "1")?;
+        for event in further().iter().filter(|event| event.join("format").is_file()) {
             set(&event.join("enable"), "1")?;
         }
         Ok(Self { pipes, at })
@@ -146,6 +166,22 @@ impl Trace {
         of_thread: impl Fn(i32) -> Option<CauseId>,
         mut hand: impl FnMut(usize, Turn),
     ) -> io::Result<()> {
+        self.read(|pipe, line| {
+            if let Some(turn) = pipe.follower.take(line, names, &of_thread) {
+                hand(pipe.cpu, turn);
+            }
+        })
+    }
+
+    /// Forwards all lines that the kernel has written so far, with their CPU.
+    ///
+    /// # Errors
+    /// When a pipe cannot be read.
+    pub fn lines(&mut self, mut hand: impl FnMut(usize, &str)) -> io::Result<()> {
+        self.read(|pipe, line| hand(pipe.cpu, line))
+    }
+
+    fn read(&mut self, mut hand: impl FnMut(&mut Pipe, &str)) -> io::Result<()> {
         let mut block = vec![0u8; 1 << 16];
         for pipe in &mut self.pipes {
             loop {
@@ -156,14 +192,14 @@ impl Trace {
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                     Err(error) => return Err(error),
                 };
-                pipe.rest.extend_from_slice(&block[..read]);
-                let whole = pipe.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-                for line in pipe.rest[..whole].split(|byte| *byte == b'\n') {
-                    if let Some(turn) = pipe.follower.take(&String::from_utf8_lossy(line), names, &of_thread) {
-                        hand(pipe.cpu, turn);
-                    }
+                let mut unread = std::mem::take(&mut pipe.rest);
+                unread.extend_from_slice(&block[..read]);
+                let whole = unread.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+                for line in unread[..whole].split(|byte| *byte == b'\n') {
+                    hand(pipe, &String::from_utf8_lossy(line));
                 }
-                pipe.rest.drain(..whole);
+                unread.drain(..whole);
+                pipe.rest = unread;
             }
         }
         Ok(())
@@ -178,6 +214,39 @@ impl Trace {
             count.unwrap_or(0)
         };
         self.pipes.iter().map(of).sum()
+    }
+}
+
+/// A trace, and the watchdog that removes it if this process is killed.
+#[derive(Debug)]
+pub struct Traced {
+    pub trace: Trace,
+    instance: Instance,
+    watchdog: Watchdog,
+}
+
+impl Traced {
+    /// Starts the watchdog, then the trace. Call it on the thread that will read the trace.
+    ///
+    /// # Errors
+    /// The reason why there is no trace; nothing of it is left.
+    pub fn start(trace: impl FnOnce(&Instance) -> Result<Trace, String>) -> Result<Self, String> {
+        let instance = Instance::named()?;
+        let watchdog = Watchdog::start(&instance).map_err(|error| format!("the watchdog: {error}"))?;
+        match trace(&instance) {
+            Ok(trace) => Ok(Self { trace, instance, watchdog }),
+            Err(why) => {
+                instance.perform();
+                watchdog.dismiss();
+                Err(why)
+            }
+        }
+    }
+
+    pub fn end(self) {
+        drop(self.trace);
+        self.instance.perform();
+        self.watchdog.dismiss();
     }
 }
 

@@ -1,0 +1,142 @@
+//! Parser of the kernel's scheduling events, for following threads rather than processors.
+
+use std::collections::HashMap;
+
+/// Names of threads, each once.
+#[derive(Debug, Default)]
+pub struct Comms {
+    names: Vec<String>,
+    places: HashMap<String, u32>,
+}
+
+impl Comms {
+    pub fn place(&mut self, name: &str) -> u32 {
+        if let Some(place) = self.places.get(name) {
+            return *place;
+        }
+        let place = self.names.len() as u32;
+        self.names.push(name.to_owned());
+        self.places.insert(name.to_owned(), place);
+        place
+    }
+
+    #[must_use]
+    pub fn name(&self, place: u32) -> &str {
+        self.names.get(place as usize).map_or("", String::as_str)
+    }
+}
+
+/// State of a thread that leaves its processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaves {
+    Runnable,
+    /// By a signal or a tracer.
+    Stopped,
+    /// Waits for a disk or a page.
+    Uninterruptible,
+    /// Waits for anything else, or has ended.
+    Asleep,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    Switch {
+        before: i32,
+        leaves: Leaves,
+        next: i32,
+        comm: u32,
+    },
+    /// A thread becomes runnable on a processor.
+    Wake {
+        tid: i32,
+        on: usize,
+    },
+    /// A runnable thread is moved to another processor's queue.
+    Migrate {
+        tid: i32,
+        on: usize,
+    },
+    /// The kernel could not keep the events of this processor up to here.
+    Lost,
+}
+
+/// One event of one processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Monotonic clock, ns; the kernel writes microseconds.
+    pub ns: u64,
+    pub cpu: usize,
+    pub what: What,
+}
+
+fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    Some(text.rsplit_once(key)?.1.split(' ').next()?.trim_end())
+}
+
+/// Parses a line of `trace_pipe`; `None` for lines of other events.
+pub fn parsed(cpu: usize, line: &str, comms: &mut Comms) -> Option<Event> {
+    let (_, after_cpu) = line.split_once("] ")?;
+    let (head, text) = after_cpu.split_once(": ")?;
+    let (seconds, micros) = head.rsplit_once(' ')?.1.split_once('.')?;
+    let ns = seconds.parse::<u64>().ok()? * 1_000_000_000 + micros.parse::<u64>().ok()? * 1_000;
+    let (kind, text) = text.split_once(": ")?;
+    let what = match kind {
+        "sched_switch" => {
+            let (before, next) = text.rsplit_once(" ==> next_comm=")?;
+            let (name, rest) = next.rsplit_once(" next_pid=")?;
+            let leaves = match value(before, " prev_state=")?.as_bytes().first()? {
+                b'R' => Leaves::Runnable,
+                b'T' | b't' => Leaves::Stopped,
+                b'D' => Leaves::Uninterruptible,
+                _ => Leaves::Asleep,
+            };
+            What::Switch {
+                before: value(before, " prev_pid=")?.parse().ok()?,
+                leaves,
+                next: rest.split(' ').next()?.parse().ok()?,
+                comm: comms.place(name),
+            }
+        }
+        "sched_wakeup" | "sched_wakeup_new" => {
+            What::Wake { tid: value(text, " pid=")?.parse().ok()?, on: value(text, " target_cpu=")?.parse().ok()? }
+        }
+        "sched_migrate_task" => {
+            What::Migrate { tid: value(text, " pid=")?.parse().ok()?, on: value(text, " dest_cpu=")?.parse().ok()? }
+        }
+        _ => return None,
+    };
+    Some(Event { ns, cpu, what })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_parsed_whatever_a_thread_is_called() {
+        let mut comms = Comms::default();
+        let switch = "  a pid=3 b-100  [001] d..2.  12.000345: sched_switch: prev_comm=a pid=3 b prev_pid=100 prev_prio=120 \
+                      prev_state=R+ ==> next_comm=x ==> next_pid=9 y next_pid=77 next_prio=98";
+        let event = parsed(1, switch, &mut comms).expect("a switch");
+        let What::Switch { before, leaves, next, comm } = event.what else { panic!("{event:?}") };
+        assert_eq!((event.ns, event.cpu), (12_000_345_000, 1));
+        assert_eq!((before, leaves, next), (100, Leaves::Runnable, 77));
+        assert_eq!(comms.name(comm), "x ==> next_pid=9 y");
+        let wake = " <idle>-0 [000] dNh4.  1.000001: sched_wakeup: comm=a pid=100 prio=120 target_cpu=003";
+        assert_eq!(parsed(0, wake, &mut comms).map(|event| event.what), Some(What::Wake { tid: 100, on: 3 }));
+        let moved = " m-1 [000] d..3.  1.000001: sched_migrate_task: comm=a pid=100 prio=120 orig_cpu=3 dest_cpu=12";
+        assert_eq!(parsed(0, moved, &mut comms).map(|event| event.what), Some(What::Migrate { tid: 100, on: 12 }));
+        for (state, leaves) in [("T", Leaves::Stopped), ("t", Leaves::Stopped), ("D", Leaves::Uninterruptible)] {
+            let line = switch.replace("prev_state=R+", &format!("prev_state={state}"));
+            let what = parsed(1, &line, &mut comms).map(|event| event.what);
+            assert!(matches!(what, Some(What::Switch { leaves: found, .. }) if found == leaves), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_event_of_ours_is_left_out() {
+        let mut comms = Comms::default();
+        let lines = ["", "CPU:1 [LOST EVENTS]", "# tracer: nop", "a-1 [000] d. 1.000001: sched_switch: x", ": : :"];
+        assert!(lines.iter().all(|line| parsed(0, line, &mut comms).is_none()));
+    }
+}

@@ -1,0 +1,150 @@
+//! Which process had a processor: its name, its number and its control group, looked up while it still runs.
+
+use std::collections::HashMap;
+use std::fs;
+
+use super::events::Comms;
+use super::threads::{Absence, Kind, Occupant};
+
+/// What kept ranks from running.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    pub name: String,
+    /// `None`: no process, or not known.
+    pub pid: Option<i32>,
+    /// Empty: not known.
+    pub cgroup: String,
+    /// Length of all absences, ns.
+    pub ns: u64,
+}
+
+/// All causes, in order of first appearance.
+#[derive(Debug, Default)]
+pub struct Causes {
+    all: Vec<Cause>,
+    of_occupant: HashMap<Occupant, u32>,
+    of_name: HashMap<String, u32>,
+    /// Process -> the file with its group's quota, periods in which that was used up, whether there were any since the
+    /// last look.
+    quotas: HashMap<i32, (Option<String>, u64, bool)>,
+}
+
+impl Causes {
+    /// Looks whether the control groups of these processes have used up a quota of CPU time since the last call.
+    pub fn look_at_quotas(&mut self, processes: &[i32]) {
+        for process in processes {
+            let (file, before, used_up) = self.quotas.entry(*process).or_insert_with(|| {
+                let group = cgroup_of(*process);
+                let file = (!group.is_empty()).then(|| format!("/sys/fs/cgroup{group}/cpu.stat"));
+                (file, u64::MAX, false)
+            });
+            let Some(now) = file.as_ref().and_then(|file| throttled(file)) else { continue };
+            *used_up = now > *before;
+            *before = now;
+        }
+    }
+
+    /// Returns the index of what kept a process's thread from running.
+    pub fn of(&mut self, absence: &Absence, process: i32, comms: &Comms) -> Option<u32> {
+        let index = match (absence.kind, absence.by) {
+            (Kind::Preempted, Some(by)) => Some(self.of_occupant(by, comms)),
+            (Kind::Preempted, None) => None,
+            (Kind::Stopped, _) => Some(self.of_name("stopped by a signal or a tracer")),
+            (Kind::Uninterruptible, _) => Some(self.of_name("disk or page")),
+            (Kind::Withheld, _) if self.quotas.get(&process).is_some_and(|(_, _, used_up)| *used_up) => {
+                Some(self.of_name("quota"))
+            }
+            (Kind::Withheld, _) => Some(self.of_name("idle processor")),
+        };
+        if let Some(cause) = index.and_then(|index| self.all.get_mut(index as usize)) {
+            cause.ns += absence.end_ns - absence.start_ns;
+        }
+        index
+    }
+
+    #[must_use]
+    pub fn all(self) -> Vec<Cause> {
+        self.all
+    }
+
+    fn of_name(&mut self, name: &str) -> u32 {
+        if let Some(index) = self.of_name.get(name) {
+            return *index;
+        }
+        let index = self.add(Cause { name: name.to_owned(), pid: None, cgroup: String::new(), ns: 0 });
+        self.of_name.insert(name.to_owned(), index);
+        index
+    }
+
+    fn of_occupant(&mut self, by: Occupant, comms: &Comms) -> u32 {
+        if let Some(index) = self.of_occupant.get(&by) {
+            return *index;
+        }
+        let status = fs::read_to_string(format!("/proc/{}/status", by.tid)).unwrap_or_default();
+        let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+        let cause = Cause {
+            name: comms.name(by.comm).to_owned(),
+            pid: Some(pid.unwrap_or(by.tid)),
+            cgroup: cgroup_of(by.tid),
+            ns: 0,
+        };
+        // Threads of one process and name are one cause.
+        let same = |one: &Cause| (&one.name, one.pid, &one.cgroup) == (&cause.name, cause.pid, &cause.cgroup);
+        let index = match self.all.iter().position(same) {
+            Some(index) => index as u32,
+            None => self.add(cause),
+        };
+        self.of_occupant.insert(by, index);
+        index
+    }
+
+    fn add(&mut self, cause: Cause) -> u32 {
+        self.all.push(cause);
+        (self.all.len() - 1) as u32
+    }
+}
+
+/// Returns a process's control group of version 2, or of the CPU controller; empty: not known.
+fn cgroup_of(tid: i32) -> String {
+    let text = fs::read_to_string(format!("/proc/{tid}/cgroup")).unwrap_or_default();
+    group_in(&text).to_owned()
+}
+
+fn group_in(text: &str) -> &str {
+    let parts = || text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
+    let unified = parts().find(|(controllers, _)| controllers.is_empty());
+    let of_cpu = parts().find(|(controllers, _)| controllers.split(',').any(|one| one == "cpu"));
+    of_cpu.or(unified).map_or("", |(_, group)| group)
+}
+
+fn throttled(file: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("nr_throttled ")?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_group_is_that_of_the_cpu_controller_or_of_version_2() {
+        assert_eq!(group_in("0::/system.slice/x.service\n"), "/system.slice/x.service");
+        assert_eq!(group_in("5:cpu,cpuacct:/a:b\n1:name=systemd:/c\n0::/\n"), "/a:b");
+        assert_eq!(group_in(""), "");
+    }
+
+    #[test]
+    fn a_cause_is_named_once_and_its_time_adds_up() {
+        let mut comms = Comms::default();
+        let by = Occupant { tid: i32::MAX, comm: comms.place("gone") };
+        let absence = |kind, by| Absence { start_ns: 0, end_ns: 10, tid: 1, cpu: 0, kind, by };
+        let mut causes = Causes::default();
+        assert_eq!(causes.of(&absence(Kind::Preempted, Some(by)), 1, &comms), Some(0));
+        assert_eq!(causes.of(&absence(Kind::Stopped, None), 1, &comms), Some(1));
+        assert_eq!(causes.of(&absence(Kind::Preempted, Some(by)), 1, &comms), Some(0));
+        assert_eq!(causes.of(&absence(Kind::Preempted, None), 1, &comms), None);
+        let all = causes.all();
+        let told: Vec<_> = all.iter().map(|one| (one.name.as_str(), one.pid, one.ns)).collect();
+        assert_eq!(told, [("gone", Some(i32::MAX), 20), ("stopped by a signal or a tracer", None, 10)]);
+    }
+}

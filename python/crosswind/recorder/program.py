@@ -1,0 +1,366 @@
+"""Run a command and record the ranks that it starts."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
+
+from crosswind import _core
+from crosswind.absences import remove_leftovers
+from crosswind.errors import CrosswindError, DescriptionError, Told, warning
+from crosswind.files import output
+from crosswind.files.atomic import is_standard_output, replaced
+from crosswind.recorder import build, launcher
+from crosswind.recorder.parts import Absences, Part, is_complete, parts_in, write
+from crosswind.recorder.stand_in import MPICC, PARTS
+from crosswind.terminal.signals import heard
+
+How = Literal["auto", "trace", "none"]
+KIND = "recorded-program"
+
+_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LOOK_S = 0.05
+_FOLLOW_S = 0.2
+_PATIENCE_S = 10.0
+"""How long the command may take to end after a signal, before it is sent the next harder one."""
+_NO_RANK = "no process of the command called MPI_Init or crosswind.record_step()"
+_NO_RANK_HINT = (
+    "record an MPI program by its launcher (-- mpirun -n 4 ./app); one that is linked statically cannot be recorded; "
+    "a program without MPI marks its steps by crosswind.record_step()"
+)
+
+
+@dataclass(frozen=True)
+class RecordedProgram:
+    """What was recorded.
+
+    Attributes
+    ----------
+    summary : dict
+        `command`, `files` (one per MPI program that the command ran), `seconds`, `exit_status` (None: a signal),
+        `interrupted`, `world_size`, `ranks`, `unfinished` (ranks that did not reach MPI_Finalize), `missing`, `records`,
+        `bytes`, `library`, `kernel_trace` (`used`, `why` not, `lost_events`), `complete`.
+    """
+
+    summary: dict[str, Any]
+
+    @property
+    def warnings(self) -> list[Told]:
+        """What one should know before using it: code, message, hint."""
+        return _warnings(self.summary)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary with its warnings."""
+        return self.summary | {"warnings": self.warnings}
+
+
+def record_program(
+    command: Sequence[str],
+    out: str | Path = "app.trace",
+    *,
+    how: How = "auto",
+    mpicc: str | None = None,
+    force: bool = False,
+    stdout_to_stderr: bool = False,
+) -> RecordedProgram:
+    """Run a command and record what each of its ranks does: every MPI call, steps, and what kept it from running.
+
+    Parameters
+    ----------
+    command : sequence of str
+        Program and arguments: a launcher with its program (`mpirun -n 4 ./app`), a script that calls one, or a program
+        that marks its steps with `crosswind.record_step()`.
+    out : path
+        The file. While the program runs, its parts are in a directory beside it.
+    how : str
+        "trace": also what had the processors while ranks could have run, by the kernel's trace (root). "auto": where it can
+        be had. "none": not.
+    mpicc : str, optional
+        Compiler command of the program's MPI; default: the one beside the launcher, else the one on PATH.
+    force : bool
+        Whether a file of another kind may be replaced.
+    stdout_to_stderr : bool
+        Whether the command's output goes to standard error.
+
+    Returns
+    -------
+    RecordedProgram
+
+    Raises
+    ------
+    DescriptionError
+        When the command cannot be recorded; the message says what to change.
+    """
+    words = [str(word) for word in command]
+    if not words:
+        raise DescriptionError("there is no command", "command", "crosswind record -o app.trace -- mpirun -n 4 ./app")
+    output.writable(out, KIND, option="out", force=force)
+    beside = Path.cwd() if is_standard_output(out) else Path(out).absolute().parent
+    name = "stdout" if is_standard_output(out) else Path(out).name
+    removed = remove_leftovers()
+    with tempfile.TemporaryDirectory(prefix=f".{name}.", suffix=".parts", dir=beside) as temporary:
+        parts = Path(temporary)
+        words, environment = _prepared(words, parts, mpicc)
+        with _preemptions(how) as trace:
+            ran = _run(words, environment, parts, trace, sys.stderr if stdout_to_stderr else None)
+            absences, causes, kernel = trace.stopped()
+        return _merged(parts, list(command), Path(out), ran, (absences, causes, kernel), removed, force)
+
+
+def _prepared(words: list[str], parts: Path, mpicc: str | None) -> tuple[list[str], dict[str, str]]:
+    """Return the command by which ranks are recorded, and its environment."""
+    environment = {**os.environ, PARTS: str(parts)}
+    if mpicc:
+        environment[MPICC] = mpicc
+    if launcher.is_launcher(words[0]):
+        found = launcher.find(words[0])
+        shim = build.built(build.mpicc_for(found, mpicc), found)
+        # The launcher itself needs none of it.
+        return found.command(launcher.variables(shim, parts), words[1:]), dict(os.environ)
+    if shutil.which(words[0]) is None:
+        hint = "name a program; -o names the file" if words[0].endswith((".toml", ".trace")) else "name a program"
+        raise DescriptionError(f"{words[0]!r} is no program that can be run", "command", hint)
+    stand_ins = parts / "bin"
+    stand_ins.mkdir()
+    for name in launcher.on_path():
+        file = stand_ins / name
+        target = shlex.join([sys.executable, "-m", "crosswind.recorder.stand_in", str(shutil.which(name))])
+        file.write_text(f'#!/bin/sh\nexec {target} "$@"\n')
+        file.chmod(0o700)
+    environment["PATH"] = f"{stand_ins}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    return words, environment
+
+
+class _Preemptions:
+    """The kernel's trace of who ran when, or the reason why there is none."""
+
+    def __init__(self, recorder: _core.PreemptionRecorder | None, why: str | None) -> None:
+        self._recorder, self._why = recorder, why
+        self._followed: set[int] = set()
+
+    def follow(self, parts: Path) -> None:
+        """Tell the recorder which processes of this host are ranks."""
+        if self._recorder is None:
+            return
+        here = _host_id()
+        self._followed |= {part.pid for part in parts_in(parts) if part.host_id == here}
+        self._recorder.follow(sorted(self._followed))
+
+    def stopped(self) -> tuple[dict[int, Absences] | None, list[dict[str, Any]], dict[str, Any]]:
+        """End it; return absences by process, their causes, and what the file says of the trace."""
+        if self._recorder is None:
+            return None, [], {"used": False, "why": self._why, "lost_events": 0}
+        found, about = self._recorder.stop()
+        told = json.loads(about)
+        kernel = {"used": True, "why": None, "lost_events": told["lost_events"], "full": told["full"]}
+        absences = {pid: Absences(intervals, short, ns / 1e9) for pid, intervals, short, ns in found}
+        return absences, told["causes"], kernel | {"host_id": _host_id()}
+
+
+def _host_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+@contextmanager
+def _preemptions(how: How) -> Iterator[_Preemptions]:
+    if how not in ("auto", "trace", "none"):
+        raise DescriptionError(f"how is {how!r}; it must be auto, trace or none", "argument")
+    if how == "none":
+        yield _Preemptions(None, "not asked for")
+        return
+    try:
+        recorder = _core.PreemptionRecorder(range(os.cpu_count() or 1))
+    except OSError as error:
+        if how == "trace":
+            message = f"the kernel's trace cannot be had here: {error}"
+            hint = "as root, on a kernel with tracefs; --how none does without"
+            raise DescriptionError(message, "no-trace", hint) from None
+        yield _Preemptions(None, str(error))
+        return
+    try:
+        yield _Preemptions(recorder, None)
+    finally:
+        del recorder  # ends the trace, if it was not stopped
+
+
+@dataclass(frozen=True)
+class _Ran:
+    started: datetime.datetime
+    seconds: float
+    status: int
+    asked: list[int]
+
+
+def _run(
+    words: list[str], environment: Mapping[str, str], parts: Path, trace: _Preemptions, stdout: Any
+) -> _Ran:
+    """Run the command to its end, or to the end that a signal asks for."""
+    started, began = datetime.datetime.now(datetime.UTC), time.monotonic()
+    with heard(_HEARD) as asked:
+        try:
+            process = subprocess.Popen(words, env=environment, stdout=stdout)
+        except OSError as error:
+            raise DescriptionError(f"{words[0]} could not be started: {error.strerror}", "command") from None
+        harder: list[tuple[float, Callable[[], None]]] = []
+        passed, followed = 0, 0.0
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_LOOK_S)
+            if process.returncode is not None:
+                break
+            now = time.monotonic()
+            if now >= followed:
+                trace.follow(parts)
+                followed = now + _FOLLOW_S
+            for number in asked[passed:]:
+                if not harder:
+                    harder = [(now + _PATIENCE_S, process.terminate), (now + 2 * _PATIENCE_S, process.kill)]
+                if not (number == signal.SIGINT and _in_foreground()):  # Ctrl-C reaches the command by itself
+                    process.send_signal(number)
+            passed = len(asked)
+            while harder and now >= harder[0][0]:
+                harder.pop(0)[1]()
+        trace.follow(parts)
+        return _Ran(started, time.monotonic() - began, process.returncode, list(asked))
+
+
+def _in_foreground() -> bool:
+    """Whether this process and its children are what the terminal's keys are for."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
+
+
+_Kernel = tuple[dict[int, Absences] | None, list[dict[str, Any]], dict[str, Any]]
+
+
+def _merged(
+    directory: Path, command: list[str], out: Path, ran: _Ran, kernel: _Kernel, removed: list[Told], force: bool
+) -> RecordedProgram:
+    """Write the parts of each MPI program into a file of its own; return what was recorded."""
+    worlds = [list(group) for _, group in groupby(parts_in(directory), key=lambda part: part.world_id)]
+    worlds.sort(key=lambda parts: min(part.init_ns for part in parts))
+    if not worlds:
+        ended = "" if ran.status == 0 else f"; {_end(ran.status)}"
+        raise DescriptionError(f"{_NO_RANK}{ended}", "no-rank", _NO_RANK_HINT)
+    absences, causes, about_kernel = kernel
+    files: list[str] = []
+    written = skipped = records = 0
+    for at, parts in enumerate(worlds):
+        _refuse_doubles(parts)
+        file = out if at == 0 or is_standard_output(out) else out.with_name(f"{out.stem}-{at + 1}{out.suffix}")
+        if at and is_standard_output(out):
+            skipped += 1
+            continue
+        if at:
+            output.writable(file, KIND, force=force)
+        head = {
+            "command": command,
+            "started": ran.started.isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "seconds": round(ran.seconds, 6),
+            "exit": ran.status if ran.status >= 0 and not ran.asked else None,
+            "crosswind": _core.__version__,
+            "library": _library(parts[0]),
+            "kernel_trace": about_kernel,
+        }
+        with replaced(file, sync=False) as target:
+            records += write(target, head, parts, absences, causes)
+        files.append(str(file))
+        written += 0 if is_standard_output(file) else file.stat().st_size
+    first = worlds[0]
+    ranks = {part.rank for part in first}
+    summary = {
+        "command": command,
+        "files": files,
+        "seconds": ran.seconds,
+        "exit_status": ran.status if ran.status >= 0 else None,
+        "exit_signal": -ran.status if ran.status < 0 else None,
+        "interrupted": bool(ran.asked),
+        "world_size": first[0].world_size,
+        "ranks": len(first),
+        "unfinished": [part.rank for part in first if not part.complete],
+        "missing": sorted(set(range(first[0].world_size)) - ranks),
+        "lost": sum(part.lost for part in first),
+        "cpu_clock": first[0].cpu_clock,
+        "records": records,
+        "bytes": written,
+        "library": _library(first[0]),
+        "kernel_trace": about_kernel,
+        "causes": sorted(causes, key=lambda cause: -cause["seconds"])[:20],
+        "complete": all(is_complete(parts) for parts in worlds),
+        "worlds": len(worlds),
+        "skipped": skipped,
+        "removed": removed,
+    }
+    return RecordedProgram(summary)
+
+
+def _library(part: Part) -> str | None:
+    """Return the name and the version of an MPI: the beginning of what it says of itself."""
+    return " ".join(part.library.partition(",")[0].partition("\n")[0].split()) or None
+
+
+def _refuse_doubles(parts: Sequence[Part]) -> None:
+    """Refuse ranks that several processes claim: launchers set different variables, and then all are rank 0."""
+    ranks = [part.rank for part in parts]
+    double = next((rank for rank in ranks if ranks.count(rank) > 1), None)
+    if double is not None:
+        message = f"{ranks.count(double)} processes say that they are rank {double}"
+        hint = "record one program at a time; ranks are told by RANK and WORLD_SIZE, as torchrun sets them"
+        raise CrosswindError(message, "rank-twice", hint)
+
+
+def _end(status: int) -> str:
+    """Say how the command ended."""
+    if status < 0:
+        names = {item.value: item.name for item in signal.Signals}
+        return f"the command was ended by {names.get(-status, f'signal {-status}')}"
+    return f"the command ended with status {status}"
+
+
+def _warnings(summary: dict[str, Any]) -> list[Told]:
+    found: list[Told] = []
+    kernel = summary["kernel_trace"]
+    if summary["missing"]:
+        ranks = ", ".join(map(str, summary["missing"][:8]))
+        message = f"{len(summary['missing'])} of {summary['world_size']} ranks are missing: {ranks}"
+        found.append(warning("missing-ranks", message, "other hosts write beside the output: name a shared directory (-o)"))
+    if summary["unfinished"] and not summary["interrupted"]:
+        ranks = ", ".join(map(str, summary["unfinished"][:8]))
+        message = f"ranks ended before MPI_Finalize: {ranks}; what they did until then is in the file"
+        found.append(warning("unfinished-ranks", message, "a verdict needs runs that end by themselves"))
+    if summary["lost"]:
+        message = f"{summary['lost']} records could not be written"
+        found.append(warning("records-lost", message, "make space beside the output, and record again"))
+    if summary["worlds"] > 1:
+        message = f"the command ran {summary['worlds']} MPI programs"
+        message += f"; {summary['skipped']} of them were dropped" if summary["skipped"] else ", each in a file of its own"
+        found.append(warning("several-programs", message, "record one at a time"))
+    if not kernel["used"] and kernel["why"] != "not asked for":
+        message = f"what kept ranks from running is not known by name: {kernel['why']}"
+        found.append(warning("no-trace", message, "as root, on a kernel with tracefs, each has its name"))
+    if kernel["lost_events"]:
+        message = f"the kernel could not keep {kernel['lost_events']} events: some absences have no name"
+        found.append(warning("events-lost", message, "record on a quieter machine"))
+    return [*found, *summary["removed"]]

@@ -1,0 +1,518 @@
+"""Generates the recorder's wrappers of MPI calls: one table, from which C, large-count and Fortran forms follow.
+
+A line of the table is the call's number in the file, its name, its parameters as the MPI standard has them, and what is
+noted after it. In the parameters `count` is `int`, or `MPI_Count` in the large form (`MPI_Send_c`), and `displacement`
+is `int` or `MPI_Aint`. In what is noted, C and Fortran differ in a few places, written `$NAME(...)`:
+
+| written | in C | in Fortran |
+|---|---|---|
+| `$in_place(buffer)` | `MPI_IN_PLACE` | the address that stands for it |
+| `$request(r)` | the handle behind the pointer | the same, converted |
+| `$type(types, i)` | an element | converted |
+
+The C that does the work is in `shim/core.c` and `shim/fortran.c`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+
+NONBLOCKING = 100
+PERSISTENT = 400
+
+
+@dataclass(frozen=True)
+class Call:
+    """An MPI call: its number, its parameters, what is done before it and noted after it."""
+
+    kind: int
+    name: str
+    parameters: str
+    noted: str
+    before: str = ""
+    fortran: bool = True
+    since: int = 3
+    """First version of MPI that has it."""
+    result: str = "int"
+
+
+_SEND = "const void *buf, count n, MPI_Datatype type, int dest, int tag, MPI_Comm comm"
+_RECEIVE = "void *buf, count n, MPI_Datatype type, int source, int tag, MPI_Comm comm"
+_BOTH = (
+    "const void *sendbuf, count sendcount, MPI_Datatype sendtype, int dest, int sendtag, "
+    "void *recvbuf, count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm"
+)
+_REPLACE = "void *buf, count n, MPI_Datatype type, int dest, int sendtag, int source, int recvtag, MPI_Comm comm"
+_PROBE = "int source, int tag, MPI_Comm comm"
+_REQUEST = ", MPI_Request *request"
+_STATUS = ", MPI_Status *status"
+_ONE = "$note(1, request);"
+_MANY = "$note(n, requests);"
+
+
+def _note(kind: int, peer: str, tag: str, amount: str, request: str = "0") -> str:
+    return (
+        f"finish(&p, put(&p, {kind}, index_of(p.s, comm), {peer}, {tag}, {amount}, {request}, 0));"
+    )
+
+
+def _found(kind: int, peer: str, tag: str, amount: str, value: str = "0") -> str:
+    """Note a receive or a probe with what its status says."""
+    return (
+        f"struct record *r = put(&p, {kind}, index_of(p.s, comm), {peer}, {tag}, {amount}, 0, result == MPI_SUCCESS); "
+        f"if (r && result == MPI_SUCCESS) *entries_of(r) = entry_of(status, {value}); finish(&p, r);"
+    )
+
+
+def _both(kind: int, sent: str, received: str, request: str = "") -> str:
+    """Note a send and a receive in one: what was found, what was asked for."""
+    entries = 1 if request else 2
+    found = "" if request else "entries_of(r)[0] = entry_of(status, 0); "
+    return (
+        f"struct record *r = put(&p, {kind}, index_of(p.s, comm), peer_of(dest), tag_of(sendtag), {sent}, "
+        f"{request or 0}, {entries}); if (r) {{ {found}entries_of(r)[{entries - 1}] = "
+        f"(struct entry){{0, peer_of(source), tag_of(recvtag), {received}}}; }} finish(&p, r);"
+    )
+
+
+_SENT = "bytes_of(n, type)"
+
+
+def _point_to_point() -> list[Call]:
+    calls = []
+    for at, mode in enumerate(("", "B", "S", "R")):
+        send = f"{mode}send".capitalize()
+        sent = ("peer_of(dest)", "tag", _SENT)
+        calls += [
+            Call(10 + at, send, _SEND, _note(10 + at, *sent)),
+            Call(30 + at, f"I{send.lower()}", _SEND + _REQUEST, _note(30 + at, *sent, "$request(request)")),
+            Call(40 + at, f"{send}_init", _SEND + _REQUEST, _note(40 + at, *sent, "$request(request)")),
+        ]
+    asked = ("peer_of(source)", "tag_of(tag)", _SENT)
+    probed = ("peer_of(source)", "tag_of(tag)", "0")
+    message = "void *buf, count n, MPI_Datatype type, MPI_Message *message"
+    got = "struct record *r = put(&p, {kind}, NO_COMM, NONE, NONE, bytes_of(n, type), {request}, 1); if (r) {entry}; "
+    missed = "if (result == MPI_SUCCESS && !*flag) put_poll(&p, 0); else "
+    calls += [
+        Call(14, "Recv", _RECEIVE + _STATUS, _found(14, *asked)),
+        Call(34, "Irecv", _RECEIVE + _REQUEST, _note(34, *asked, "$request(request)")),
+        Call(44, "Recv_init", _RECEIVE + _REQUEST, _note(44, *asked, "$request(request)")),
+        Call(15, "Sendrecv", _BOTH + _STATUS,
+             _both(15, "bytes_of(sendcount, sendtype)", "bytes_of(recvcount, recvtype)")),
+        Call(16, "Sendrecv_replace", _REPLACE + _STATUS, _both(16, _SENT, _SENT)),
+        Call(36, "Isendrecv", _BOTH + _REQUEST,
+             _both(36, "bytes_of(sendcount, sendtype)", "bytes_of(recvcount, recvtype)", "$request(request)"), since=4),
+        Call(37, "Isendrecv_replace", _REPLACE + _REQUEST, _both(37, _SENT, _SENT, "$request(request)"), since=4),
+        Call(17, "Probe", _PROBE + _STATUS, _found(17, *probed)),
+        Call(18, "Iprobe", _PROBE + ", int *flag" + _STATUS, f"{missed}{{ {_found(18, *probed)} }}"),
+        Call(19, "Mprobe", _PROBE + ", MPI_Message *message" + _STATUS, _found(19, *probed, "$message(message)")),
+        Call(20, "Improbe", _PROBE + ", int *flag, MPI_Message *message" + _STATUS,
+             f"{missed}{{ {_found(20, *probed, '$message(message)')} }}"),
+        Call(21, "Mrecv", message + _STATUS,
+             got.format(kind=21, request="0", entry="*entries_of(r) = entry_of(status, matched)") + "finish(&p, r);",
+             "uint64_t matched = p.s ? $message(message) : 0;"),
+        Call(35, "Imrecv", message + _REQUEST,
+             got.format(kind=35, request="$request(request)",
+                        entry="*entries_of(r) = (struct entry){matched, NONE, NONE, 0}") + "finish(&p, r);",
+             "uint64_t matched = p.s ? $message(message) : 0;"),
+    ]  # fmt: skip
+    return calls
+
+
+def _completions() -> list[Call]:
+    many = "count_int n, MPI_Request requests[]"
+    ok = "result == MPI_SUCCESS"
+    all_of = "put_requests(&p, {kind}, n, NULL, 0, " + f"{ok} ? $statuses(n) : NULL);"
+    any_of = (
+        "put_requests(&p, {kind}, index_ < $base || index_ >= n + $base ? 0 : 1, &index_, $base, "
+        f"{ok} ? status : NULL);"
+    )
+    some_of = "put_requests(&p, {kind}, *m == MPI_UNDEFINED ? 0 : *m, indices, $base, $statuses(*m));"
+    one = f"put_requests(&p, {{kind}}, 1, NULL, 0, {ok} ? status : NULL);"
+    poll = "if ({miss}) put_poll(&p, n_handle); else {{ {hit} }}"
+    first = "uint64_t n_handle = p.s && {n} > 0 ? p.s->handles[0] : 0;"
+    index = "int index_ = *index;"
+
+    def tried(hit: str, kind: int, miss: str = f"{ok} && !*flag") -> str:
+        return poll.format(miss=miss, hit=hit.format(kind=kind))
+
+    many_first, one_first = _MANY + first.format(n="n"), _ONE + first.format(n="1")
+    return [
+        Call(50, "Wait", "MPI_Request *request" + _STATUS, one.format(kind=50), _ONE),
+        Call(51, "Waitall", many + ", MPI_Status statuses[]", all_of.format(kind=51), _MANY),
+        Call(52, "Waitany", many + ", int *index" + _STATUS, index + any_of.format(kind=52), _MANY),
+        Call(53, "Waitsome", many + ", int *m, int indices[], MPI_Status statuses[]", some_of.format(kind=53), _MANY),
+        Call(54, "Test", "MPI_Request *request, int *flag" + _STATUS, tried(one, 54), one_first),
+        Call(55, "Testall", many + ", int *flag, MPI_Status statuses[]", tried(all_of, 55), many_first),
+        Call(56, "Testany", many + ", int *index, int *flag" + _STATUS, index + tried(any_of, 56), many_first),
+        Call(57, "Testsome", many + ", int *m, int indices[], MPI_Status statuses[]",
+             tried(some_of, 57, f"{ok} && *m == 0"), many_first),
+        Call(58, "Request_free", "MPI_Request *request", "put_requests(&p, 58, 1, NULL, 0, NULL);", _ONE),
+        Call(59, "Cancel", "MPI_Request *request", "put_requests(&p, 59, 1, NULL, 0, NULL);", _ONE),
+        Call(45, "Start", "MPI_Request *request", "put_requests(&p, 45, 1, NULL, 0, NULL);", _ONE),
+        Call(46, "Startall", many, "put_requests(&p, 46, n, NULL, 0, NULL);", _MANY),
+    ]  # fmt: skip
+
+
+_V = ", const count recvcounts[], const displacement displs[], MPI_Datatype recvtype"
+_TO = "const void *sendbuf, count sendcount, MPI_Datatype sendtype, void *recvbuf, "
+_ALL_V = (
+    "const void *sendbuf, const count sendcounts[], const displacement sdispls[], MPI_Datatype sendtype, "
+    "void *recvbuf, const count recvcounts[], const displacement rdispls[], MPI_Datatype recvtype"
+)
+_ALL_W = (
+    "const void *sendbuf, const count sendcounts[], const displacement sdispls[], const MPI_Datatype sendtypes[], "
+    "void *recvbuf, const count recvcounts[], const displacement rdispls[], const MPI_Datatype recvtypes[]"
+)
+# The displacements of the neighbourhood form are addresses in the small form, too.
+_NEIGHBOUR_W = _ALL_W.replace("displacement", "MPI_Aint")
+_REDUCTION = "const void *sendbuf, void *recvbuf, count n, MPI_Datatype type, MPI_Op op"
+_FROM_SEND, _FROM_RECEIVE = "bytes_of(sendcount, sendtype)", "bytes_of(recvcount, recvtype)"
+_ROOT_HERE = "at_root(p.s, comm, root)"
+
+
+def _sum(counts: str, amount: str, size: str = "size") -> str:
+    return f"for (int k = 0; k < {size}; k++) {amount} += bytes_of({counts}[k], $type_of_{counts}(k));"
+
+
+def _collectives() -> list[Call]:
+    """Return blocking, nonblocking and persistent collectives. `out` and `in` are bytes sent and received."""
+    gather = f"out = $in_place(sendbuf) ? {_FROM_RECEIVE} : root < 0 ? 0 : {_FROM_SEND};"
+    # (number, name, parameters, root, code; the last word is whether `in` is noted)
+    table: list[tuple[str, str, str, str]] = [
+        ("Barrier", "", "", ""),
+        ("Bcast", "void *buf, count n, MPI_Datatype type, int root", "root", "out = bytes_of(n, type);"),
+        ("Reduce", _REDUCTION + ", int root", "root", "out = bytes_of(n, type);"),
+        ("Allreduce", _REDUCTION, "", "out = bytes_of(n, type);"),
+        ("Gather", _TO + "count recvcount, MPI_Datatype recvtype, int root", "root",
+         f"{gather} if ({_ROOT_HERE}) in = size * {_FROM_RECEIVE};"),
+        ("Gatherv", _TO[:-2] + _V + ", int root", "root",
+         f"if ({_ROOT_HERE}) {{ {_sum('recvcounts', 'in')} }} "
+         f"out = $in_place(sendbuf) ? bytes_of(recvcounts[rank], recvtype) : root < 0 ? 0 : {_FROM_SEND};"),
+        ("Scatter", _TO + "count recvcount, MPI_Datatype recvtype, int root", "root",
+         f"if ({_ROOT_HERE}) out = size * {_FROM_SEND}; "
+         f"in = $in_place(recvbuf) ? {_FROM_SEND} : root < 0 ? 0 : {_FROM_RECEIVE};"),
+        ("Scatterv", "const void *sendbuf, const count sendcounts[], const displacement displs[], "
+         "MPI_Datatype sendtype, void *recvbuf, count recvcount, MPI_Datatype recvtype, int root", "root",
+         f"if ({_ROOT_HERE}) {{ {_sum('sendcounts', 'out')} }} "
+         f"in = $in_place(recvbuf) ? bytes_of(sendcounts[rank], sendtype) : root < 0 ? 0 : {_FROM_RECEIVE};"),
+        ("Allgather", _TO + "count recvcount, MPI_Datatype recvtype", "",
+         f"out = $in_place(sendbuf) ? {_FROM_RECEIVE} : {_FROM_SEND}; in = size * {_FROM_RECEIVE};"),
+        ("Allgatherv", _TO[:-2] + _V, "",
+         f"out = $in_place(sendbuf) ? bytes_of(recvcounts[rank], recvtype) : {_FROM_SEND}; {_sum('recvcounts', 'in')}"),
+        ("Alltoall", _TO + "count recvcount, MPI_Datatype recvtype", "",
+         f"in = size * {_FROM_RECEIVE}; out = $in_place(sendbuf) ? in : size * {_FROM_SEND};"),
+        ("Alltoallv", _ALL_V, "",
+         f"{_sum('recvcounts', 'in')} if ($in_place(sendbuf)) out = in; else {{ {_sum('sendcounts', 'out')} }}"),
+        ("Alltoallw", _ALL_W, "",
+         f"{_sum('recvcounts', 'in')} if ($in_place(sendbuf)) out = in; else {{ {_sum('sendcounts', 'out')} }}"),
+        ("Reduce_scatter", "const void *sendbuf, void *recvbuf, const count recvcounts[], MPI_Datatype type, MPI_Op op",
+         "", f"{_sum('recvcounts', 'out', 'local')} in = bytes_of(recvcounts[rank], type);"),
+        ("Reduce_scatter_block", _REDUCTION, "", "in = bytes_of(n, type); out = local * in;"),
+        ("Scan", _REDUCTION, "", "out = bytes_of(n, type);"),
+        ("Exscan", _REDUCTION, "", "out = bytes_of(n, type);"),
+        ("Neighbor_allgather", _TO + "count recvcount, MPI_Datatype recvtype", "",
+         f"out = {_FROM_SEND}; in = sources * {_FROM_RECEIVE};"),
+        ("Neighbor_allgatherv", _TO[:-2] + _V, "", f"out = {_FROM_SEND}; {_sum('recvcounts', 'in', 'sources')}"),
+        ("Neighbor_alltoall", _TO + "count recvcount, MPI_Datatype recvtype", "",
+         f"out = targets * {_FROM_SEND}; in = sources * {_FROM_RECEIVE};"),
+        ("Neighbor_alltoallv", _ALL_V, "",
+         f"{_sum('recvcounts', 'in', 'sources')} {_sum('sendcounts', 'out', 'targets')}"),
+        ("Neighbor_alltoallw", _NEIGHBOUR_W, "",
+         f"{_sum('recvcounts', 'in', 'sources')} {_sum('sendcounts', 'out', 'targets')}"),
+    ]  # fmt: skip
+    calls = []
+    for at, (name, parameters, root, code) in enumerate(table):
+        kind = 70 + at
+        for types in ("type", "sendtype", "recvtype", "sendtypes", "recvtypes"):
+            if not re.search(rf"\b{types}\b", parameters):
+                continue
+            side = "recvcounts" if types in {"type", "recvtype", "recvtypes"} else "sendcounts"
+            one = f"$type({types}, k)" if types.endswith("s") else types
+            code = code.replace(f"$type_of_{side}(k)", one)
+        shared = (parameters + ", " if parameters else "") + "MPI_Comm comm"
+        peer = "peer_of(root)" if root else "NONE"
+
+        def noted(kind: int, request: str, *, code: str = code, peer: str = peer) -> str:
+            used = [word for word in ("size", "local", "rank", "sources", "targets") if re.search(rf"\b{word}\b", code)]
+            values = "".join(f" int {word} = c ? c->{word} : 0;" for word in used)
+            return (
+                f"struct communicator *c = find(p.s, comm); uint64_t out = 0, in = 0;{values} {code} "
+                f"put_collective(&p, {kind}, c, {peer}, out, in, {int('in ' in code or 'in)' in code)}, {request});"
+            )
+
+        request, several = shared + _REQUEST, name[0].lower() + name[1:]
+        persistent = shared + ", MPI_Info info" + _REQUEST
+        calls += [
+            Call(kind, name, shared, noted(kind, "0")),
+            Call(kind + NONBLOCKING, f"I{several}", request, noted(kind + NONBLOCKING, "$request(request)")),
+            Call(kind + PERSISTENT, f"{name}_init", persistent,
+                 noted(kind + PERSISTENT, "$request(request)"), since=4),
+        ]  # fmt: skip
+    return calls
+
+
+def _communicators() -> list[Call]:
+    made = ", MPI_Comm *made"
+
+    def creates(kind: int, name: str, parameters: str, *, fortran: bool = True, parent: str = "comm") -> Call:
+        return Call(kind, name, parameters + made, f"put_created(&p, {kind}, {parent}, $comm(made), 0);", "", fortran)
+
+    weights = "const int weights[]"
+    freed = "uint32_t index = 0; uint64_t id = 0; if (p.s) { struct communicator *c = find(p.s, $comm(comm)); "
+    freed += "if (c) index = c->index, id = c->id; }"
+    return [
+        creates(120, "Comm_dup", "MPI_Comm comm"),
+        creates(121, "Comm_split", "MPI_Comm comm, int color, int key_"),
+        creates(122, "Comm_create", "MPI_Comm comm, MPI_Group group"),
+        creates(123, "Comm_create_group", "MPI_Comm comm, MPI_Group group, int tag"),
+        creates(124, "Comm_split_type", "MPI_Comm comm, int type, int key_, MPI_Info info"),
+        creates(125, "Comm_dup_with_info", "MPI_Comm comm, MPI_Info info"),
+        Call(126, "Comm_idup", "MPI_Comm comm, MPI_Comm *made, MPI_Request *request",
+             "put_created(&p, 126, comm, MPI_COMM_NULL, $request(request));"),
+        creates(127, "Cart_create", "MPI_Comm comm, int n, const int dims[], const int periods[], int reorder"),
+        creates(128, "Graph_create", "MPI_Comm comm, int n, const int index[], const int edges[], int reorder"),
+        creates(129, "Dist_graph_create", "MPI_Comm comm, int n, const int sources[], const int degrees[], "
+                f"const int targets[], {weights}, MPI_Info info, int reorder"),
+        creates(130, "Dist_graph_create_adjacent", "MPI_Comm comm, int n, const int sources[], "
+                f"const int sourceweights[], int m, const int targets[], {weights}, MPI_Info info, int reorder"),
+        creates(131, "Cart_sub", "MPI_Comm comm, const int remain[]"),
+        creates(132, "Intercomm_create", "MPI_Comm comm, int leader, MPI_Comm peers, int remote_leader, int tag"),
+        creates(133, "Intercomm_merge", "MPI_Comm comm, int high"),
+        Call(134, "Comm_free", "MPI_Comm *comm", "put_freed(&p, 134, index, id); age++;", freed),
+        Call(135, "Comm_disconnect", "MPI_Comm *comm", "put_freed(&p, 135, index, id); age++;", freed),
+        creates(136, "Comm_accept", "const char *port, MPI_Info info, int root, MPI_Comm comm", fortran=False),
+        creates(136, "Comm_connect", "const char *port, MPI_Info info, int root, MPI_Comm comm", fortran=False),
+        Call(136, "Comm_spawn", "const char *command, char *argv[], int maxprocs, MPI_Info info, int root, "
+             "MPI_Comm comm, MPI_Comm *made, int codes[]", "put_created(&p, 136, comm, $comm(made), 0);", "", False),
+    ]  # fmt: skip
+
+
+def _others() -> list[Call]:
+    """Return calls of which only the time is noted: a reader can then say what it does not model."""
+    at = "count n, MPI_Datatype type, int target, MPI_Aint disp, count m, MPI_Datatype target_type"
+    file = "MPI_File file, void *buf, count n, MPI_Datatype type, MPI_Status *status"
+    written = file.replace("void", "const void")
+    at_offset = "MPI_File file, MPI_Offset offset"
+    window = "MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win"
+    names: dict[int, dict[str, str]] = {
+        200: {
+            "Win_fence": "int assert_, MPI_Win win",
+            "Win_lock": "int type, int rank, int assert_, MPI_Win win",
+            "Win_unlock": "int rank, MPI_Win win",
+            "Win_lock_all": "int assert_, MPI_Win win",
+            "Win_unlock_all": "MPI_Win win",
+            "Win_flush": "int rank, MPI_Win win",
+            "Win_flush_all": "MPI_Win win",
+            "Win_flush_local": "int rank, MPI_Win win",
+            "Win_flush_local_all": "MPI_Win win",
+            "Win_start": "MPI_Group group, int assert_, MPI_Win win",
+            "Win_post": "MPI_Group group, int assert_, MPI_Win win",
+            "Win_complete": "MPI_Win win",
+            "Win_wait": "MPI_Win win",
+            "Win_free": "MPI_Win *win",
+            "Win_create": "void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win",
+            "Win_allocate": window,
+            "Win_allocate_shared": window,
+            "Win_create_dynamic": "MPI_Info info, MPI_Comm comm, MPI_Win *win",
+        },
+        201: {
+            "Put": f"const void *origin, {at}, MPI_Win win",
+            "Get": f"void *origin, {at}, MPI_Win win",
+            "Accumulate": f"const void *origin, {at}, MPI_Op op, MPI_Win win",
+            "Rput": f"const void *origin, {at}, MPI_Win win, MPI_Request *request",
+            "Rget": f"void *origin, {at}, MPI_Win win, MPI_Request *request",
+            "Raccumulate": f"const void *origin, {at}, MPI_Op op, MPI_Win win, MPI_Request *request",
+            "Fetch_and_op": "const void *origin, void *result_, MPI_Datatype type, int target, MPI_Aint disp, "
+            "MPI_Op op, MPI_Win win",
+            "Compare_and_swap": "const void *origin, const void *compare, void *result_, MPI_Datatype type, "
+            "int target, MPI_Aint disp, MPI_Win win",
+        },
+        202: {
+            "File_open": "MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file",
+            "File_close": "MPI_File *file",
+            "File_sync": "MPI_File file",
+            "File_read": file,
+            "File_read_all": file,
+            "File_read_shared": file,
+            "File_read_ordered": file,
+            "File_read_at": f"{at_offset}, {file.split(', ', 1)[1]}",
+            "File_read_at_all": f"{at_offset}, {file.split(', ', 1)[1]}",
+            "File_write": written,
+            "File_write_all": written,
+            "File_write_shared": written,
+            "File_write_ordered": written,
+            "File_write_at": f"{at_offset}, {written.split(', ', 1)[1]}",
+            "File_write_at_all": f"{at_offset}, {written.split(', ', 1)[1]}",
+        },
+    }
+    # Strings have hidden lengths in Fortran.
+    return [
+        Call(
+            kind,
+            name,
+            parameters,
+            f"finish(&p, put(&p, {kind}, NO_COMM, NONE, NONE, 0, "
+            f"{'$request(request)' if 'MPI_Request' in parameters else '0'}, 0));",
+            fortran="char *" not in parameters,
+        )
+        for kind, group in names.items()
+        for name, parameters in group.items()
+    ]
+
+
+def table() -> list[Call]:
+    """Return all calls that are recorded, but for MPI_Init and MPI_Finalize, which are written by hand."""
+    return [*_point_to_point(), *_completions(), *_collectives(), *_communicators(), *_others()]
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    type: str  # without const, stars and brackets
+    name: str
+    text: str
+    pointer: bool
+    array: bool
+
+    @classmethod
+    def of(cls, text: str, *, large: bool) -> _Parameter:
+        text = text.strip().replace("count_int", "int")
+        text = re.sub(r"\bcount\b", "MPI_Count" if large else "int", text)
+        text = re.sub(r"\bdisplacement\b", "MPI_Aint" if large else "int", text)
+        found = re.fullmatch(r"(?:const )?(\w+) ?(\*?)(\w+)(\[\])?", text)
+        if not found:
+            raise ValueError(text)
+        return cls(found[1], found[3], text, bool(found[2]), bool(found[4]))
+
+
+def _parameters(call: Call, *, large: bool = False) -> list[_Parameter]:
+    return [_Parameter.of(text, large=large) for text in call.parameters.split(",") if text.strip()]
+
+
+def _with_macros(text: str, forms: dict[str, str]) -> str:
+    for name, form in forms.items():
+        text = re.sub(rf"\${name}\(((?:[^()]|\([^()]*\))*)\)", form, text)
+    return text
+
+
+_IN_C = {
+    "in_place": r"(\1 == MPI_IN_PLACE)",
+    "request": r"request_handle(*\1)",
+    "message": r"message_handle(*\1)",
+    "comm": r"*\1",
+    "type": r"IT(\1)",
+    "statuses": "statuses",
+    "note": r"NOTE(\1)",
+}
+_STATUS_IN_C = "MPI_Status own_status; if (p.s && status == MPI_STATUS_IGNORE) status = &own_status; "
+_STATUSES_IN_C = "if (p.s && statuses == MPI_STATUSES_IGNORE) statuses = p.s->statuses; "
+
+
+def _c_form(call: Call, *, large: bool) -> str:
+    parameters = _parameters(call, large=large) if "argv" not in call.parameters else []
+    text = ", ".join(p.text for p in parameters) or call.parameters
+    names = [p.name for p in parameters] or re.findall(r"(\w+)(?:\[\])?(?:,|$)", call.parameters)
+    before, noted = (_with_macros(t, _IN_C).replace("$base", "0") for t in (call.before, call.noted))
+    declared = {p.name for p in parameters}
+    status = _STATUS_IN_C if "status" in declared and call.kind < 100 else ""
+    status += _STATUSES_IN_C if "statuses" in declared else ""
+    name = call.name + ("_c" if large else "")
+    return (
+        f"int MPI_{name}({text}) {{\n  struct span p = enter();\n  {before} {status}\n"
+        f"  int result = PMPI_{name}({', '.join(names)});\n"
+        f"  if (p.s) {{ left(&p); {{ {noted} }} done(&p); }}\n  return result;\n}}\n"
+    )
+
+
+_IN_FORTRAN = {
+    "in_place": r"fortran_in_place(\1)",
+    "request": r"request_handle(PMPI_Request_f2c(*f_\1))",
+    "message": r"message_handle(PMPI_Message_f2c(*f_\1))",
+    "comm": r"PMPI_Comm_f2c(*f_\1)",
+    "type": r"FORTRAN_IT(\1)",
+    "statuses": r"fortran_statuses(p.s, f_statuses, \1)",
+    "note": r"FORTRAN_NOTE(\1)",
+}
+_FROM_FORTRAN = {"MPI_Datatype": "PMPI_Type_f2c", "MPI_Comm": "PMPI_Comm_f2c"}
+
+
+def _fortran_form(call: Call) -> str:
+    """Return a call's Fortran form, which calls MPI's own Fortran form with the same addresses."""
+    parameters = _parameters(call)
+    declared, passed, values = [], [], []
+    for p in parameters:
+        if p.type == "void":
+            declared.append(f"void *{p.name}")
+            passed.append(p.name)
+        elif p.type in {"MPI_Aint", "MPI_Offset"}:
+            declared.append(f"{p.type} *f_{p.name}")
+            passed.append(f"f_{p.name}")
+        else:
+            declared.append(f"MPI_Fint *f_{p.name}")
+            passed.append(f"f_{p.name}")
+            if p.type == "int" and (p.array or p.pointer):
+                values.append(f"int *{p.name} = (int *)f_{p.name};")
+            elif p.type == "int":
+                values.append(f"int {p.name} = (int)*f_{p.name};")
+            elif p.type in _FROM_FORTRAN and not p.pointer and not p.array:
+                values.append(f"{p.type} {p.name} = {_FROM_FORTRAN[p.type]}(*f_{p.name});")
+            elif p.type == "MPI_Datatype":
+                values.append(f"MPI_Fint *{p.name} = f_{p.name};")
+    before, noted = (_with_macros(t, _IN_FORTRAN).replace("$base", "1") for t in (call.before, call.noted))
+    status = after = ""
+    names = {p.name for p in parameters}
+    if "status" in names and call.kind < 100:
+        status = (
+            "MPI_Fint own_status[FORTRAN_STATUS]; if (p.s && fortran_ignored(f_status)) f_status = own_status; "
+        )
+        after = "MPI_Status c_status, *status = &c_status; PMPI_Status_f2c(f_status, status); "
+    if "statuses" in names:
+        status += "if (p.s && fortran_ignored(f_statuses)) f_statuses = (MPI_Fint *)p.s->statuses; "
+    early = "int n = (int)*f_n; (void)n; " if "n" in names and call.before else ""
+    lower = call.name.lower()
+    types = ", ".join([*(re.sub(r"\w+$", "", one).strip() for one in declared), "MPI_Fint *"])
+    body = (
+        f"static void fortran_{lower}(void (*real)({types}), {', '.join([*declared, 'MPI_Fint *f_error'])}) {{\n"
+        f"  struct span p = enter();\n  MPI_Fint own_error = 0; if (!f_error) f_error = &own_error;\n"
+        f"  {early}{before} {status}\n  real({', '.join([*passed, 'f_error'])});\n  int result = (int)*f_error;\n"
+        f"  if (p.s) {{ left(&p); (void)result; {' '.join(values)} {after}{{ {noted} }} done(&p); }}\n}}\n"
+    )
+    arguments = ", ".join([*declared, "MPI_Fint *f_error"])
+    return body + fortran_names(call.name, arguments, f"fortran_{lower}", ", ".join([*passed, "f_error"]))
+
+
+def fortran_names(name: str, declared: str, body: str, passed: str) -> str:
+    """Return the entry points of a call under all names that Fortran compilers and modules give it."""
+    lower = f"mpi_{name.lower()}"
+    names = [f"{lower}_", f"{lower}__", lower, lower.upper(), f"{lower}_f08_", f"{lower}_f08ts_"]
+    return "".join(
+        f'EXPORT void {one}({declared}) {{ static void *real; {body}(fortran_real(&real, "{one}"), {passed}); }}\n'
+        for one in names
+    )
+
+
+_FORTRAN_BY_HAND = {"Init": "f_error", "Init_thread": "required provided f_error", "Finalize": "f_error", "Pcontrol": "level"}
+
+
+def source() -> str:
+    """Return the whole recorder, one translation unit in C."""
+    shim = files("crosswind.recorder") / "shim"
+    parts = [(shim / "core.c").read_text(), (shim / "calls.c").read_text()]
+    for call in table():
+        text = _c_form(call, large=False)
+        if re.search(r"\bcount\b|\bdisplacement\b", call.parameters) and not call.name.startswith("File"):
+            text += f"#if MPI_VERSION >= 4\n{_c_form(call, large=True)}#endif\n"
+        elif call.name.startswith("File") and "count " in call.parameters:
+            text += f"#if MPI_VERSION >= 4\n{_c_form(call, large=True)}#endif\n"
+        parts.append(text if call.since == 3 else f"#if MPI_VERSION >= {call.since}\n{text}#endif\n")
+    parts.append((shim / "fortran.c").read_text())
+    for name, parameters in _FORTRAN_BY_HAND.items():
+        declared = ", ".join(f"MPI_Fint *{one}" for one in parameters.split())
+        parts.append(fortran_names(name, declared, f"fortran_{name.lower()}", ", ".join(parameters.split())))
+    for call in table():
+        if call.fortran:
+            text = _fortran_form(call)
+            parts.append(text if call.since == 3 else f"#if MPI_VERSION >= {call.since}\n{text}#endif\n")
+    return "\n".join(parts)
