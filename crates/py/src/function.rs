@@ -9,7 +9,7 @@ use pyo3::types::PyMemoryView;
 
 use crate::buffers::{Buffer, Bytes};
 
-/// A function that tasks call: it travels once to each node. `number` tells it apart from the others of the run.
+/// A function that tasks call. It travels once to each node. `number` is its number in the run.
 #[pyclass(frozen, name = "Function", module = "crosswind._core")]
 pub struct PyFunction(pub Arc<Function>);
 

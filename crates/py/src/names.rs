@@ -24,7 +24,7 @@ impl PyNames {
         self.0.len()
     }
 
-    /// Returns a name; None: there are not so many.
+    /// Returns the name at a position, or None beyond the last one.
     fn get<'py>(&self, py: Python<'py>, at: usize) -> Option<Bound<'py, PyBytes>> {
         self.0.get(at).map(|name| PyBytes::new(py, &name))
     }

@@ -1,5 +1,5 @@
 //! Functions that tasks call, by number. A function travels over a link once, in front of the first task that calls it,
-//! and again only after the receiver was told to forget it. Every task holds its function, so a function that is
+//! and again only after the receiver was asked to forget it. Every task holds its function, so a function that is
 //! forgotten stays until the last task that calls it is done, and can be sent with it to another node at any time.
 
 use std::any::Any;

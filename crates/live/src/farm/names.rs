@@ -76,7 +76,7 @@ impl Names {
         self.order.is_empty()
     }
 
-    /// Returns a name; none: there are not so many.
+    /// Returns the name at a position, or `None` beyond the last one.
     #[must_use]
     pub fn get(&self, at: usize) -> Option<Vec<u8>> {
         let number = *self.order.get(at)?;

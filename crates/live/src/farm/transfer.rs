@@ -76,7 +76,7 @@ pub(crate) struct Transfer {
     pub payload: Payload,
     /// The function that is sent in front of the payload. Positions count its bytes as the first ones.
     function: Option<Arc<Function>>,
-    /// Whether the receiver was told which function the task calls, if any.
+    /// Whether the number of the task's function has been sent to the receiver, if it has one.
     pub announced: bool,
     pub total: u64,
     /// Bytes whose frames have begun.
