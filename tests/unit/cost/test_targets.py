@@ -44,7 +44,7 @@ def test_a_margin_that_is_none_is_refused(text):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"of": []}, "0 targets"),
+        ({"of": []}, "no target: name the process"),
         ({"of": ["pid:1"] * 2}, "the same twice"),
         ({"of": "pid:999999999"}, "no process"),
         ({"of": "command:/no/such/program"}, "cannot be started"),

@@ -126,7 +126,7 @@ def test_progress_says_how_far_it_is(simulator):
     told = []
     grid.run(experiment((1, 2)), workers=2, progress=lambda fraction, message: told.append((fraction, message)))
     assert [fraction for fraction, _ in told] == [0.25, 0.5, 0.75, 1.0]
-    assert told[-1][1].startswith("4 of 4 runs, 0 s left")
+    assert told[-1][1] == "4 of 4 runs"
 
 
 @pytest.mark.parametrize(("wrong", "says"), [({"on": "dask"}, "on is 'dask'"), ({"workers": 0}, "workers is 0")])
