@@ -71,7 +71,7 @@ class Demo:
         ran = _orders(predicted, run)
         self.tell("Seven agents with emulated work, seven orders of service:", *ran)
         local, blame = self.out / "local_scheduling.json", self.out / "blame.json"
-        own = ["A program on 64 nodes that schedule by themselves:"]
+        own = ["Two programs on 64 nodes, in step (aligned) or not (spread):"]
         self.step("blame", "run", EXAMPLES / "local_scheduling.toml", "-o", local, before=own, lines=1)
         daemons = EXAMPLES / "barriers_under_daemons.toml"
         self.step("", "blame", daemons, "--seeds", "3", "-o", blame, shown=False)
@@ -113,7 +113,7 @@ class Demo:
     def tell(self, *lines: str) -> None:
         """Print lines beside the name of the step, which stands at the first of them."""
         for line in lines:
-            for part in textwrap.wrap(line, WIDTH - NAME, break_on_hyphens=False):
+            for part in textwrap.wrap(line, WIDTH - NAME, break_on_hyphens=False, break_long_words=False):
                 print(f"{self.label}{part}", flush=True)
                 self.label = " " * NAME
 

@@ -202,7 +202,8 @@ def test_what_a_pattern_matches_and_cannot_be_read_is_not_left_out_in_silence(tr
     assert done.returncode == 3
     assert "1 input cannot be read and was left out: a/link" in " ".join(done.stderr.split())
     assert "a/fifo: it is a FIFO, not a regular file" in done.stderr
-    assert "wrote results (1 result, 1 failed)" in done.stderr
+    assert done.stdout.startswith("1 of 2 files in ")
+    assert ", 1 failed. Results: results/" in done.stdout
     assert results(tree / "results") == {"x.txt": "a/x.txt"}
 
 

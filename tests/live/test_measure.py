@@ -308,5 +308,5 @@ def test_a_measurement_interrupted_at_its_start_leaves_its_samples_or_says_that_
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert (f"wrote {out}" if out.exists() else f"{out} was not written") in said
+    assert (f"Wrote {out}" if out.exists() else f"{out} was not written") in said
     assert "Traceback" not in said

@@ -1,19 +1,22 @@
-"""`crosswind compare`: two commands -> whether one is slower."""
+"""`crosswind compare`: two commands -> whether one is slower; several -> which is fastest."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.console import print_text
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
 from crosswind.compare import MARGIN
 from crosswind.compare.clock import By
+from crosswind.compare.runs import CODES
 from crosswind.cost.shares import parsed_share
 from crosswind.errors import DescriptionError
 from crosswind.files.atomic import write_text
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 
+SEVERAL = "Of several commands"
 GROUPS = {
     "Blocks": ("warm_up", "to_the_end", "seed"),
     "Output": ("junit",),
@@ -34,6 +38,9 @@ EXAMPLES = """
 Both run in turn in randomised quads (ABBA or BAAB), and the ratio of sums is compared with a margin. Intervals are 95 %
 and hold at all looks together, so that it may end early. Commands run without a shell, unless `--shell` is given.
 Processes that a run leaves behind are ended.
+
+More than two commands, or a parameter (`-L workers 1,2,4`, `{workers}` in a command): all run in turn for all of
+`--seconds`, and each is compared with the fastest. `--prepare` runs before each run and is not timed.
 
 With one argument, a stored comparison: its commands run again, and the new ratio B/A is compared with the stored one,
 whose uncertainty counts: measure that one with --to-the-end. Times of two sessions are not compared.
@@ -48,17 +55,35 @@ Examples:
 
     crosswind compare comparison.json
 
-Exit codes: 0 equivalent, faster, or not slower by the margin; 4 slower; 3 unknown; 1 a command failed, 2 bad input,
-130 interrupted (finished quads are kept).
+    crosswind compare './load --workers {n}' -L n 1,2,4,8 --seconds 120 --markdown
+
+Exit codes: 0 equivalent, faster, or not slower by the margin; 4 slower; 3 unknown; of several commands 0 settled, 3
+not; 1 a command failed, 2 bad input, 130 interrupted (finished quads are kept).
 """
 
 
 def compare(
-    a: Annotated[str, typer.Argument(help="Command A, or a stored comparison.", metavar="A|BASE_FILE")],
-    b: Annotated[str | None, typer.Argument(help="Command B.", metavar="B")] = None,
+    commands: Annotated[
+        list[str], typer.Argument(help="Commands, or one stored comparison.", metavar="A|BASE_FILE B...")
+    ],
     margin: Annotated[str | None, typer.Option(help="What counts as equivalent, such as 2% or 0.02; else 2%.")] = None,
     by: Annotated[By | None, typer.Option(help="By which time; else wall.")] = None,
     shell: Annotated[bool, typer.Option("--shell", help="Run each command in a shell, for pipes etc.")] = False,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--parameter-list", "-L", metavar="NAME A,B,...", help="Values for {NAME} in the commands; again for more."
+        ),
+    ] = None,
+    prepare: Annotated[
+        str | None, typer.Option(help="A command before each run, not timed.", rich_help_panel=SEVERAL)
+    ] = None,
+    ignore_failure: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-failure", help="Count runs that end with a status other than 0.", rich_help_panel=SEVERAL
+        ),
+    ] = False,
     seconds: Annotated[float, typer.Option(help="Time limit, s, held to 10 %.", min=0.001)] = 60.0,
     warm_up: Annotated[int, typer.Option("--warm-up", help="Runs of each that do not count.", min=0)] = 1,
     to_the_end: Annotated[
@@ -67,10 +92,43 @@ def compare(
     seed: Annotated[int, typer.Option(help="Seed of the order of runs.", min=0)] = 1,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="comparison.json; for `crosswind report`.")] = None,
     junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit's XML as well.")] = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the answer for a pull request.", rich_help_panel="Output")
+    ] = False,
     force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say whether one command is slower than another."""
+    from crosswind.compare.several import expanded
+
+    named = _parameters(parameters or [])
+    commands = expanded(commands, named) if named else list(commands)
+    if len(commands) > 2 or prepare is not None or ignore_failure:
+        if out or junit or to_the_end:
+            option = "--out" if out else "--junit" if junit else "--to-the-end"
+            why = "several commands, --prepare and --ignore-failure run for all of --seconds, and write no file"
+            raise DescriptionError(
+                f"{option}: {why}", "argument", "leave it out; --json and --markdown print the result"
+            )
+        raise typer.Exit(
+            _several(
+                commands,
+                {
+                    "by": by or "wall",
+                    "margin": MARGIN if margin is None else parsed_share(margin, "--margin"),
+                    "shell": shell,
+                    "seconds": seconds,
+                    "warm_up": warm_up,
+                    "prepare": prepare,
+                    "ignore_failure": ignore_failure,
+                    "seed": seed,
+                },
+                json=json,
+                markdown=markdown,
+            )
+        )
+    a, b = (*commands, None)[:2]
+    assert a is not None  # there is at least one
     from crosswind.compare import asked_for
     from crosswind.compare import compare as measure
     from crosswind.compare.junit import junit as as_junit
@@ -111,7 +169,11 @@ def compare(
         write_text(as_junit(found), junit)
         wrote.append(str(junit))
     document = found.to_dict() if json else None
-    show(None if json else _answer(found), warnings=found.warnings, wrote=wrote, document=document)
+    if markdown and not json:
+        print_text(_in_markdown([found.sentence], *_by_command(found)))
+        show(None, warnings=found.warnings, wrote=wrote)
+    else:
+        show(None if json else _answer(found), warnings=found.warnings, wrote=wrote, document=document)
     raise typer.Exit(INTERRUPTED if found.interrupted else found.exit_code)
 
 
@@ -125,24 +187,76 @@ def _is_stored(path: Path) -> bool:
 
 
 def _answer(found: Comparison) -> Answer:
-    rows, each = [], {}
+    rows = []
     for by in ("wall", "cpu"):
         times, estimate = found.pairs.by(by), found.estimate(by)
         half = 100 * estimate.half_width(found.level)
         means = [f"{1e3 * mean:.4g}" for mean in 0.5 * times.mean(axis=0)] if len(times) else ["-", "-"]
         shown = f"{100 * estimate.value:+.2f}" + (f" ± {half:.2f}" if math.isfinite(half) else "")
         rows.append([by, *means, shown if len(times) else "-"])
-        each[by] = means
     columns = [("time", "left"), ("A ms", "right"), ("B ms", "right"), ("B takes longer %", "right")]
-    runs = str(2 * len(found.pairs))
-    commands = [
-        [name, command, each["wall"][k], each["cpu"][k], runs]
-        for k, (name, command) in enumerate(zip("AB", found.commands, strict=True))
-    ]
-    heads = [("", "left"), ("command", "left"), ("wall, ms", "right"), ("CPU, ms", "right"), ("runs", "right")]
+    heads, commands = _by_command(found)
     by_command = Section(heads, commands, first=("", "wall, ms", "CPU, ms", "runs", "command"))
     whole = Section(columns, rows, title="A: {}   B: {}".format(*found.commands))
     return Answer([f"{found.sentence}."], [by_command], wide=[whole], rest="Both ratios")
+
+
+def _by_command(found: Comparison) -> tuple[list[tuple[str, str]], list[list[str]]]:
+    """Return the columns and rows of a table with a command a row."""
+    times = {by: found.pairs.by(by) for by in ("wall", "cpu")}
+    means = {by: [f"{500 * one:.4g}" for one in of.mean(axis=0)] if len(of) else ["-", "-"] for by, of in times.items()}
+    runs = str(2 * len(found.pairs))
+    rows = [
+        [name, command, means["wall"][k], means["cpu"][k], runs]
+        for k, (name, command) in enumerate(zip("AB", found.commands, strict=True))
+    ]
+    heads = [("", "left"), ("command", "left"), ("wall, ms", "right"), ("CPU, ms", "right"), ("runs", "right")]
+    return heads, rows
+
+
+def _parameters(given: Sequence[str]) -> dict[str, list[str]]:
+    """Read `-L NAME=A,B`, as `-L NAME A,B` is passed on."""
+    found: dict[str, list[str]] = {}
+    for one in given:
+        name, equals, values = one.partition("=")
+        listed = [value.strip() for value in values.split(",") if value.strip()]
+        if not (name and equals and listed) or name in found:
+            message = f"-L is {one!r}; it must be a name and its values, once per name"
+            raise DescriptionError(message, "parameter", "-L workers 1,2,4")
+        found[name] = listed
+    return found
+
+
+def _several(commands: list[str], options: dict[str, Any], *, json: bool, markdown: bool) -> int:
+    """Run several commands in turn, print which is fastest, and return the exit code."""
+    from crosswind.compare.several import compare_several
+    from crosswind.cost.result import finite
+
+    with progress_bar() as advance:
+        found = compare_several(commands, **options, progress=advance)
+    heads = [
+        ("", "left"),
+        ("command", "left"),
+        ("wall, ms", "right"),
+        ("CPU, ms", "right"),
+        ("times the best", "right"),
+    ]
+    rows = found.rows()
+    if markdown and not json:
+        print_text(_in_markdown(found.sentences, heads, rows))
+    else:
+        table = Section(heads, rows, first=("", "times the best", "wall, ms", "command", "CPU, ms"))
+        note = f"{found.runs} runs of each, by {found.by} time. ±: 95 % confidence interval, of all pairs at once"
+        show(Answer(found.sentences, [table], [note]), document=finite(found.to_dict()) if json else None)
+    return INTERRUPTED if found.interrupted else 0 if found.is_settled else CODES["unknown"]
+
+
+def _in_markdown(sentences: Sequence[str], heads: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> str:
+    """Return the answer and the table for a pull request."""
+    marks = [":--" if side == "left" else "--:" for _, side in heads]
+    lines = [[name for name, _ in heads], marks, *([*row[:1], f"`{row[1]}`", *row[2:]] for row in rows)]
+    escaped = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+    return "\n".join([*(f"**{one}**" for one in sentences[:1]), *sentences[1:], "", *escaped])
 
 
 def add_to(app: typer.Typer) -> None:

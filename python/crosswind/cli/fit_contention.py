@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.outputs import Force, Json, writable
 from crosswind.cli.verbs import help_of
 
@@ -41,14 +41,14 @@ def contention(
     of = {"files": [str(file) for file in files], "link_mb_per_s": link_mb_per_s}
     writable(out, "contention", inputs=files, force=force, of=of)
     found = fit_contention(files, link_mb_per_s=link_mb_per_s, by=by, seed=seed)
-    tell_warnings(found.warnings)
     if out:
         found.save(out)
-        tell(f"wrote {out}")
-    if json:
-        print_json(found.to_dict())
-    else:
-        _print(found)
+    show(
+        None if json else _answer(found),
+        warnings=found.warnings,
+        wrote=[str(out)] if out else [],
+        document=found.to_dict() if json else None,
+    )
 
 
 def _interval(ends: list[float | None] | None) -> str:
@@ -58,7 +58,7 @@ def _interval(ends: list[float | None] | None) -> str:
     return f"{low:.4g} or more" if high is None else f"{low:.4g} .. {high:.4g}"
 
 
-def _print(found: Any) -> None:
+def _answer(found: Any) -> Answer:
     kinds = any(point["kind"] for point in found.points)
     columns = [("flows", "right")] + ([("kind", "left")] if kinds else [])
     columns += [("effective", "right"), ("95 %", "right"), ("samples", "right")]
@@ -68,7 +68,10 @@ def _print(found: Any) -> None:
         head = [str(point["flows"])] + ([point["kind"]] if kinds else [])
         head += [f"{point['ratio']:.4f}", _interval(point["ratio_ci95"]), str(point["samples"])]
         rows.append(head + [f"{point['forms'][form['form']]:.4f}" for form in found.forms if form["form"] != "literal"])
-    print_table(columns, rows, title=f"part of a link that flows use, over one flow alone, by {found.data['by']}")
+    title = f"part of a link that flows use, over one flow alone, by {found.data['by']}"
+    points = Section(columns, rows, title=title)
+    few = 3 + kinds
+    narrow = Section(columns[:few], [row[:few] for row in rows], title=title)
     columns = [("form", "left"), ("", "left"), ("", "right"), ("95 %", "right"), ("rms", "right"), ("MaxErr", "right")]
     columns += [("", "left")]
     best = found.effective["elsewhere"]["form"]
@@ -85,7 +88,11 @@ def _print(found: Any) -> None:
         ]
         for form in found.forms
     ]
-    print_table(columns, rows)
+    most = max(found.points, key=lambda point: point["flows"])
+    line = f"{most['flows']} flows together use {100 * most['ratio']:.0f} % of what one flow alone uses of the link."
+    second = f"Between and beyond what was measured, the form `{best}` is used."
+    forms = Section(columns, rows)
+    return Answer([line, second], [narrow], wide=[points, forms], rest="Forms, samples")
 
 
 def add_to(app: typer.Typer) -> None:

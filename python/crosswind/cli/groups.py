@@ -22,7 +22,20 @@ class Verb(Usage, PlainValues, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words after the verb; a command of the user's stands after --."""
-        return forgotten.read(self, ctx, args, super().parse_args)
+        return forgotten.read(self, ctx, _pairs_joined(self, args), super().parse_args)
+
+
+def _pairs_joined(command: Any, args: list[str]) -> list[str]:
+    """Return the words with `-L NAME VALUES` as `-L NAME=VALUES`: an option takes one word."""
+    if not any("-L" in one.opts for one in command.params):
+        return args
+    found, rest = [], list(args)
+    while rest:
+        word = rest.pop(0)
+        found.append(word)
+        if word in ("-L", "--parameter-list") and len(rest) > 1 and "=" not in rest[0]:
+            found.append(f"{rest.pop(0)}={rest.pop(0)}")
+    return found
 
 
 class Parts(Usage, PlainValues, TyperGroup):

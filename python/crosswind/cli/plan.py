@@ -88,7 +88,7 @@ def _answer(plan: Plan, platform: Platform, most: int) -> Answer:
     lines = [f"{plain(plan.throughput_tasks_per_s)} tasks/s{_beside_root(plan)}. {_bound(plan)}"]
     same = [told for told in plan.warnings if told["code"] == SAME_MACHINE]
     if same:
-        lines.append("Not reachable: nodes of this platform are one machine and share its CPUs.")
+        lines.append("Not reachable: its nodes are one machine and share the CPUs.")
     rows, idle = [], []
     ordered = sorted(plan.nodes, key=lambda one: -one["computed_tasks_per_s"])
     whole = plan.throughput_tasks_per_s

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, tell
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.figures import plain
 from crosswind.cli.outputs import Force, Json, writable
 from crosswind.cli.settings import Settings, settings_of
 from crosswind.cli.verbs import help_of
@@ -50,11 +51,8 @@ def queues(
         found = plan_queues(experiment, local_slowdown=local_slowdown, progress=advance)
     if out:
         found.save(out)
-        tell(f"wrote {out}")
-    if json:
-        print_json(found.to_dict())
-    else:
-        _print(found)
+    wrote = [str(out)] if out else []
+    show(None if json else _answer(found), wrote=wrote, document=found.to_dict() if json else None)
 
 
 def _row(of: dict[str, Any], says: str) -> list[str]:
@@ -63,7 +61,7 @@ def _row(of: dict[str, Any], says: str) -> list[str]:
     return [*named, f"{of['parallel_slowdown']:.3f}", f"{of['local_slowdown']:.3f}", says]
 
 
-def _print(found: Any) -> None:
+def _answer(found: Any) -> Answer:
     d = found.data
     policy = {"receive_threshold": None, **found.policy}
     chosen = next(one for one in found.tried if all(one[name] == value for name, value in policy.items()))
@@ -75,13 +73,25 @@ def _print(found: Any) -> None:
     columns += [("local slowdown", "right"), ("", "left")]
     seeds = f"{d['seeds']} seed{'' if d['seeds'] == 1 else 's'}"
     title = f"{d['experiment']}: local streams at most {d['local_slowdown_limit']:g} times slower; {seeds}"
-    print_table(columns, rows, title=title)
-    print_table([("", "left"), ("", "right"), ("", "left")], _promises(d), title="whatever the parallel class sends")
+    tried = Section(columns, rows, title=title)
+    kept = [at for at, (name, _) in enumerate(columns) if name != "local credit"]
+    narrow = Section([columns[at] for at in kept], [[row[at] for at in kept] for row in rows], title=title)
+    promises = Section(
+        [("", "left"), ("", "right"), ("", "left")], _promises(d), title="whatever the parallel class sends"
+    )
     lines = [
         [f"{name} = {value if isinstance(value, int) else repr(value)}".replace("'", '"')]
         for name, value in found.policy.items()
     ]
-    print_table([("", "left")], lines, title="[policy]")
+    policy_table = Section([("", "left")], lines, title="[policy]")
+    parallel, local = (f"{name}_slowdown" for name in ("parallel", "local"))
+    first = (
+        f"Threshold {chosen['threshold']} ({chosen['queue']}): parallel streams take {plain(chosen[parallel])} times"
+    )
+    first += f" as long as alone, not {plain(fifo[parallel])} as with one queue."
+    second = f"Local streams take {plain(chosen[local])} times as long; the limit is {d['local_slowdown_limit']:g}."
+    tables = [policy_table, promises]
+    return Answer([first, second], [narrow, *tables], wide=[tried, *tables], rest="Credits")
 
 
 def _promises(d: dict[str, Any]) -> list[list[str]]:

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from crosswind.cli.console import narrow_width, print_json, print_table, print_text
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.console import narrow_width
 from crosswind.cli.outputs import Json
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
@@ -65,18 +66,15 @@ def tolerance(
             simulate=simulate,
             progress=advance,
         )
-    if json:
-        print_json(found.to_dict())
-    else:
-        _print(found)
+    show(None if json else _answer(found), document=found.to_dict() if json else None)
 
 
-def _print(found: Tolerance) -> None:
+def _answer(found: Tolerance) -> Answer:
     d = found.data
     rows = [[_shown(value), *_FORMS[name], name] for name, value in found.expected.items() if value is not None]
     title = f"{d['disturbance']}: {d['ranks']} ranks, {d['work_per_barrier_s']:g} s of work between two barriers"
     columns = [("slowdown", "right"), ("", "left"), ("of", "left"), ("closed form", "left")]
-    print_table(columns, rows or [["1", "", "nothing", ""]], title=title)
+    expected = Section(columns, rows or [["1", "", "nothing", ""]], title=title)
     simulated = "seeds" in d
     shown = found.limits[:MOST_LIMITS]
     rows = [
@@ -98,17 +96,44 @@ def _print(found: Tolerance) -> None:
     columns += [("unit", "left"), ("", "left")]
     title = f"for a slowdown of at most {d['slowdown']:g} by each source alone"
     first = ("cause", "limit", "", "field", "may be", "is", "simulated", "unit", "range")
-    print_table(columns, rows, title=title, first=[name for name in first if name in dict(columns)])
+    whole = Section(columns, rows, title=title, first=[name for name in first if name in dict(columns)])
+    notes = []
     if len(found.limits) > len(shown):
-        print_text(f"and {len(found.limits) - len(shown)} more limits, which are kept most easily: --json")
+        notes.append(f"and {len(found.limits) - len(shown)} more limits, which are kept most easily: --json")
     if found.limits and not simulated:
-        print_text(
-            "Limits by closed form are safe, and may be far from sharp; --simulate finds how far one may really go."
-        )
+        notes.append("These limits come from formulas and are conservative; --simulate finds the real ones.")
     elif simulated:
-        print_text(
-            f"simulated: mean of {d['seeds']} seeds, barriers that cost nothing else; range: least to most of them"
-        )
+        notes.append(f"simulated: mean of {d['seeds']} seeds, barriers that cost nothing else; range: least to most")
+    by = "simulated" if simulated else "limit"
+    at = [[name for name, _ in columns].index(name) for name in ("cause", "field", "is", "may be", by)]
+    narrow = [[row[at[0]], row[at[1]], row[at[2]], f"{row[at[3]]} {row[at[4]]}", row[-1]] for row in rows]
+    heads = [("cause", "left"), ("field", "left"), ("is", "right"), (f"may be{', simulated' * simulated}", "left")]
+    heads.append(("", "left"))
+    limits = Section(heads, narrow, title=title, first=("cause", f"may be{', simulated' * simulated}", "", "field"))
+    return Answer([_sentence(found)], [limits], notes, wide=[expected, whole], rest="Expected slowdowns, units")
+
+
+def _sentence(found: Tolerance) -> str:
+    """Return how many limits are kept, and the one that is exceeded most."""
+    d = found.data
+    broken = [limit for limit in found.limits if not limit["kept"]]
+    most = f"a slowdown of at most {d['slowdown']:g} by each source alone"
+    if not broken:
+        return f"All {len(found.limits)} limits are kept for {most}, with {d['ranks']} ranks."
+    worst = max(broken, key=_factor)
+    line = f"{len(broken)} of {len(found.limits)} limits are not kept for {most}, with {d['ranks']} ranks."
+    if worst["limit"] and worst["given"]:
+        limit = f"{worst['relation']} {_shown(worst['limit'], 3)} {worst['unit']}".strip()
+        line += f" The farthest off: {worst['cause']}, {worst['field']} {_shown(worst['given'], 3)}, may be {limit}."
+    return line
+
+
+def _factor(limit: dict[str, Any]) -> float:
+    """Return how many times a limit is exceeded; 0 where that is no number."""
+    given, most = limit["given"], limit["limit"]
+    if not given or not most:
+        return 0.0
+    return float(max(given / most, most / given))
 
 
 def _shown(value: float | None, digits: int = 4) -> str:

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.figures import plain
 from crosswind.cli.outputs import Force, Json, writable
 from crosswind.cli.plan import SendsAtOnce, TaskSize, TaskWork, task_of
 from crosswind.cli.verbs import help_of
@@ -23,6 +24,8 @@ Examples:
 search found; both are compared with an upper bound for all trees.
 """
 
+CLOSED = 1e-7
+"""Gap to an upper bound, %, that is rounding."""
 NAMES = {
     "star": "star",
     "chain": "chain, fastest links",
@@ -51,15 +54,15 @@ def tree(
     size_mb, work = task_of(task_size_mb, task_work)
     writable(out, "platform", inputs=[links], force=force)
     built = plan_tree(links, task_size_mb=size_mb, task_work=work, ports=ports, root=root, seed=seed)
-    tell_warnings(built.warnings)
     if out:
         writable(out, "platform", force=force, of={"name": built.platform.name})
         built.platform.save(out, _comment(built, links))
-        tell(f"wrote {out}")
-    if json:
-        print_json(built.to_dict())
-    else:
-        _print(built)
+    show(
+        None if json else _answer(built),
+        warnings=built.warnings,
+        wrote=[str(out)] if out else [],
+        document=built.to_dict() if json else None,
+    )
 
 
 def _task(built: Any) -> str:
@@ -73,7 +76,19 @@ def _comment(built: Any, links: Path) -> str:
     return f"built by `crosswind plan tree {links}` for {_task(built)}: {reached}"
 
 
-def _print(built: Any) -> None:
+def _sentence(built: Any) -> str:
+    """Return what the tree reaches, against the upper bound and a star."""
+    d, best = built.data, built.throughput_tasks_per_s
+    gap = 100 * built.gap_to_bound
+    line = f"{plain(best)} tasks/s, from {d['root']}: "
+    line += (
+        "no tree over these links is faster." if gap < CLOSED else f"{plain(gap, 2)} % below the bound for all trees."
+    )
+    star = next((one["throughput_tasks_per_s"] for one in d["compared"] if one["tree"] == "star"), 0.0)
+    return f"{line} A star reaches {100 * star / best:.0f} % of that." if star and best else line
+
+
+def _answer(built: Any) -> Answer:
     d, best = built.data, built.throughput_tasks_per_s
     found = "the best tree" if d["method"] == "exact" else "the best tree found"
     gap = f"gap {100 * built.gap_to_bound:.3g} %"
@@ -83,7 +98,7 @@ def _print(built: Any) -> None:
         rate = other["throughput_tasks_per_s"]
         rows.append([NAMES[other["tree"]], f"{rate:.4f}", f"{100 * rate / best:.1f} %" if best else ""])
     columns = [("tree", "left"), ("tasks/s", "right"), ("", "right")]
-    print_table(columns, rows, title=f"{d['platform']['name']}: {_task(built)}, from {d['root']}")
+    trees = Section(columns, rows, title=f"{d['platform']['name']}: {_task(built)}")
     depth: dict[str, int] = {}
     rows = []
     for node in _depth_first(built.platform.nodes):
@@ -92,7 +107,8 @@ def _print(built: Any) -> None:
         limit = node.get("receive_limit_mb_per_s")
         rate = "" if limit is None else f"{limit:.6g}"
         rows.append(["  " * depth[node["name"]] + node["name"], f"{node['compute_per_s']:.6g}", rate])
-    print_table([("node", "left"), ("work/s", "right"), ("MB/s from its parent", "right")], rows)
+    nodes = Section([("node", "left"), ("work/s", "right"), ("MB/s from its parent", "right")], rows)
+    return Answer([_sentence(built)], [nodes, trees])
 
 
 def _depth_first(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@
 | what follows from the times? | `runs`, by which `clock` |
 | the result, also against a stored one? | `result` |
 | when does it end? | `session` |
+| which of several is fastest? | `several` |
 | how is a command run, and what does it leave behind? | `process`, `runner` |
 | what does a CI system read? | `junit` |
 """

@@ -61,7 +61,12 @@ class Runner:
         self._process.wait()
 
     def run(
-        self, words: Sequence[str], asked_to_end: Callable[[], bool] = lambda: False, until: float | None = None
+        self,
+        words: Sequence[str],
+        asked_to_end: Callable[[], bool] = lambda: False,
+        until: float | None = None,
+        *,
+        ignore_failure: bool = False,
     ) -> Run | None:
         """Run a command; None: we were asked to end first.
 
@@ -73,6 +78,8 @@ class Runner:
             Asked every 50 ms.
         until : float, optional
             The latest end, by the clock `time.monotonic`, s.
+        ignore_failure : bool
+            Count a run that ends with another status than 0.
 
         Raises
         ------
@@ -94,7 +101,7 @@ class Runner:
         answer = json.loads(self._process.stdout.readline() or '{"error": "what runs the commands was ended"}')
         if "error" in answer:
             raise MeasurementError(f"{shlex.join(words)} cannot be run: {answer['error']}", "command-failed")
-        if answer["status"] != 0:
+        if answer["status"] != 0 and not ignore_failure:
             message = f"{shlex.join(words)} ended with status {answer['status']}"
             raise MeasurementError(message, "command-failed", "a command that fails is not timed: try it by itself")
         return Run(answer["wall_s"], answer["cpu_s"], answer["left"])
