@@ -11,9 +11,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -33,8 +34,8 @@ How = Literal["auto", "trace", "none"]
 KIND = "recorded-program"
 
 _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_LOOK_S = 0.05
-_FOLLOW_S = 0.2
+_LOOK_S = 0.25
+"""How often signals and new ranks are looked for; to look more often would disturb the ranks."""
 _PATIENCE_S = 10.0
 """How long the command may take to end after a signal, before it is sent the next harder one."""
 _NO_RANK = "no process of the command called MPI_Init or crosswind.record_step()"
@@ -156,15 +157,17 @@ class _Preemptions:
 
     def __init__(self, recorder: _core.PreemptionRecorder | None, why: str | None) -> None:
         self._recorder, self._why = recorder, why
-        self._followed: set[int] = set()
+        self._host_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        self._known: dict[Path, int | None] = {}
 
     def follow(self, parts: Path) -> None:
         """Tell the recorder which processes of this host are ranks."""
         if self._recorder is None:
             return
-        here = _host_id()
-        self._followed |= {part.pid for part in parts_in(parts) if part.host_id == here}
-        self._recorder.follow(sorted(self._followed))
+        for path in parts.glob("*.part"):
+            if path not in self._known and (part := Part.read(path)) is not None:
+                self._known[path] = part.pid if part.host_id == self._host_id else None
+        self._recorder.follow([pid for pid in self._known.values() if pid is not None])
 
     def stopped(self) -> tuple[dict[int, Absences] | None, list[dict[str, Any]], dict[str, Any]]:
         """End it; return absences by process, their causes, and what the file says of the trace."""
@@ -177,11 +180,7 @@ class _Preemptions:
             absences[one["pid"]] = Absences(data[at : at + one["bytes"]], one["short"], one["short_s"])
             at += one["bytes"]
         kernel = {"used": True, "why": None, "lost_events": told["lost_events"], "full": told["full"]}
-        return absences, told["causes"], kernel | {"host_id": _host_id()}
-
-
-def _host_id() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return absences, told["causes"], kernel | {"host_id": self._host_id}
 
 
 @contextmanager
@@ -223,16 +222,15 @@ def _run(words: list[str], environment: Mapping[str, str], parts: Path, trace: _
         except OSError as error:
             raise DescriptionError(f"{words[0]} could not be started: {error.strerror}", "command") from None
         harder: list[tuple[float, Callable[[], None]]] = []
-        passed, followed = 0, 0.0
+        passed = 0
+        waits = threading.Thread(target=process.wait, daemon=True)
+        waits.start()
         while True:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_LOOK_S)
-            if process.returncode is not None:
+            waits.join(_LOOK_S)
+            if not waits.is_alive():
                 break
             now = time.monotonic()
-            if now >= followed:
-                trace.follow(parts)
-                followed = now + _FOLLOW_S
+            trace.follow(parts)
             for number in asked[passed:]:
                 if not harder:
                     harder = [(now + _PATIENCE_S, process.terminate), (now + 2 * _PATIENCE_S, process.kill)]
