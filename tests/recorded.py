@@ -1,4 +1,4 @@
-"""Reads a recorded program, as `docs/reference/recorded-programs.md` describes it: for tests, a whole file at a time."""
+"""Reads a recorded program as `docs/reference/recorded-programs.md` describes it, for tests: a whole file at a time."""
 
 import json
 import struct
@@ -29,7 +29,9 @@ def _records(payload, thread, rank):
         elif kind == 310:
             number, _, parent, local, remote, _ = struct.unpack_from("<QQ4I", body, 8)
             members = list(struct.unpack_from(f"<{local + remote}i", body, 48))
-            rank.comms[comm] = SimpleNamespace(id=number, parent=parent, members=members[:local], remote=members[local:])
+            rank.comms[comm] = SimpleNamespace(
+                id=number, parent=parent, members=members[:local], remote=members[local:]
+            )
         elif kind == 311:
             rank.freed.append(comm)
         elif kind == 300:

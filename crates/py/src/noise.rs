@@ -62,16 +62,13 @@ impl PyNoiseRecorder {
 #[pyclass(frozen, name = "PreemptionRecorder", module = "crosswind._core")]
 struct PyPreemptionRecorder(Mutex<PreemptionRecorder>);
 
-/// Absences of a process, in the format of a recorded program, and how many shorter ones there were, of how many ns.
-type OfProcess<'py> = (i32, Bound<'py, PyBytes>, u64, u64);
-
 #[pymethods]
 impl PyPreemptionRecorder {
     /// Starts it; an OSError says why the kernel's trace is not available.
     #[new]
     fn new(py: Python<'_>, cpus: Vec<usize>) -> PyResult<Self> {
-        let recorder = py.detach(|| PreemptionRecorder::start(cpus));
-        recorder.map(|recorder| Self(Mutex::new(recorder))).map_err(PyOSError::new_err)
+        let recorder = py.detach(|| PreemptionRecorder::start(cpus)).map_err(PyOSError::new_err)?;
+        Ok(Self(Mutex::new(recorder)))
     }
 
     /// Says which processes are ranks.
@@ -79,28 +76,11 @@ impl PyPreemptionRecorder {
         locked(&self.0).follow(processes);
     }
 
-    /// Ends it. Returns the absences of each process, and causes and losses as JSON.
-    fn stop<'py>(&self, py: Python<'py>) -> PyResult<(Vec<OfProcess<'py>>, String)> {
-        let found = py.detach(|| locked(&self.0).stop()).map_err(|error| exception(py, &error))?;
-        let processes = found.processes.iter().map(|(pid, one)| {
-            let mut bytes = Vec::with_capacity(one.absences.len() * 40);
-            for (absence, cause) in &one.absences {
-                bytes.extend(absence.start_ns.to_le_bytes());
-                bytes.extend(absence.end_ns.to_le_bytes());
-                bytes.extend(absence.tid.to_le_bytes());
-                bytes.extend((absence.kind as u16).to_le_bytes());
-                bytes.extend(u16::try_from(absence.cpu).unwrap_or(u16::MAX).to_le_bytes());
-                bytes.extend(cause.unwrap_or(u32::MAX).to_le_bytes());
-                bytes.extend([0u8; 12]);
-            }
-            (*pid, PyBytes::new(py, &bytes), one.short.0, one.short.1)
-        });
-        let cause = |one: &crosswind_disturb::preemption::occupants::Cause| {
-            json!({"name": one.name, "pid": one.pid, "cgroup": one.cgroup, "seconds": one.ns as f64 / 1e9})
-        };
-        let causes: Vec<_> = found.causes.iter().map(cause).collect();
-        let about = json!({"causes": causes, "lost_events": found.lost_events, "full": found.full});
-        Ok((processes.collect(), about.to_string()))
+    /// Ends it. Returns the absences of all processes, and the rest as JSON.
+    fn stop<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>, String)> {
+        let found = py.detach(|| Ok(locked(&self.0).stop()?.encoded()));
+        let (bytes, about) = found.map_err(|error: DisturbError| exception(py, &error))?;
+        Ok((PyBytes::new(py, &bytes), about.to_string()))
     }
 }
 

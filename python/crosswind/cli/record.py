@@ -27,15 +27,14 @@ GROUPS = {
 }
 
 EXAMPLES = """
-Without a command: a loop on each CPU looks at the clock. As root, the kernel's trace tells what had the CPU meanwhile:
-interrupts, softirqs, threads by name. "quota": a quota of CPU time was used up. "lost events": the kernel could not keep
-the events of that time. "unknown" is not known to the kernel: the hypervisor, or the hardware. Without the trace, only
-a quota, another thread and anything else are told apart.
+Without a command, a loop on each CPU looks at the clock. As root, the kernel's trace tells what had the CPU meanwhile:
+interrupts, softirqs, threads by name. "quota": a quota of CPU time was used up. "lost events": the kernel could not
+keep the events of that time. "unknown" is not known to the kernel: the hypervisor, or the hardware. Without the trace,
+only a quota, another thread and anything else are told apart.
 
-With a command: its MPI ranks are recorded, each with its MPI calls, its CPU time and its steps. As root, the kernel's
-trace adds when a rank could run and did not, and which process had its processor. The recorder is built once by the
-mpicc of the program's MPI and kept in ~/.cache/crosswind/mpi. Programs without MPI mark steps:
-crosswind.record_step().
+With a command, its MPI ranks are recorded: each MPI call, CPU time and steps. As root, the kernel's trace adds when a
+rank could run and did not, and which process had its processor. The recorder is built once by the mpicc of the
+program's MPI and kept in ~/.cache/crosswind/mpi. Programs without MPI mark their steps: crosswind.record_step().
 
 Nothing on the machine is changed but a trace of its own, which is removed at the end, by a watchdog process if this
 program is killed.
@@ -71,9 +70,7 @@ def record(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The file: noise.toml unless given, with a command app.trace.")
     ] = None,
-    rows: Annotated[
-        int | None, typer.Option(help="Most causes in the printed table; 20 unless given.", min=1)
-    ] = None,
+    rows: Annotated[int | None, typer.Option(help="Most causes in the printed table; 20 unless given.", min=1)] = None,
     mpicc: Annotated[
         str | None, typer.Option(help="Compiler command of the program's MPI; else the one beside the launcher.")
     ] = None,
@@ -142,14 +139,15 @@ def _record_program(
 
     writable(out, KIND, force=force)
     to_stderr = json or is_standard_output(out)
-    recorded = record_program(command, out, how=how, mpicc=mpicc, force=force, stdout_to_stderr=to_stderr)
+    options: dict[str, Any] = {"how": how, "mpicc": mpicc, "force": force, "stdout_to_stderr": to_stderr}
+    recorded = record_program(command, out, **options, notify=tell)
     summary = recorded.summary
     megabytes = f", {summary['bytes'] / 1e6:.3g} MB" if summary["bytes"] else ""
     ranks = f"{summary['ranks']} rank{'s' if summary['ranks'] != 1 else ''}"
     tell(f"wrote {' and '.join(summary['files'])} ({ranks}, {summary['records']} records{megabytes})")
     for cause in summary["causes"][:3]:
         who = f" ({cause['pid']}, {cause['cgroup'] or 'control group not known'})" if cause["pid"] is not None else ""
-        tell(f"ranks could run and did not for {cause['seconds']:.4g} s: {cause['name']}{who}")
+        tell(f"kept ranks from running for {cause['seconds']:.4g} s: {cause['name']}{who}")
     tell_warnings(recorded.warnings)
     if json:
         print_json(recorded.to_dict())

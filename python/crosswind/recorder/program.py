@@ -11,9 +11,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -33,8 +34,8 @@ How = Literal["auto", "trace", "none"]
 KIND = "recorded-program"
 
 _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_LOOK_S = 0.05
-_FOLLOW_S = 0.2
+_LOOK_S = 0.25
+"""How often signals and new ranks are looked for; to look more often would disturb the ranks."""
 _PATIENCE_S = 10.0
 """How long the command may take to end after a signal, before it is sent the next harder one."""
 _NO_RANK = "no process of the command called MPI_Init or crosswind.record_step()"
@@ -52,8 +53,9 @@ class RecordedProgram:
     ----------
     summary : dict
         `command`, `files` (one per MPI program that the command ran), `seconds`, `exit_status` (None: a signal),
-        `interrupted`, `world_size`, `ranks`, `unfinished` (ranks that did not reach MPI_Finalize), `missing`, `records`,
-        `bytes`, `library`, `kernel_trace` (`used`, `why` not, `lost_events`), `complete`.
+        `interrupted`, `world_size`, `ranks` (their number), `unfinished` (ranks that did not reach MPI_Finalize),
+        `missing`, `lost` (records), `cpu_clock`, `records`, `bytes`, `library`, `kernel_trace` (`used`, `why` not,
+        `lost_events`), `causes` (what kept ranks from running, the worst first), `complete`, `worlds`, `skipped`.
     """
 
     summary: dict[str, Any]
@@ -76,6 +78,7 @@ def record_program(
     mpicc: str | None = None,
     force: bool = False,
     stdout_to_stderr: bool = False,
+    notify: Callable[[str], None] = lambda text: None,
 ) -> RecordedProgram:
     """Run a command and record what each of its ranks does: every MPI call, steps, and what kept it from running.
 
@@ -87,14 +90,16 @@ def record_program(
     out : path
         The file. While the program runs, its parts are in a directory beside it.
     how : str
-        "trace": also what had the processors while ranks could have run, by the kernel's trace (root). "auto": where it can
-        be had. "none": not.
+        "trace": also what had the processors while ranks could have run, by the kernel's trace (root). "auto": where
+        it can be had. "none": not.
     mpicc : str, optional
         Compiler command of the program's MPI; default: the one beside the launcher, else the one on PATH.
     force : bool
         Whether a file of another kind may be replaced.
     stdout_to_stderr : bool
         Whether the command's output goes to standard error.
+    notify : callable
+        Told in a sentence what takes a while before the command starts.
 
     Returns
     -------
@@ -114,21 +119,23 @@ def record_program(
     removed = remove_leftovers()
     with tempfile.TemporaryDirectory(prefix=f".{name}.", suffix=".parts", dir=beside) as temporary:
         parts = Path(temporary)
-        words, environment = _prepared(words, parts, mpicc)
+        words, environment = _prepared(words, parts, mpicc, notify)
         with _preemptions(how) as trace:
             ran = _run(words, environment, parts, trace, sys.stderr if stdout_to_stderr else None)
             absences, causes, kernel = trace.stopped()
         return _merged(parts, list(command), Path(out), ran, (absences, causes, kernel), removed, force)
 
 
-def _prepared(words: list[str], parts: Path, mpicc: str | None) -> tuple[list[str], dict[str, str]]:
+def _prepared(
+    words: list[str], parts: Path, mpicc: str | None, notify: Callable[[str], None]
+) -> tuple[list[str], dict[str, str]]:
     """Return the command by which ranks are recorded, and its environment."""
     environment = {**os.environ, PARTS: str(parts)}
     if mpicc:
         environment[MPICC] = mpicc
     if launcher.is_launcher(words[0]):
         found = launcher.find(words[0])
-        shim = build.built(build.mpicc_for(found, mpicc), found)
+        shim = build.built(build.mpicc_for(found, mpicc), found, notify)
         # The launcher itself needs none of it.
         return found.command(launcher.variables(shim, parts), words[1:]), dict(os.environ)
     if shutil.which(words[0]) is None:
@@ -150,29 +157,30 @@ class _Preemptions:
 
     def __init__(self, recorder: _core.PreemptionRecorder | None, why: str | None) -> None:
         self._recorder, self._why = recorder, why
-        self._followed: set[int] = set()
+        self._host_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        self._known: dict[Path, int | None] = {}
 
     def follow(self, parts: Path) -> None:
         """Tell the recorder which processes of this host are ranks."""
         if self._recorder is None:
             return
-        here = _host_id()
-        self._followed |= {part.pid for part in parts_in(parts) if part.host_id == here}
-        self._recorder.follow(sorted(self._followed))
+        for path in parts.glob("*.part"):
+            if path not in self._known and (part := Part.read(path)) is not None:
+                self._known[path] = part.pid if part.host_id == self._host_id else None
+        self._recorder.follow([pid for pid in self._known.values() if pid is not None])
 
     def stopped(self) -> tuple[dict[int, Absences] | None, list[dict[str, Any]], dict[str, Any]]:
         """End it; return absences by process, their causes, and what the file says of the trace."""
         if self._recorder is None:
             return None, [], {"used": False, "why": self._why, "lost_events": 0}
-        found, about = self._recorder.stop()
+        data, about = self._recorder.stop()
         told = json.loads(about)
+        absences, at = {}, 0
+        for one in told["processes"]:
+            absences[one["pid"]] = Absences(data[at : at + one["bytes"]], one["short"], one["short_s"])
+            at += one["bytes"]
         kernel = {"used": True, "why": None, "lost_events": told["lost_events"], "full": told["full"]}
-        absences = {pid: Absences(intervals, short, ns / 1e9) for pid, intervals, short, ns in found}
-        return absences, told["causes"], kernel | {"host_id": _host_id()}
-
-
-def _host_id() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return absences, told["causes"], kernel | {"host_id": self._host_id}
 
 
 @contextmanager
@@ -205,9 +213,7 @@ class _Ran:
     asked: list[int]
 
 
-def _run(
-    words: list[str], environment: Mapping[str, str], parts: Path, trace: _Preemptions, stdout: Any
-) -> _Ran:
+def _run(words: list[str], environment: Mapping[str, str], parts: Path, trace: _Preemptions, stdout: Any) -> _Ran:
     """Run the command to its end, or to the end that a signal asks for."""
     started, began = datetime.datetime.now(datetime.UTC), time.monotonic()
     with heard(_HEARD) as asked:
@@ -216,16 +222,15 @@ def _run(
         except OSError as error:
             raise DescriptionError(f"{words[0]} could not be started: {error.strerror}", "command") from None
         harder: list[tuple[float, Callable[[], None]]] = []
-        passed, followed = 0, 0.0
+        passed = 0
+        waits = threading.Thread(target=process.wait, daemon=True)
+        waits.start()
         while True:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_LOOK_S)
-            if process.returncode is not None:
+            waits.join(_LOOK_S)
+            if not waits.is_alive():
                 break
             now = time.monotonic()
-            if now >= followed:
-                trace.follow(parts)
-                followed = now + _FOLLOW_S
+            trace.follow(parts)
             for number in asked[passed:]:
                 if not harder:
                     harder = [(now + _PATIENCE_S, process.terminate), (now + 2 * _PATIENCE_S, process.kill)]
@@ -345,7 +350,9 @@ def _warnings(summary: dict[str, Any]) -> list[Told]:
     if summary["missing"]:
         ranks = ", ".join(map(str, summary["missing"][:8]))
         message = f"{len(summary['missing'])} of {summary['world_size']} ranks are missing: {ranks}"
-        found.append(warning("missing-ranks", message, "other hosts write beside the output: name a shared directory (-o)"))
+        found.append(
+            warning("missing-ranks", message, "other hosts write beside the output: name a shared directory (-o)")
+        )
     if summary["unfinished"] and not summary["interrupted"]:
         ranks = ", ".join(map(str, summary["unfinished"][:8]))
         message = f"ranks ended before MPI_Finalize: {ranks}; what they did until then is in the file"
@@ -355,7 +362,9 @@ def _warnings(summary: dict[str, Any]) -> list[Told]:
         found.append(warning("records-lost", message, "make space beside the output, and record again"))
     if summary["worlds"] > 1:
         message = f"the command ran {summary['worlds']} MPI programs"
-        message += f"; {summary['skipped']} of them were dropped" if summary["skipped"] else ", each in a file of its own"
+        message += (
+            f"; {summary['skipped']} of them were dropped" if summary["skipped"] else ", each in a file of its own"
+        )
         found.append(warning("several-programs", message, "record one at a time"))
     if not kernel["used"] and kernel["why"] != "not asked for":
         message = f"what kept ranks from running is not known by name: {kernel['why']}"

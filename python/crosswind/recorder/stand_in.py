@@ -1,7 +1,7 @@
 """Stand in for a launcher that a script calls: `python -m crosswind.recorder.stand_in LAUNCHER ARGUMENTS`.
 
-`crosswind record -- ./script` puts a directory in front of PATH that has `mpirun` and its like; each comes here. The ranks
-get the recorder; the script and the launcher itself do not.
+`crosswind record -- ./script` puts a directory in front of PATH that has `mpirun` and its like; each comes here. The
+ranks get the recorder; the script and the launcher itself do not.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ PARTS = "CROSSWIND_TRACE_PARTS"
 MPICC = "CROSSWIND_TRACE_MPICC"
 
 
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
 def main(words: list[str]) -> int:
     """Run the launcher in this process's place; return only when that fails."""
     parts = os.environ.get(PARTS)
@@ -24,7 +28,7 @@ def main(words: list[str]) -> int:
         found = launcher.find(words[0])
         command = words
         if parts and Path(parts).is_dir():
-            shim = build.built(build.mpicc_for(found, os.environ.get(MPICC)), found)
+            shim = build.built(build.mpicc_for(found, os.environ.get(MPICC)), found, _tell)
             command = found.command(launcher.variables(shim, Path(parts)), words[1:])
         os.execv(found.path, command)
     except CrosswindError as error:

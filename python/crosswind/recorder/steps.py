@@ -39,10 +39,10 @@ _FINALIZE_AT = 48 + 3 * 8
 def record_step() -> None:
     """Mark the end of a step: of an iteration of a training loop, of a time step of a simulation.
 
-    Call it once per iteration in every rank, always at the same place. Step n lasts from the n-th call to the next. Under
-    `crosswind record -- COMMAND` the marks go into its file. Otherwise, with `CROSSWIND_STEPS=DIR` in the environment, each
-    rank writes `DIR/rank-R.jsonl`: lines of `rank`, `world_size`, `step`, `start_s`, `end_s` and `host`. Without either it
-    does nothing, so it may stay in the program. It takes a microsecond or two.
+    Call it once per iteration in every rank, always at the same place. Step n lasts from the n-th call to the next.
+    Under `crosswind record -- COMMAND` the marks go into its file. Otherwise, with `CROSSWIND_STEPS=DIR` in the
+    environment, each rank writes `DIR/rank-R.jsonl`: lines of `rank`, `world_size`, `step`, `start_s`, `end_s` and
+    `host`. Without either it does nothing, so it may stay in the program.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class _InShim(_Nothing):
     def __init__(self, function: ctypes._NamedFuncPointer) -> None:
         super().__init__()
         function.restype = None
-        self.step = function  # type: ignore[assignment]
+        self.step = function  # type: ignore[method-assign]
 
 
 class _InPart(_Nothing):
@@ -137,7 +137,7 @@ class _InLines(_Nothing):
     def step(self) -> None:
         now = time.monotonic()
         if self._steps:
-            line = {"rank": self._rank, "world_size": self._size, "step": self._steps}
+            line: dict[str, int | float | str] = {"rank": self._rank, "world_size": self._size, "step": self._steps}
             line |= {"start_s": round(self._before, 9), "end_s": round(now, 9), "host": self._host}
             self._file.write(json.dumps(line) + "\n")
             self._file.flush()

@@ -53,9 +53,7 @@ _MANY = "$note(n, requests);"
 
 
 def _note(kind: int, peer: str, tag: str, amount: str, request: str = "0") -> str:
-    return (
-        f"finish(&p, put(&p, {kind}, index_of(p.s, comm), {peer}, {tag}, {amount}, {request}, 0));"
-    )
+    return f"finish(&p, put(&p, {kind}, index_of(p.s, comm), {peer}, {tag}, {amount}, {request}, 0));"
 
 
 def _found(kind: int, peer: str, tag: str, amount: str, value: str = "0") -> str:
@@ -224,14 +222,11 @@ def _collectives() -> list[Call]:
          f"{_sum('recvcounts', 'in', 'sources')} {_sum('sendcounts', 'out', 'targets')}"),
     ]  # fmt: skip
     calls = []
-    for at, (name, parameters, root, code) in enumerate(table):
-        kind = 70 + at
-        for types in ("type", "sendtype", "recvtype", "sendtypes", "recvtypes"):
-            if not re.search(rf"\b{types}\b", parameters):
-                continue
-            side = "recvcounts" if types in {"type", "recvtype", "recvtypes"} else "sendcounts"
-            one = f"$type({types}, k)" if types.endswith("s") else types
-            code = code.replace(f"$type_of_{side}(k)", one)
+    for at, (name, parameters, root, untyped) in enumerate(table):
+        kind, code = 70 + at, untyped
+        for types in re.findall(r"MPI_Datatype (\w+)", parameters):
+            side = "sendcounts" if types.startswith("send") else "recvcounts"
+            code = code.replace(f"$type_of_{side}(k)", f"$type({types}, k)" if types.endswith("s") else types)
         shared = (parameters + ", " if parameters else "") + "MPI_Comm comm"
         peer = "peer_of(root)" if root else "NONE"
 
@@ -464,9 +459,7 @@ def _fortran_form(call: Call) -> str:
     status = after = ""
     names = {p.name for p in parameters}
     if "status" in names and call.kind < 100:
-        status = (
-            "MPI_Fint own_status[FORTRAN_STATUS]; if (p.s && fortran_ignored(f_status)) f_status = own_status; "
-        )
+        status = "MPI_Fint own_status[FORTRAN_STATUS]; if (p.s && fortran_ignored(f_status)) f_status = own_status; "
         after = "MPI_Status c_status, *status = &c_status; PMPI_Status_f2c(f_status, status); "
     if "statuses" in names:
         status += "if (p.s && fortran_ignored(f_statuses)) f_statuses = (MPI_Fint *)p.s->statuses; "
@@ -486,25 +479,29 @@ def _fortran_form(call: Call) -> str:
 def fortran_names(name: str, declared: str, body: str, passed: str) -> str:
     """Return the entry points of a call under all names that Fortran compilers and modules give it."""
     lower = f"mpi_{name.lower()}"
-    names = [f"{lower}_", f"{lower}__", lower, lower.upper(), f"{lower}_f08_", f"{lower}_f08ts_"]
-    return "".join(
+    text = "".join(
         f'EXPORT void {one}({declared}) {{ static void *real; {body}(fortran_real(&real, "{one}"), {passed}); }}\n'
-        for one in names
+        for one in (f"{lower}_", f"{lower}_f08_", f"{lower}_f08ts_")
     )
+    alias = f'__attribute__((alias("{lower}_")))'
+    return text + "".join(f"EXPORT void {one}({declared}) {alias};\n" for one in (f"{lower}__", lower, lower.upper()))
 
 
-_FORTRAN_BY_HAND = {"Init": "f_error", "Init_thread": "required provided f_error", "Finalize": "f_error", "Pcontrol": "level"}
+_FORTRAN_BY_HAND = {
+    "Init": "f_error",
+    "Init_thread": "required provided f_error",
+    "Finalize": "f_error",
+    "Pcontrol": "level",
+}
 
 
 def source() -> str:
     """Return the whole recorder, one translation unit in C."""
     shim = files("crosswind.recorder") / "shim"
-    parts = [(shim / "core.c").read_text(), (shim / "calls.c").read_text()]
+    parts = [(shim / name).read_text() for name in ("core.c", "communicators.c", "ends.c", "calls.c")]
     for call in table():
         text = _c_form(call, large=False)
-        if re.search(r"\bcount\b|\bdisplacement\b", call.parameters) and not call.name.startswith("File"):
-            text += f"#if MPI_VERSION >= 4\n{_c_form(call, large=True)}#endif\n"
-        elif call.name.startswith("File") and "count " in call.parameters:
+        if re.search(r"\bcount\b|\bdisplacement\b", call.parameters):
             text += f"#if MPI_VERSION >= 4\n{_c_form(call, large=True)}#endif\n"
         parts.append(text if call.since == 3 else f"#if MPI_VERSION >= {call.since}\n{text}#endif\n")
     parts.append((shim / "fortran.c").read_text())

@@ -1,16 +1,22 @@
-//! Quotas of CPU time that apply to this process, and how often they throttled it.
+//! Quotas of CPU time that apply to a process, and how often they throttled it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The control groups around this process that have a quota.
+/// The control groups around a process that have a quota.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quota(Vec<PathBuf>);
 
 impl Quota {
     #[must_use]
     pub fn own() -> Self {
-        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        Self::of("self")
+    }
+
+    /// Returns those around a process, given by its number.
+    #[must_use]
+    pub fn of(process: &str) -> Self {
+        let own = fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         Self(own.lines().flat_map(|line| groups(line, &mounts)).filter(|group| has_quota(group)).collect())
     }

@@ -5,10 +5,12 @@
 //! | what does the kernel's trace say? | [`events`] |
 //! | which thread was away when? | [`threads`] |
 //! | which process is it that kept it away? | [`occupants`] |
+//! | how does it stand in a file? | [`encoded`] |
 //!
 //! The trace covers the whole host from before the program starts: what a rank waited for is not part of the rank.
 //! Which processes are ranks becomes known while it runs, so events are kept for a moment before they are followed.
 
+pub mod encoded;
 pub mod events;
 pub mod occupants;
 pub mod threads;
@@ -22,7 +24,7 @@ use std::time::Duration;
 
 use self::events::{Comms, Event, What, parsed};
 use self::occupants::{Cause, Causes};
-use self::threads::{Absence, Threads};
+use self::threads::{Absence, Occupant, Threads};
 use crate::DisturbError;
 use crate::noise::events::tells_loss;
 use crate::noise::trace::{Trace, Traced};
@@ -30,8 +32,8 @@ use crosswind_linux::now_ns;
 
 /// Interval between reads of the kernel's trace.
 const DRAIN: Duration = Duration::from_millis(250);
-/// Events this old have been written by all processors.
-const SETTLED_NS: u64 = 10_000_000;
+/// Events are followed when they are this old: all processors have written theirs, and the ranks of that time are known.
+const SETTLED_NS: u64 = 2_000_000_000;
 /// Most absences kept: 80 MB.
 const MOST: usize = 2_000_000;
 
@@ -136,11 +138,7 @@ struct Session {
     found: Preemptions,
 }
 
-fn follow(
-    trace: &mut Trace,
-    over: &AtomicBool,
-    processes: &Mutex<Vec<i32>>,
-) -> Result<Preemptions, DisturbError> {
+fn follow(trace: &mut Trace, over: &AtomicBool, processes: &Mutex<Vec<i32>>) -> Result<Preemptions, DisturbError> {
     let mut session = Session::default();
     loop {
         let ended = over.load(Ordering::Relaxed);
@@ -162,6 +160,9 @@ impl Session {
             let ns = self.waiting.iter().rev().find(|event| event.cpu == cpu).map_or(0, |event| event.ns);
             self.waiting.push(Event { ns, cpu, what: What::Lost });
         } else if let Some(event) = parsed(cpu, line, &mut self.comms) {
+            if let What::Switch { next, comm, .. } = event.what {
+                self.causes.meet(Occupant { tid: next, comm });
+            }
             self.waiting.push(event);
         }
     }

@@ -5,6 +5,10 @@ use std::fs;
 
 use super::events::Comms;
 use super::threads::{Absence, Kind, Occupant};
+use crate::noise::quota::Quota;
+
+/// Most threads remembered.
+const MOST_MET: usize = 100_000;
 
 /// What kept ranks from running.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,24 +27,46 @@ pub struct Cause {
 pub struct Causes {
     all: Vec<Cause>,
     of_occupant: HashMap<Occupant, u32>,
+    /// Process and control group of every thread that has had a processor.
+    met: HashMap<Occupant, (i32, String)>,
     of_name: HashMap<String, u32>,
-    /// Process -> the file with its group's quota, periods in which that was used up, whether there were any since the
-    /// last look.
-    quotas: HashMap<i32, (Option<String>, u64, bool)>,
+    quotas: HashMap<i32, Looked>,
+}
+
+/// The quotas around a process, at the last look.
+#[derive(Debug)]
+struct Looked {
+    quota: Quota,
+    /// Periods in which they were used up.
+    throttled: u64,
+    /// Whether there were any since the look before the last: an absence may have begun in the interval before.
+    now: bool,
+    before: bool,
 }
 
 impl Causes {
-    /// Looks whether the control groups of these processes have used up a quota of CPU time since the last call.
+    /// Looks up a thread that has a processor, as long as it exists.
+    pub fn meet(&mut self, one: Occupant) {
+        if one.tid == 0 || self.met.contains_key(&one) {
+            return;
+        }
+        if self.met.len() >= MOST_MET {
+            self.met.clear(); // those that still run are met again
+        }
+        self.met.insert(one, looked_up(one.tid));
+    }
+
+    /// Looks whether quotas of CPU time around these processes have been used up since the last call.
     pub fn look_at_quotas(&mut self, processes: &[i32]) {
         for process in processes {
-            let (file, before, used_up) = self.quotas.entry(*process).or_insert_with(|| {
-                let group = cgroup_of(*process);
-                let file = (!group.is_empty()).then(|| format!("/sys/fs/cgroup{group}/cpu.stat"));
-                (file, u64::MAX, false)
+            let looked = self.quotas.entry(*process).or_insert_with(|| {
+                let quota = Quota::of(&process.to_string());
+                Looked { throttled: quota.throttled(), quota, now: false, before: false }
             });
-            let Some(now) = file.as_ref().and_then(|file| throttled(file)) else { continue };
-            *used_up = now > *before;
-            *before = now;
+            let throttled = looked.quota.throttled();
+            looked.before = looked.now;
+            looked.now = throttled > looked.throttled;
+            looked.throttled = throttled;
         }
     }
 
@@ -51,7 +77,7 @@ impl Causes {
             (Kind::Preempted, None) => None,
             (Kind::Stopped, _) => Some(self.of_name("stopped by a signal or a tracer")),
             (Kind::Uninterruptible, _) => Some(self.of_name("disk or page")),
-            (Kind::Withheld, _) if self.quotas.get(&process).is_some_and(|(_, _, used_up)| *used_up) => {
+            (Kind::Withheld, _) if self.quotas.get(&process).is_some_and(|one| one.now || one.before) => {
                 Some(self.of_name("quota"))
             }
             (Kind::Withheld, _) => Some(self.of_name("idle processor")),
@@ -80,14 +106,8 @@ impl Causes {
         if let Some(index) = self.of_occupant.get(&by) {
             return *index;
         }
-        let status = fs::read_to_string(format!("/proc/{}/status", by.tid)).unwrap_or_default();
-        let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
-        let cause = Cause {
-            name: comms.name(by.comm).to_owned(),
-            pid: Some(pid.unwrap_or(by.tid)),
-            cgroup: cgroup_of(by.tid),
-            ns: 0,
-        };
+        let (pid, cgroup) = self.met.get(&by).cloned().unwrap_or_else(|| looked_up(by.tid));
+        let cause = Cause { name: comms.name(by.comm).to_owned(), pid: Some(pid), cgroup, ns: 0 };
         // Threads of one process and name are one cause.
         let same = |one: &Cause| (&one.name, one.pid, &one.cgroup) == (&cause.name, cause.pid, &cause.cgroup);
         let index = match self.all.iter().position(same) {
@@ -104,6 +124,13 @@ impl Causes {
     }
 }
 
+/// Returns a thread's process and control group; the thread itself, and none, if it has ended.
+fn looked_up(tid: i32) -> (i32, String) {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+    (pid.unwrap_or(tid), cgroup_of(tid))
+}
+
 /// Returns a process's control group of version 2, or of the CPU controller; empty: not known.
 fn cgroup_of(tid: i32) -> String {
     let text = fs::read_to_string(format!("/proc/{tid}/cgroup")).unwrap_or_default();
@@ -115,11 +142,6 @@ fn group_in(text: &str) -> &str {
     let unified = parts().find(|(controllers, _)| controllers.is_empty());
     let of_cpu = parts().find(|(controllers, _)| controllers.split(',').any(|one| one == "cpu"));
     of_cpu.or(unified).map_or("", |(_, group)| group)
-}
-
-fn throttled(file: &str) -> Option<u64> {
-    let text = fs::read_to_string(file).ok()?;
-    text.lines().find_map(|line| line.strip_prefix("nr_throttled ")?.trim().parse().ok())
 }
 
 #[cfg(test)]

@@ -268,11 +268,8 @@ mod tests {
         assert_eq!(held(Stopped), [(100, 900, Kind::Stopped, None)]);
         assert_eq!(held(Uninterruptible), [(100, 900, Kind::Uninterruptible, None)]);
         assert_eq!(held(Asleep), []);
-        let idle = absences(&[
-            switch(0, 1, 3, Asleep, 7),
-            switch(100, 1, 7, Runnable, 0),
-            switch(900, 1, 0, Runnable, 7),
-        ]);
+        let idle =
+            absences(&[switch(0, 1, 3, Asleep, 7), switch(100, 1, 7, Runnable, 0), switch(900, 1, 0, Runnable, 7)]);
         assert_eq!(idle, [(100, 900, Kind::Withheld, None)]);
     }
 
@@ -293,11 +290,7 @@ mod tests {
     fn short_pieces_are_summed_up() {
         let mut threads = Threads::default();
         threads.follow(7);
-        let events = [
-            switch(0, 1, 3, Asleep, 7),
-            switch(100, 1, 7, Runnable, 8),
-            switch(104, 1, 8, Asleep, 7),
-        ];
+        let events = [switch(0, 1, 3, Asleep, 7), switch(100, 1, 7, Runnable, 8), switch(104, 1, 8, Asleep, 7)];
         events.iter().for_each(|event| threads.on_event(event));
         assert_eq!((threads.taken().len(), threads.short[&7]), (0, (1, 4_000)));
     }

@@ -22,19 +22,17 @@ static void put_collective(struct span *p, int kind, struct communicator *c, int
   finish(p, r);
 }
 
-static inline uint64_t cpu_now(void) { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
-
 int MPI_Init(int *argc, char ***argv) {
-  uint64_t t0 = clock_ns(CLOCK_MONOTONIC), cpu0 = cpu_now();
+  struct begun begun = begin();
   int result = PMPI_Init(argc, argv);
-  if (result == MPI_SUCCESS) start(t0, cpu0, 1);
+  if (result == MPI_SUCCESS) start(begun, 1);
   return result;
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
-  uint64_t t0 = clock_ns(CLOCK_MONOTONIC), cpu0 = cpu_now();
+  struct begun begun = begin();
   int result = PMPI_Init_thread(argc, argv, required, provided);
-  if (result == MPI_SUCCESS) start(t0, cpu0, 1);
+  if (result == MPI_SUCCESS) start(begun, 1);
   return result;
 }
 

@@ -24,6 +24,14 @@ static void *symbol(const char *name) {
 static void *fortran_real(void **real, const char *name) {
   if (*real) return *real;
   void *found = symbol(name);
+  char other[80];
+  snprintf(other, sizeof other, "%s_", name);
+  if (!found) found = symbol(other);
+  other[strlen(name) - 1] = 0;
+  if (!found) found = symbol(other);
+  for (char *at = other; *at; at++)
+    if (*at >= 'a' && *at <= 'z') *at -= 'a' - 'A';
+  if (!found) found = symbol(other);
   if (!found) {
     fprintf(stderr, "crosswind record: %s is not in this MPI's Fortran library\n", name);
     abort();
@@ -86,20 +94,20 @@ static MPI_Status *fortran_statuses(struct stream *s, const MPI_Fint *from, int 
 }
 
 static void fortran_init(void (*real)(MPI_Fint *), MPI_Fint *f_error) {
-  uint64_t t0 = clock_ns(CLOCK_MONOTONIC), cpu0 = cpu_now();
+  struct begun begun = begin();
   MPI_Fint own_error = 0;
   if (!f_error) f_error = &own_error;
   real(f_error);
-  if (*f_error == MPI_SUCCESS) start(t0, cpu0, 1);
+  if (*f_error == MPI_SUCCESS) start(begun, 1);
 }
 
 static void fortran_init_thread(void (*real)(MPI_Fint *, MPI_Fint *, MPI_Fint *), MPI_Fint *required,
                                 MPI_Fint *provided, MPI_Fint *f_error) {
-  uint64_t t0 = clock_ns(CLOCK_MONOTONIC), cpu0 = cpu_now();
+  struct begun begun = begin();
   MPI_Fint own_error = 0;
   if (!f_error) f_error = &own_error;
   real(required, provided, f_error);
-  if (*f_error == MPI_SUCCESS) start(t0, cpu0, 1);
+  if (*f_error == MPI_SUCCESS) start(begun, 1);
 }
 
 static void fortran_finalize(void (*real)(MPI_Fint *), MPI_Fint *f_error) {
