@@ -114,7 +114,7 @@ def test_a_worker_that_is_stopped_at_the_start_joins_when_it_continues(client, i
 
 def test_when_no_worker_answers_that_is_said(client, monkeypatch):
     monkeypatch.setattr(cluster_client, "NONE_YET_S", 0.0)
-    monkeypatch.setattr(cluster_client.ask, "__defaults__", (0.3, 0.0))
+    monkeypatch.setattr(cluster_client.ask, "__defaults__", (0.3, 0.0, None))
     with stopping(*pids_of(client)) as stop:
         stop()
         with pytest.raises(AgentLost, match="2 workers do not answer: tcp://") as refused:

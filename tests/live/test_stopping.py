@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 import signal
@@ -383,3 +384,24 @@ def test_a_stopped_agent_ends_with_its_program(begun, kill):
     process.communicate(timeout=30)
     assert agents
     assert gone(agents)
+
+
+def computes_for_ever(path):
+    Path(path).touch()
+    while True:
+        time.sleep(1.0)
+
+
+def test_a_task_of_asyncio_that_is_cancelled_ends_its_farm(tmp_path):
+    """Ctrl-C cancels the task that `asyncio.run` runs: calls that never return would hold up the loop for ever."""
+
+    async def main():
+        with Farm(max_workers=1) as farm:
+            running = asyncio.ensure_future(asyncio.wrap_future(farm.submit(computes_for_ever, tmp_path / "begun")))
+            while not (tmp_path / "begun").exists():
+                await asyncio.sleep(0.01)
+            asyncio.get_running_loop().call_soon(asyncio.current_task().cancel)
+            await running
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(main())

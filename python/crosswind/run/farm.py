@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -244,7 +245,13 @@ class Farm(Executor):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> Literal[False]:
-        if kind is not None and issubclass(kind, KeyboardInterrupt):
+        if kind is not None and _is_interrupt(kind):
             self.interrupt()
         self.shutdown(wait=True, cancel_futures=kind is not None)
         return False
+
+
+def _is_interrupt(kind: type[BaseException]) -> bool:
+    """Whether it is ctrl-C, or a task of asyncio was cancelled, as ctrl-C does in `asyncio.run` and in notebooks."""
+    asyncio = sys.modules.get("asyncio")
+    return issubclass(kind, KeyboardInterrupt) or (asyncio is not None and issubclass(kind, asyncio.CancelledError))
