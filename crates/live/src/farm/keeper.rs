@@ -3,6 +3,7 @@
 //!
 //! The disk is synced at most once per [`PAUSE`], for all results that have arrived meanwhile.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
@@ -176,7 +177,11 @@ impl Keep {
             return Ok(());
         }
         if let Some(directory) = &self.keeping.directory {
-            sync_files(directory, &files).map_err(LiveError::system(format!("writing to {}", directory.display())))?;
+            let first = self.synced.is_none() && self.keeping.sync;
+            let sync = || if first { sync_above(directory) } else { Ok(()) };
+            sync_files(directory, &files)
+                .and_then(|()| sync())
+                .map_err(LiveError::system(format!("writing to {}", directory.display())))?;
         }
         if let Some(journal) = &mut self.keeping.journal {
             journal.note(&records)?;
@@ -207,12 +212,12 @@ fn write_whole(payload: &Payload, path: &Path) -> io::Result<()> {
 }
 
 /// Waits until files and their directory entries are on the disk.
-fn sync_files(directory: &Path, files: &[PathBuf]) -> io::Result<()> {
+fn sync_files(top: &Path, files: &[PathBuf]) -> io::Result<()> {
     if files.is_empty() {
         return Ok(());
     }
-    let directory = File::open(directory)?;
     if files.len() > ONE_BY_ONE {
+        let directory = File::open(top)?;
         // SAFETY: the descriptor is open for as long as `directory` lives.
         return if unsafe { libc::syncfs(directory.as_raw_fd()) } == 0 {
             Ok(())
@@ -223,5 +228,44 @@ fn sync_files(directory: &Path, files: &[PathBuf]) -> io::Result<()> {
     for file in files {
         File::open(file)?.sync_data()?;
     }
-    directory.sync_all()
+    for one in directories_of(top, files) {
+        sync_directory(one)?;
+    }
+    Ok(())
+}
+
+/// Returns the directories through which files are found, from their own up to `top`, each after those in it.
+fn directories_of<'a>(top: &Path, files: &'a [PathBuf]) -> impl Iterator<Item = &'a Path> {
+    let above = files.iter().flat_map(|file| file.ancestors().skip(1));
+    let found: BTreeSet<&Path> = above.filter(|directory| directory.starts_with(top)).collect();
+    found.into_iter().rev()
+}
+
+/// Waits until a directory that may be new is on the disk, with those above it.
+fn sync_above(directory: &Path) -> io::Result<()> {
+    std::fs::canonicalize(directory)?.ancestors().try_for_each(sync_directory)
+}
+
+/// Waits until the entries of a directory are on the disk, where the file system can say so and the user may ask.
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    match File::open(directory).and_then(|directory| directory.sync_all()) {
+        Err(error) if !matches!(error.kind(), InvalidInput | PermissionDenied | Unsupported) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_directories_that_name_a_result_are_on_the_disk_before_it_is_reported() {
+        let files = ["out/a/b/1", "out/a/2", "out/a/b/3", "out/c/4"].map(PathBuf::from);
+        let found: Vec<&Path> = directories_of(Path::new("out"), &files).collect();
+        assert_eq!(found, ["out/c", "out/a/b", "out/a", "out"].map(Path::new));
+        let files = [PathBuf::from("/x/out/1")];
+        let found: Vec<&Path> = directories_of(Path::new("/x/out/"), &files).collect();
+        assert_eq!(found, [Path::new("/x/out")]);
+    }
 }
