@@ -20,6 +20,7 @@ mod model;
 mod noise;
 mod overlay;
 mod ranks;
+mod recorded;
 mod schema;
 mod sim;
 mod simulations;
@@ -47,6 +48,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     inject::register(module)?;
     noise::register(module)?;
     ranks::register(module)?;
+    recorded::register(module)?;
     filter::register(module)?;
     freezer::register(module)
 }
