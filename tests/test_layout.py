@@ -22,6 +22,7 @@ CRATES = {
     "agent": {"schema", "policy"},
     "faults": {"schema", "agent"},
     "program": {"schema"},
+    "recorded": {"program"},
     "sim": {"schema", "policy", "program"},
     "linux": set(),
     "measure": {"schema", "access", "linux"},
@@ -31,7 +32,7 @@ CRATES = {
     "gpu": set(),
     "py": {
         *("schema", "access", "model", "agent", "program", "live", "sim", "measure", "linux", "disturb"),
-        *("experiment", "gpu"),
+        *("experiment", "gpu", "recorded"),
     },
 }
 # What decides has no clock, no thread and no socket.
@@ -71,7 +72,7 @@ def test_only_the_crate_py_knows_python(crate):
     assert "pyo3" not in crate_dependencies(crate)
 
 
-@pytest.mark.parametrize("crate", ["model", "policy", "agent", "program"])
+@pytest.mark.parametrize("crate", ["model", "policy", "agent", "program", "recorded"])
 def test_what_decides_has_no_clock_no_thread_no_socket_and_no_files(crate):
     for path in (ROOT / "crates" / crate / "src").rglob("*.rs"):
         code = path.read_text().split("#[cfg(test)]")[0]

@@ -128,6 +128,17 @@ def delay_ratio(
     at_targets: Sequence[Sequence[int]] | None,
 ) -> tuple[float, float, tuple[str, float, float] | None]: ...
 
+# crates/recorded
+
+class RecordedFile:
+    """One file of a recorded program: fed with its bytes, then finished."""
+
+    def __init__(self, source: str) -> None: ...
+    def feed(self, bytes: bytes) -> None: ...
+    def finish(self) -> None: ...
+
+def judge_recorded(files: Sequence[RecordedFile]) -> str: ...
+
 # crates/measure
 
 class Probe:

@@ -32,6 +32,8 @@ mod platform;
 mod probe_frames;
 #[path = "../../../fuzz/targets/rank_frames.rs"]
 mod rank_frames;
+#[path = "../../../fuzz/targets/recorded.rs"]
+mod recorded;
 #[path = "../../../fuzz/targets/runs.rs"]
 mod runs;
 #[path = "../../../fuzz/targets/strangers.rs"]
@@ -57,6 +59,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("platform", platform::target),
     ("probe_frames", probe_frames::target),
     ("rank_frames", rank_frames::target),
+    ("recorded", recorded::target),
     ("runs", runs::target),
     ("strangers", strangers::target),
     ("tasks_file", tasks_file::target),

@@ -22,6 +22,7 @@ mod names;
 mod noise;
 mod overlay;
 mod ranks;
+mod recorded;
 mod schema;
 mod sim;
 mod simulations;
@@ -50,6 +51,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     inject::register(module)?;
     noise::register(module)?;
     ranks::register(module)?;
+    recorded::register(module)?;
     filter::register(module)?;
     freezer::register(module)
 }

@@ -32,6 +32,10 @@ with those of an order that is drawn for each seed), and with all causes aligned
 is shared out by Shapley's value: the shares sum to the whole cost. A command (after --) runs for real under a
 disturbance.toml: with all causes, with none, without each, in blocks of random order.
 
+Of recorded ranks (traces of PyTorch's profiler, lines of JSON, liballprof's text, step times) it says which rank is
+slow, what that costs, and which ranks only wait for it. Exit code 0: no rank stands out; 4: one does; 3: that cannot be
+said, with the reason.
+
 Examples:
 
     crosswind blame examples/barriers_under_daemons.toml
@@ -41,16 +45,22 @@ Examples:
     crosswind blame experiment.toml --set workload.ranks=1024 --json
 
     crosswind blame noise.toml --blocks 10 -- ./app
+
+    crosswind blame traces/rank-*.json.gz
 """
 
 
 def blame(
     experiment: Annotated[
         Path,
-        typer.Argument(help="An experiment.toml of kind program; before a command a disturbance.toml.", metavar="FILE"),
+        typer.Argument(
+            help="An experiment.toml of kind program; before a command a disturbance.toml; or traces of ranks.",
+            metavar="FILE",
+        ),
     ],
     command: Annotated[
-        list[str] | None, typer.Argument(help="A program and its arguments, after --.", metavar="-- COMMAND")
+        list[str] | None,
+        typer.Argument(help="A program and its arguments, after --; or more traces.", metavar="-- COMMAND"),
     ] = None,
     seeds: Annotated[int, typer.Option(help="Seeds, each for every run.", min=1)] = 5,
     settings: Settings = None,
@@ -86,6 +96,12 @@ def blame(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say which cause of a disturbance costs how much."""
+    from crosswind.blame.recorded import is_recorded
+
+    if is_recorded(experiment):
+        from crosswind.cli.blame_recorded import blame_of_traces
+
+        raise typer.Exit(blame_of_traces([experiment, *map(Path, command or [])], json))
     if command:
         if settings or resume or workers:
             option = "--set" if settings else "--resume" if resume else "--workers"

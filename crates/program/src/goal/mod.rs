@@ -11,7 +11,9 @@
 //! |---|---|
 //! | how is a file parsed? | `parse` |
 //! | what does a rank do next? | `rank` |
+//! | how is a schedule made in memory? | [`build`] |
 
+pub mod build;
 mod parse;
 mod rank;
 

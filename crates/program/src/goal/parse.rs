@@ -43,11 +43,11 @@ impl std::error::Error for GoalError {}
 
 /// A rank's block while it is parsed. Labels are only looked up, never iterated over, so hash order has no effect.
 #[derive(Default)]
-struct Block<'a> {
-    acts: Vec<Act>,
+pub(super) struct Block<'a> {
+    pub(super) acts: Vec<Act>,
     labels: HashMap<&'a str, u32, std::hash::BuildHasherDefault<std::hash::DefaultHasher>>,
     /// Edges: an operation, the operation that it requires, and whether that one need only have begun.
-    needs: Vec<(u32, u32, bool)>,
+    pub(super) needs: Vec<(u32, u32, bool)>,
 }
 
 pub(super) fn parse(text: &[u8]) -> Result<Vec<Schedule>, GoalError> {
@@ -211,7 +211,7 @@ impl<'a> Block<'a> {
     }
 
     /// Builds the schedule: operations with their followers.
-    fn schedule(self) -> Result<Schedule, String> {
+    pub(super) fn schedule(self) -> Result<Schedule, String> {
         let count = self.acts.len();
         let mut schedule = Schedule { needs: vec![0; count], starts: vec![0; count + 1], ..Schedule::default() };
         for &(operation, required, _) in &self.needs {

@@ -1,0 +1,76 @@
+//! Recorded programs for Python: readers that take bytes as they come, and the verdict as JSON.
+
+use std::sync::{Mutex, PoisonError};
+
+use crosswind_recorded::read::{Found, traces};
+use crosswind_recorded::{ReadError, Reader, judge};
+use pyo3::prelude::*;
+
+use crate::errors;
+use crate::schema::json;
+
+enum State {
+    Reading(Option<Reader>),
+    Read(Vec<Found>),
+}
+
+/// One file of a recorded program: fed with its bytes, then finished.
+#[pyclass(frozen, module = "crosswind._core")]
+pub struct RecordedFile {
+    source: String,
+    state: Mutex<State>,
+}
+
+fn exception(py: Python<'_>, source: &str, error: &ReadError) -> PyErr {
+    let message = if source.is_empty() { error.to_string() } else { format!("{source}: {error}") };
+    errors::raise(py, "DescriptionError", &message, "trace", None)
+}
+
+#[pymethods]
+impl RecordedFile {
+    #[new]
+    fn new(source: &str) -> Self {
+        Self { source: source.into(), state: Mutex::new(State::Reading(Some(Reader::new(source)))) }
+    }
+
+    /// Takes the next bytes of the file.
+    fn feed(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
+        let fed = py.detach(|| match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Reading(Some(reader)) => reader.feed(bytes),
+            State::Reading(None) | State::Read(_) => Ok(()),
+        });
+        fed.map_err(|error| exception(py, &self.source, &error))
+    }
+
+    /// Ends the file.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        let finished = py.detach(|| {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            if let State::Reading(reader) = &mut *state
+                && let Some(reader) = reader.take()
+            {
+                *state = State::Read(reader.finish()?);
+            }
+            Ok(())
+        });
+        finished.map_err(|error| exception(py, &self.source, &error))
+    }
+}
+
+/// Judges which recorded rank is slow. Takes each file's content out of it; returns the verdict as JSON.
+#[pyfunction]
+fn judge_recorded(py: Python<'_>, files: Vec<Bound<'_, RecordedFile>>) -> PyResult<String> {
+    let mut found = Vec::new();
+    for file in &files {
+        if let State::Read(read) = &mut *file.get().state.lock().unwrap_or_else(PoisonError::into_inner) {
+            found.append(read);
+        }
+    }
+    let judged = py.detach(|| traces(found).map(judge));
+    json(&judged.map_err(|error| exception(py, "", &error))?)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<RecordedFile>()?;
+    module.add_function(wrap_pyfunction!(judge_recorded, module)?)
+}

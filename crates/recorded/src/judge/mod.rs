@@ -1,0 +1,17 @@
+//! The verdict: which rank is slow, what it costs, and which ranks only wait for it.
+//!
+//! | question | module |
+//! |---|---|
+//! | which actions make up a step, and which ranks do the same? | `steps` |
+//! | how long does a rank take against its peers at the same place? | `series` |
+//! | is that more than noise, and how much more? | `noise` |
+//! | what would the program save without it? | `shares` |
+//! | what is said in the end? | `verdict` |
+
+pub mod noise;
+mod series;
+mod shares;
+mod steps;
+mod verdict;
+
+pub use verdict::{Cause, Culprit, Efficiencies, Verdict, judge};

@@ -1,0 +1,219 @@
+//! Times at the same place of all steps, rank by rank, each against what is usual there.
+
+use std::collections::BTreeMap;
+
+use super::noise::{Level, level, median};
+use super::steps::Step;
+use crate::graph::Times;
+
+/// Places whose times, slowest rank by slowest rank, make up less than this share of the run are left alone.
+const NEGLIGIBLE: f64 = 2e-4;
+/// From so many ranks on, a rank changes nothing in the noise of all.
+const MANY: usize = 8;
+/// Fewer steps than this say nothing about how alike the ranks' times are within a step.
+const FEW_STEPS: usize = 12;
+/// Middle times of peers this many spreads apart are not of one kind; the lower is usual.
+const APART: f64 = 6.0;
+
+/// Whether times are computing, or lateness after a meeting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    Computing,
+    Tail,
+}
+
+/// The times of one rank at one place.
+#[derive(Clone, Debug)]
+pub struct Series {
+    pub rank: u32,
+    pub what: What,
+    /// Actions since the step began.
+    pub place: u32,
+    pub cells: Vec<u32>,
+    pub steps: Vec<u32>,
+    /// Excess over what is usual at the step, ns.
+    pub values: Vec<f64>,
+    pub level: Level,
+    /// Compared with itself at other steps, since no other rank does the same.
+    pub alone: bool,
+    /// One of two: the slower is only said to be slower than the other.
+    pub of_two: bool,
+}
+
+/// Times of all ranks at one place: for each step the ranks, their cells and times.
+struct Place {
+    steps: Vec<(u32, Vec<(u32, u32, f64)>)>,
+}
+
+/// Returns the series of all ranks and places. `run`: duration of the run, ns.
+#[must_use]
+pub fn series(steps: &[Vec<Step>], own: &Times, run: f64) -> Vec<Series> {
+    let mut alike: BTreeMap<u64, BTreeMap<u32, Vec<u32>>> = BTreeMap::new();
+    for (rank, steps) in (0u32..).zip(steps) {
+        for (number, step) in (0u32..).zip(steps) {
+            alike.entry(step.does).or_default().entry(number).or_default().push(rank);
+        }
+    }
+    let mut found = Vec::new();
+    for numbers in alike.values() {
+        let Some((&number, ranks)) = numbers.iter().next() else { continue };
+        let length = steps[ranks[0] as usize][number as usize].cells.len();
+        for (what, times) in [(What::Computing, &own.computing), (What::Tail, &own.tail)] {
+            for place in 0..length {
+                let of = |(&number, ranks): (&u32, &Vec<u32>)| {
+                    let row = ranks.iter().map(|&rank| {
+                        let cell = steps[rank as usize][number as usize].cells.start + place;
+                        (rank, cell as u32, times[cell] as f64)
+                    });
+                    (number, row.collect::<Vec<_>>())
+                };
+                let here = Place { steps: numbers.iter().map(of).collect() };
+                let whole: f64 =
+                    here.steps.iter().map(|(_, row)| row.iter().map(|one| one.2).fold(0.0, f64::max)).sum();
+                if whole >= NEGLIGIBLE * run {
+                    at_place(&here, what, place as u32, &mut found);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Returns the median of all but one of sorted times; where the two in the middle are far apart, the lower.
+fn usual(sorted: &[f64], without: f64, apart: f64) -> f64 {
+    let out = sorted.partition_point(|&value| value < without);
+    let count = sorted.len() - 1;
+    let at = |place: usize| if place < out { sorted[place] } else { sorted[place + 1] };
+    if count % 2 == 1 {
+        return at(count / 2);
+    }
+    let (low, high) = (at(count / 2 - 1), at(count / 2));
+    if high - low > apart { low } else { f64::midpoint(low, high) }
+}
+
+/// How much of a deviation of a step's usual time is common to all ranks, from 0 to 1.
+fn common(here: &Place, usual: &[f64], spread: f64, peers: f64) -> f64 {
+    if here.steps.len() < FEW_STEPS {
+        return 1.0;
+    }
+    let mut sorted = usual.to_vec();
+    let level = level(&mut sorted);
+    // Steps with other work are far apart: the deviations are then all common.
+    let outside = usual.iter().filter(|&&value| (value - level.center).abs() > APART * level.spread).count();
+    let seen = if outside * 10 > usual.len() {
+        let mean = usual.iter().sum::<f64>() / usual.len() as f64;
+        usual.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / usual.len() as f64
+    } else {
+        level.spread.powi(2)
+    };
+    // A median of n varies by pi / 2n of the variance of one; a mean of two by half of it.
+    let alone = spread.powi(2) * if peers <= 2.5 { 1.0 / peers } else { std::f64::consts::FRAC_PI_2 / peers };
+    let share = 1.0 - alone / seen.max(1.0);
+    // What chance alone makes of it with so many steps.
+    if share < 2.0 * (2.0 / usual.len() as f64).sqrt() { 0.0 } else { share.min(1.0) }
+}
+
+fn at_place(here: &Place, what: What, place: u32, found: &mut Vec<Series>) {
+    let ranks = here.steps.iter().map(|(_, row)| row.len()).max().unwrap_or(0);
+    // What one rank differs from the next, over all steps: the noise of two.
+    let mut differences: Vec<f64> = Vec::new();
+    let mut sorted: Vec<Vec<f64>> = Vec::with_capacity(here.steps.len());
+    for (_, row) in &here.steps {
+        differences.extend(row.windows(2).map(|pair| pair[1].2 - pair[0].2));
+        let mut times: Vec<f64> = row.iter().map(|one| one.2).collect();
+        times.sort_unstable_by(f64::total_cmp);
+        sorted.push(times);
+    }
+    let spread = if differences.is_empty() { 0.0 } else { level(&mut differences).spread / std::f64::consts::SQRT_2 };
+    let mut rows: BTreeMap<u32, Vec<(u32, u32, f64)>> = BTreeMap::new();
+    if ranks >= 2 {
+        let middles: Vec<f64> = sorted.iter().map(|times| if ranks == 2 { times[0] } else { median(times) }).collect();
+        let share = common(here, &middles, spread, ranks as f64);
+        let overall = level(&mut middles.clone()).center;
+        for ((number, row), sorted) in here.steps.iter().zip(&sorted) {
+            if row.len() < 2 {
+                continue;
+            }
+            for &(rank, cell, time) in row {
+                let peers = if ranks == 2 { sorted[0] } else { usual(sorted, time, APART * spread) };
+                let expected = overall + share * (peers - overall);
+                rows.entry(rank).or_default().push((*number, cell, time - expected));
+            }
+        }
+    } else {
+        let mut times: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        let cells = || here.steps.iter().flat_map(|(number, row)| row.iter().map(move |one| (*number, *one)));
+        cells().for_each(|(_, (rank, _, time))| times.entry(rank).or_default().push(time));
+        let centers: BTreeMap<u32, f64> =
+            times.into_iter().map(|(rank, mut times)| (rank, level(&mut times).center)).collect();
+        for (number, (rank, cell, time)) in cells() {
+            rows.entry(rank).or_default().push((number, cell, time - centers[&rank]));
+        }
+    }
+    let all = (rows.len() >= MANY).then(|| level(&mut rows.values().flatten().map(|one| one.2).collect::<Vec<_>>()));
+    let slower = (rows.len() == 2 && ranks >= 2).then(|| {
+        let middle = |row: &Vec<(u32, u32, f64)>| level(&mut row.iter().map(|one| one.2).collect::<Vec<_>>());
+        rows.iter().map(|(&rank, row)| (rank, middle(row))).min_by(|one, other| one.1.center.total_cmp(&other.1.center))
+    });
+    for (&rank, row) in &rows {
+        let level = match (all, slower.flatten()) {
+            (Some(all), _) => all,
+            // Of two, the quicker describes both.
+            (None, Some((_, quicker))) => Level { spread: quicker.spread.max(spread), ..quicker },
+            (None, None) => {
+                let others = rows.iter().filter(|&(&other, _)| other != rank || rows.len() == 1);
+                level(&mut others.flat_map(|(_, row)| row.iter().map(|one| one.2)).collect::<Vec<_>>())
+            }
+        };
+        found.push(Series {
+            rank,
+            what,
+            place,
+            cells: row.iter().map(|one| one.1).collect(),
+            steps: row.iter().map(|one| one.0).collect(),
+            values: row.iter().map(|one| one.2).collect(),
+            level,
+            alone: ranks < 2 || rows.len() == 1,
+            of_two: rows.len() == 2,
+        });
+    }
+}
+
+/// Returns over how many steps times that follow each other are alike: the variance of their mean, against independent
+/// ones.
+#[must_use]
+pub fn block(series: &[Series], what: What) -> f64 {
+    const LAGS: usize = 12;
+    let (mut products, mut counts, mut squares, mut number) = ([0.0; LAGS], [0usize; LAGS], 0.0, 0usize);
+    for one in series.iter().filter(|one| one.what == what && one.values.len() >= 8) {
+        let clean: Vec<f64> = one
+            .values
+            .iter()
+            .map(|value| (value - one.level.center) / one.level.spread)
+            .map(|value| if value.abs() > APART { 0.0 } else { value })
+            .collect();
+        // Against the rank's own mean: a rank that is always slower is not alike over time for that.
+        let mean = clean.iter().sum::<f64>() / clean.len() as f64;
+        squares += clean.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        number += clean.len();
+        for lag in 1..=LAGS.min(clean.len() / 4) {
+            products[lag - 1] += clean.windows(lag + 1).map(|pair| (pair[0] - mean) * (pair[lag] - mean)).sum::<f64>();
+            counts[lag - 1] += clean.len() - lag;
+        }
+    }
+    if number == 0 || squares <= 0.0 {
+        return 1.0;
+    }
+    let mut factor = 1.0;
+    for (product, count) in products.iter().zip(counts) {
+        if count == 0 {
+            break;
+        }
+        let correlation = product / count as f64 / (squares / number as f64);
+        if correlation < 2.0 / (count as f64).sqrt() {
+            break;
+        }
+        factor += 2.0 * correlation;
+    }
+    factor
+}

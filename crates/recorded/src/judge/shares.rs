@@ -1,0 +1,246 @@
+//! What ranks cost, alone and together: replays with their excess taken away, shared out by Shapley's value.
+
+use std::collections::BTreeMap;
+
+use super::noise::{Draws, Excess, Shape};
+use super::series::{Series, What};
+use crate::graph::{Memory, Times};
+use crate::matching::Matched;
+
+/// Plausible worlds that are drawn, at most and at least.
+const WORLDS: usize = 64;
+const FEWEST: usize = 12;
+/// Actions that may be replayed in all.
+const BUDGET: f64 = 1.5e9;
+/// With more ranks than this, orders are drawn instead of trying all sets.
+const ALL_SETS: usize = 5;
+const ORDERS: usize = 4;
+/// Two ranks hide each other if less than this share of what they cost together is saved by removing either alone.
+const HIDDEN: f64 = 0.5;
+
+/// A mean over the worlds, with an interval of 95 %, s.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Estimate {
+    pub mean: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Estimate {
+    fn of(values: &[f64]) -> Self {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+        // Student's t for 11 and more degrees of freedom, within 1 %.
+        let half = (1.96 + 2.6 / count) * variance.sqrt();
+        Self { mean, low: mean - half, high: mean + half }
+    }
+}
+
+/// What one rank costs.
+#[derive(Clone, Debug, Default)]
+pub struct Cost {
+    pub rank: u32,
+    pub share: Estimate,
+    /// Saved if only this rank were as fast as its peers, s.
+    pub alone: f64,
+    /// Steps in which it costs something.
+    pub steps: u32,
+    /// Excess at each of its places, s: place, kind, sum over the steps.
+    pub places: Vec<(u32, What, f64)>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Shares {
+    pub costs: Vec<Cost>,
+    /// Sets of ranks of which removing one alone saves little, with what they cost together.
+    pub hidden: Vec<(Vec<u32>, Estimate)>,
+    pub replays: u64,
+}
+
+/// A world: the times of all ranks without their excess.
+struct World(Times);
+
+/// Removes the excess of `ranks` from a run.
+struct Removal<'a> {
+    matched: &'a Matched,
+    base: i64,
+    memory: Memory,
+    replays: u64,
+}
+
+impl Removal<'_> {
+    fn saved(&mut self, world: &World, ranks: &[u32]) -> f64 {
+        if ranks.is_empty() {
+            return 0.0;
+        }
+        self.replays += 1;
+        let own = &self.matched.own;
+        let times = |rank: u32| if ranks.contains(&rank) { &world.0 } else { own };
+        let end = self.matched.graph.replay(times, &self.matched.took, &mut self.memory);
+        self.base.saturating_sub(end) as f64 * 1e-9
+    }
+}
+
+/// Returns what ranks with an excess cost.
+#[must_use]
+pub fn shares(matched: &Matched, series: &[&Series], shape: &Shape, alike: [f64; 2]) -> Shares {
+    let mut ranks: Vec<u32> = series.iter().map(|one| one.rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    if ranks.is_empty() {
+        return Shares::default();
+    }
+    let count = ranks.len();
+    let sets = if count <= ALL_SETS { (1 << count) - 1 } else { (ORDERS + 1) * count };
+    let budget = BUDGET / (matched.graph.nodes.len().max(1) as f64 * sets as f64);
+    let worlds = (budget as usize).clamp(FEWEST, WORLDS);
+    let mut removal = Removal { matched, base: 0, memory: Memory::default(), replays: 0 };
+    removal.base = matched.graph.replay(|_| &matched.own, &matched.took, &mut removal.memory);
+    let base_steps = lengths(&removal.memory.steps);
+    let mut draws = Draws(42);
+    let mut share = vec![Vec::with_capacity(worlds); count];
+    let mut alone = vec![0.0; count];
+    let mut saved_steps = vec![vec![0.0; base_steps.len()]; count];
+    let mut places: BTreeMap<(u32, u32, What), f64> = BTreeMap::new();
+    let mut pairs: BTreeMap<(usize, usize), (Vec<f64>, f64)> = BTreeMap::new();
+    for _ in 0..worlds {
+        let world = draw(matched, series, shape, alike, &mut draws, &mut places);
+        let mut alone_here = vec![0.0; count];
+        for (at, &rank) in ranks.iter().enumerate() {
+            alone_here[at] = removal.saved(&world, &[rank]);
+            alone[at] += alone_here[at] / worlds as f64;
+            for ((sum, base), now) in saved_steps[at].iter_mut().zip(&base_steps).zip(lengths(&removal.memory.steps)) {
+                *sum += (base - now) * 1e-9 / worlds as f64;
+            }
+        }
+        let here = shapley(&mut removal, &world, &ranks, &alone_here, &mut draws);
+        for (share, here) in share.iter_mut().zip(here) {
+            share.push(here);
+        }
+        if (2..=ALL_SETS).contains(&count) {
+            for one in 0..count {
+                for other in one + 1..count {
+                    let both = removal.saved(&world, &[ranks[one], ranks[other]]);
+                    let (all, apart) = pairs.entry((one, other)).or_default();
+                    all.push(both);
+                    *apart += (alone_here[one] + alone_here[other]) / worlds as f64;
+                }
+            }
+        }
+    }
+    let hidden = pairs
+        .into_iter()
+        .map(|((one, other), (both, apart))| (vec![ranks[one], ranks[other]], Estimate::of(&both), apart))
+        .filter(|(_, both, apart)| both.low > 0.0 && *apart < HIDDEN * both.mean)
+        .map(|(pair, both, _)| (pair, both))
+        .collect();
+    let costs = ranks.iter().enumerate().map(|(at, &rank)| {
+        let of: Vec<(u32, What, f64)> = places
+            .iter()
+            .filter(|((other, ..), _)| *other == rank)
+            .map(|(&(_, place, what), sum)| (place, what, sum * 1e-9 / worlds as f64))
+            .collect();
+        let own = Estimate::of(&share[at]);
+        // A step counts from a fifth of the average on.
+        let least = 0.2 * own.mean.max(alone[at]).max(0.0) / saved_steps[at].len().max(1) as f64;
+        let steps = if alone[at] > HIDDEN * own.mean {
+            saved_steps[at].iter().filter(|&&saved| saved > least).count() as u32
+        } else {
+            in_steps(series, rank)
+        };
+        Cost { rank, share: own, alone: alone[at], steps, places: of }
+    });
+    Shares { costs: costs.collect(), hidden, replays: removal.replays }
+}
+
+/// Returns the number of steps in which a rank has a clear excess.
+fn in_steps(series: &[&Series], rank: u32) -> u32 {
+    let mut steps: Vec<u32> = Vec::new();
+    for one in series.iter().filter(|one| one.rank == rank) {
+        let clear =
+            one.values.iter().zip(&one.steps).filter(|(value, _)| **value > one.level.center + 4.0 * one.level.spread);
+        steps.extend(clear.map(|(_, &step)| step));
+    }
+    steps.sort_unstable();
+    steps.dedup();
+    steps.len() as u32
+}
+
+fn lengths(ends: &[i64]) -> Vec<f64> {
+    let before = std::iter::once(0).chain(ends.iter().copied());
+    ends.iter().zip(before).map(|(end, before)| end.saturating_sub(before) as f64).collect()
+}
+
+fn draw(
+    matched: &Matched,
+    series: &[&Series],
+    shape: &Shape,
+    alike: [f64; 2],
+    draws: &mut Draws,
+    places: &mut BTreeMap<(u32, u32, What), f64>,
+) -> World {
+    let mut times = matched.own.clone();
+    for one in series {
+        let excess = Excess {
+            values: &one.values,
+            level: one.level,
+            positive: one.of_two,
+            block: alike[one.what as usize].ceil() as usize,
+        };
+        let drawn = excess.draw(shape, draws);
+        let of = match one.what {
+            What::Computing => &mut times.computing,
+            What::Tail => &mut times.tail,
+        };
+        for (&cell, excess) in one.cells.iter().zip(&drawn) {
+            let time = &mut of[cell as usize];
+            *time = time.saturating_sub(excess.round() as i64).max(0);
+        }
+        *places.entry((one.rank, one.place, one.what)).or_default() += drawn.iter().sum::<f64>();
+    }
+    World(times)
+}
+
+/// Returns the share of each rank.
+fn shapley(removal: &mut Removal, world: &World, ranks: &[u32], alone: &[f64], draws: &mut Draws) -> Vec<f64> {
+    let count = ranks.len();
+    let mut share = vec![0.0; count];
+    if count == 1 {
+        return vec![alone[0]];
+    }
+    if count <= ALL_SETS {
+        let mut value = vec![0.0; 1 << count];
+        for set in 1usize..1 << count {
+            let members: Vec<u32> = (0..count).filter(|at| set >> at & 1 == 1).map(|at| ranks[at]).collect();
+            value[set] =
+                if members.len() == 1 { alone[set.trailing_zeros() as usize] } else { removal.saved(world, &members) };
+        }
+        let factorial = |number: usize| (1..=number).product::<usize>() as f64;
+        for set in 0usize..1 << count {
+            let size = set.count_ones() as usize;
+            for at in (0..count).filter(|at| set >> at & 1 == 0) {
+                let weight = factorial(size) * factorial(count - size - 1) / factorial(count);
+                share[at] += weight * (value[set | 1 << at] - value[set]);
+            }
+        }
+        return share;
+    }
+    for order in 0..ORDERS {
+        let mut places: Vec<usize> = (0..count).collect();
+        for at in (1..count).rev() {
+            places.swap(at, draws.below(at + 1));
+        }
+        if order % 2 == 1 {
+            places.reverse();
+        }
+        let (mut members, mut before) = (Vec::with_capacity(count), 0.0);
+        for &at in &places {
+            members.push(ranks[at]);
+            let now = removal.saved(world, &members);
+            share[at] += (now - before) / ORDERS as f64;
+            before = now;
+        }
+    }
+    share
+}

@@ -1,0 +1,512 @@
+//! What is said in the end, and when nothing can be said.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::noise::{Shape, Threshold, level, ratio};
+use super::series::{Series, What, block, series};
+use super::shares::{Cost, Estimate, Shares, shares};
+use super::steps::{Step, mark, steps};
+use crate::graph::{Memory, Times};
+use crate::matching::{Matched, Mismatch, matched};
+use crate::trace::{Kind, Trace};
+
+/// A rank is named from this share of the run on.
+const MATERIAL: f64 = 0.02;
+/// Waits that nothing explains refuse a verdict from this share of the run on.
+const UNEXPLAINED: f64 = 0.03;
+/// The replay must take as long as the run, within this share.
+const REPLAYED: f64 = 0.05;
+/// Chance that noise alone makes a rank suspect, over all ranks and places.
+const CHANCE: f64 = 0.005;
+/// A culprit costs so many times as much as most other ranks.
+const STANDS_OUT: f64 = 2.0;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Cause {
+    pub name: String,
+    pub seconds: f64,
+    pub ci95: [f64; 2],
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Culprit {
+    /// One rank, or several that hide each other: removing one alone saves little.
+    pub ranks: Vec<u32>,
+    pub seconds: f64,
+    pub ci95: [f64; 2],
+    /// Steps in which it costs something.
+    pub steps: u32,
+    /// Where in the step, most costly first: `before all_reduce 2 of 2`.
+    #[serde(rename = "where")]
+    pub places: Vec<Where>,
+    pub causes: Vec<Cause>,
+    /// Saved by removing each rank alone, s.
+    pub alone_s: Vec<f64>,
+    /// Compared with its own other steps, since no other rank does the same.
+    pub against_itself: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Where {
+    pub rank: u32,
+    pub place: String,
+    /// Longer than at its peers, summed over the steps, s.
+    pub excess_s: f64,
+}
+
+/// The efficiencies of POP, each a share of 1.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Efficiencies {
+    pub parallel: f64,
+    pub load_balance: f64,
+    pub serialisation: f64,
+    pub transfer: f64,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ClocksFound {
+    /// Greatest offset between two ranks, s.
+    pub apart_s: f64,
+    /// Half-width of the widest interval of an offset; null: an offset is not bounded.
+    pub known_to_s: Option<f64>,
+    /// Greatest drift against the first rank.
+    pub drift_ppm: f64,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Verdict {
+    /// `straggler`, `none` or `unidentifiable`.
+    pub verdict: String,
+    pub reason: String,
+    pub recorded_s: f64,
+    pub replayed_s: f64,
+    pub culprits: Vec<Culprit>,
+    /// Time that each rank waited for others, s.
+    pub waits: BTreeMap<u32, f64>,
+    pub clocks: ClocksFound,
+    pub ranks: u32,
+    /// Ranks of the program without a trace.
+    pub missing: Vec<u32>,
+    pub steps: u32,
+    pub meetings: u32,
+    /// Saved if all ranks computed as the median of them, s.
+    pub uneven_s: f64,
+    /// Time in transfers that the program would not take without them, s.
+    pub transfers_s: f64,
+    /// Of that, beyond what the same operation usually takes, s.
+    pub transfer_excess_s: f64,
+    pub efficiencies: Efficiencies,
+    pub notes: Vec<String>,
+    pub replays: u64,
+}
+
+impl Verdict {
+    fn say(mut self, verdict: &str, reason: impl Into<String>) -> Self {
+        self.verdict = verdict.into();
+        self.reason = reason.into();
+        self
+    }
+
+    fn refuse(self, reason: impl Into<String>) -> Self {
+        self.say("unidentifiable", reason)
+    }
+}
+
+fn ranks_named(ranks: &[u32]) -> String {
+    let named: Vec<String> = ranks.iter().take(5).map(u32::to_string).collect();
+    let more = if ranks.len() > 5 { format!(" and {} more", ranks.len() - 5) } else { String::new() };
+    format!("{} {}{more}", if ranks.len() == 1 { "rank" } else { "ranks" }, named.join(", "))
+}
+
+/// Judges recorded ranks.
+#[must_use]
+pub fn judge(mut traces: Vec<Trace>) -> Verdict {
+    traces.sort_by_key(Trace::number);
+    let world = traces.iter().filter_map(|trace| trace.world).max().unwrap_or(0);
+    let present: Vec<u32> = traces.iter().map(Trace::number).collect();
+    let mut found = Verdict {
+        ranks: present.len() as u32,
+        missing: (0..world).filter(|rank| present.binary_search(rank).is_err()).collect(),
+        ..Verdict::default()
+    };
+    for note in traces.iter().flat_map(|trace| &trace.notes) {
+        if !found.notes.contains(note) {
+            found.notes.push(note.clone());
+        }
+    }
+    if traces.len() < 2 {
+        return found.refuse("one rank: which rank waits for which needs the traces of two or more");
+    }
+    if let Some(refusal) = traces.iter().flat_map(|trace| &trace.refusals).next() {
+        return found.refuse(refusal.clone());
+    }
+    mark(&mut traces);
+    let matched = match matched(&traces) {
+        Ok(matched) => matched,
+        Err(Mismatch::Events(reason) | Mismatch::Unlike(reason)) => return found.refuse(reason),
+    };
+    Case::new(&traces, &matched).decide(found)
+}
+
+struct Case<'a> {
+    traces: &'a [Trace],
+    matched: &'a Matched,
+    steps: Vec<Vec<Step>>,
+    memory: Memory,
+}
+
+impl<'a> Case<'a> {
+    fn new(traces: &'a [Trace], matched: &'a Matched) -> Self {
+        Self { traces, matched, steps: steps(traces, &matched.cells), memory: Memory::default() }
+    }
+
+    fn replay(&mut self, times: &Times, took: &[i64]) -> f64 {
+        self.matched.graph.replay(|_| times, took, &mut self.memory) as f64 * 1e-9
+    }
+
+    fn decide(mut self, mut found: Verdict) -> Verdict {
+        let matched = self.matched;
+        let replayed = self.replay(&matched.own, &matched.took);
+        let run = matched.recorded as f64 * 1e-9;
+        found.recorded_s = run;
+        found.replayed_s = replayed;
+        found.meetings = matched.graph.meetings;
+        found.steps = self.steps.iter().map(Vec::len).max().unwrap_or(0) as u32;
+        found.waits = (self.traces.iter().zip(&matched.waited))
+            .map(|(trace, waited)| (trace.number(), *waited as f64 * 1e-9))
+            .collect();
+        found.clocks = self.clocks();
+        found.transfer_excess_s = replayed - self.replay(&matched.own, &self.usual_transfers());
+        found.transfers_s = replayed - self.replay(&matched.own, &vec![0; matched.took.len()]);
+        found.uneven_s = replayed - self.replay(&self.even(), &matched.took);
+        found.efficiencies = self.efficiencies(replayed, replayed - found.transfers_s);
+        if run <= 0.0 {
+            return found.refuse("the traces hold no time");
+        }
+        if (replayed / run - 1.0).abs() > REPLAYED {
+            let reason =
+                format!("the replay takes {replayed:.3} s, the run took {run:.3} s: waits or events are not seen");
+            return found.refuse(reason);
+        }
+        if matched.graph.meetings == 0 {
+            return found.refuse("the ranks have no operation in common");
+        }
+        if !found.missing.is_empty() && found.transfer_excess_s.max(found.transfers_s) > UNEXPLAINED * run {
+            let reason = format!(
+                "all recorded ranks wait up to {:.3} s together, for the network or for {}, whose {} missing",
+                found.transfers_s.max(found.transfer_excess_s),
+                ranks_named(&found.missing),
+                if found.missing.len() == 1 { "trace is" } else { "traces are" },
+            );
+            return found.refuse(reason);
+        }
+        let all = series(&self.steps, &matched.own, matched.recorded as f64);
+        let alike = |what: What| block(&all, what);
+        let alike = [alike(What::Computing), alike(What::Tail)];
+        // Without what an excess did to the shape of the noise.
+        let first = Shape::new(standardised(all.iter()));
+        let excluded: BTreeSet<(u32, What, Option<u32>)> =
+            suspects(&all, &first, alike).into_iter().map(identity).collect();
+        let shape = Shape::new(standardised(all.iter().filter(|one| !excluded.contains(&identity(one)))));
+        let suspect = suspects(&all, &shape, alike);
+        let costs = shares(matched, &suspect, &shape, alike);
+        found.replays = costs.replays + 6;
+        self.name(found, &suspect, &costs, run)
+    }
+
+    /// Names culprits, or says why there are none.
+    fn name(&self, mut found: Verdict, suspect: &[&Series], shares: &Shares, run: f64) -> Verdict {
+        let unexplained = (found.replayed_s - found.recorded_s).abs();
+        let mut all: Vec<f64> = shares.costs.iter().map(|cost| cost.share.mean).collect();
+        all.resize(self.traces.len(), 0.0);
+        let stands_out = |cost: &Cost| {
+            let mut others = all.clone();
+            if let Some(at) = others.iter().position(|&share| share == cost.share.mean) {
+                others.swap_remove(at);
+            }
+            others.sort_unstable_by(f64::total_cmp);
+            let most = others[(others.len() - 1) / 2].max(0.0);
+            cost.share.mean > MATERIAL * run && cost.share.low > 0.0 && cost.share.mean > STANDS_OUT * most
+        };
+        let mut named: Vec<&Cost> = shares.costs.iter().filter(|cost| stands_out(cost)).collect();
+        named.sort_by(|one, other| other.share.mean.total_cmp(&one.share.mean));
+        if named.iter().map(|cost| cost.share.mean).sum::<f64>() < unexplained {
+            named.clear();
+        }
+        let joint: Vec<&(Vec<u32>, Estimate)> = shares
+            .hidden
+            .iter()
+            .filter(|(pair, _)| pair.iter().all(|rank| named.iter().any(|cost| cost.rank == *rank)))
+            .collect();
+        let mut told: Vec<u32> = Vec::new();
+        for cost in &named {
+            if told.contains(&cost.rank) {
+                continue;
+            }
+            let pair = joint
+                .iter()
+                .find(|(pair, _)| pair.contains(&cost.rank) && pair.iter().all(|rank| !told.contains(rank)));
+            let (ranks, whole) =
+                pair.map_or_else(|| (vec![cost.rank], cost.share), |(pair, both)| (pair.clone(), *both));
+            told.extend(&ranks);
+            let members: Vec<&&Cost> = named.iter().filter(|cost| ranks.contains(&cost.rank)).collect();
+            found.culprits.push(self.culprit(&members, whole, suspect));
+        }
+        if !found.culprits.is_empty() {
+            let reason = if told.len() == 1 { "one rank stands out" } else { "several ranks stand out" };
+            return found.say("straggler", reason);
+        }
+        let waits = || found.waits.values().copied();
+        let (least, most) = (waits().fold(f64::INFINITY, f64::min), waits().fold(0.0, f64::max));
+        let beside = self.traces.iter().any(|trace| trace.beside);
+        let stays = self.stays();
+        if beside && stays - least.min(stays) > 3.0 * UNEXPLAINED * run && found.uneven_s < 0.3 * (most - least) {
+            let reason = format!(
+                "ranks wait {least:.3} to {most:.3} s in collectives, but where the program waits for them is not seen"
+            );
+            return found.refuse(reason);
+        }
+        if found.transfer_excess_s > 2.0 * UNEXPLAINED * run && found.transfer_excess_s > found.uneven_s {
+            let reason = format!(
+                "no rank is late, but {:.3} s pass in operations in which all ranks already were: a slow link, or a rank \
+                 stopped inside of them",
+                found.transfer_excess_s
+            );
+            return found.refuse(reason);
+        }
+        if !found.missing.is_empty() {
+            found.notes.push(format!("the traces of {} are missing", ranks_named(&found.missing)));
+        }
+        if found.uneven_s > 2.0 * UNEXPLAINED * run {
+            let reason =
+                format!("no rank stands out: unevenness costs {:.3} s in all, spread over the ranks", found.uneven_s);
+            return found.say("none", reason);
+        }
+        found.say("none", "no rank stands out")
+    }
+
+    /// Longest time that a rank stayed in operations beside its computing, s.
+    fn stays(&self) -> f64 {
+        let of = |trace: &Trace| {
+            trace.events.iter().map(|event| event.end.saturating_sub(event.start).max(0) as f64).sum::<f64>() * 1e-9
+        };
+        self.traces.iter().map(of).fold(0.0, f64::max)
+    }
+
+    fn culprit(&self, members: &[&&Cost], whole: Estimate, suspect: &[&Series]) -> Culprit {
+        let mut places: Vec<Where> = Vec::new();
+        for cost in members {
+            let mut of: Vec<&(u32, What, f64)> = cost.places.iter().filter(|place| place.2 > 0.0).collect();
+            of.sort_by(|one, other| other.2.total_cmp(&one.2));
+            let total: f64 = of.iter().map(|place| place.2).sum();
+            for &&(place, what, excess) in of.iter().filter(|place| place.2 > 0.1 * total).take(3) {
+                places.push(Where {
+                    rank: cost.rank,
+                    place: self.place(cost.rank, place, what, suspect),
+                    excess_s: excess,
+                });
+            }
+        }
+        places.sort_by(|one, other| other.excess_s.total_cmp(&one.excess_s));
+        let ranks: Vec<u32> = members.iter().map(|cost| cost.rank).collect();
+        let against_itself = suspect.iter().any(|series| ranks.contains(&series.rank) && series.alone);
+        let of_number = |rank: u32| self.traces[rank as usize].number();
+        for place in &mut places {
+            place.rank = of_number(place.rank);
+        }
+        Culprit {
+            ranks: ranks.iter().map(|&rank| of_number(rank)).collect(),
+            seconds: whole.mean,
+            ci95: [whole.low, whole.high],
+            steps: members.iter().map(|cost| cost.steps).max().unwrap_or(0),
+            places,
+            causes: self.causes(&ranks, whole, suspect),
+            alone_s: members.iter().map(|cost| cost.alone).collect(),
+            against_itself,
+        }
+    }
+
+    /// Describes a place of a step.
+    fn place(&self, rank: u32, place: u32, what: What, suspect: &[&Series]) -> String {
+        let Some(series) = suspect.iter().find(|one| one.rank == rank && one.place == place && one.what == what) else {
+            return String::new();
+        };
+        let Some(step) = series.steps.first().and_then(|&step| self.steps[rank as usize].get(step as usize)) else {
+            return String::new();
+        };
+        let trace = &self.traces[rank as usize];
+        let first = self.matched.cells[rank as usize].start;
+        let acts = &trace.acts[step.cells.start - first..step.cells.end - first];
+        let act = &acts[place as usize];
+        if act.kind == Kind::Step {
+            return "at the end of the step".into();
+        }
+        let name = &trace.events[act.event as usize].name;
+        let alike =
+            |other: &&crate::trace::Act| other.kind == act.kind && *trace.events[other.event as usize].name == **name;
+        let total = acts.iter().filter(|act| act.kind != Kind::Step).filter(alike).count();
+        let number = acts[..=place as usize].iter().filter(|act| act.kind != Kind::Step).filter(alike).count();
+        let which = if total > 1 { format!("{name} {number} of {total}") } else { name.to_string() };
+        match (what, act.kind) {
+            (What::Tail, _) => format!("in {which}, after it was over elsewhere"),
+            (What::Computing, Kind::Post) => format!("before {which}"),
+            (What::Computing, _) => format!("before it waits for {which}"),
+        }
+    }
+
+    /// Splits the cost by evidence: operators that take longer, or times in which none ran.
+    fn causes(&self, ranks: &[u32], whole: Estimate, suspect: &[&Series]) -> Vec<Cause> {
+        let (mut ran, mut silent) = (0.0, 0.0);
+        for series in
+            suspect.iter().filter(|one| ranks.contains(&one.rank) && one.what == What::Computing && !one.alone)
+        {
+            let own = self.ran(series.rank, &series.cells);
+            let mut peers: Vec<f64> = Vec::new();
+            for (other, steps) in self.steps.iter().enumerate().filter(|&(other, _)| other as u32 != series.rank) {
+                let cells: Vec<u32> = series
+                    .steps
+                    .iter()
+                    .filter_map(|&step| steps.get(step as usize))
+                    .filter(|step| step.cells.len() > series.place as usize)
+                    .map(|step| (step.cells.start + series.place as usize) as u32)
+                    .collect();
+                if let Some(ran) = self.ran(other as u32, &cells) {
+                    peers.push(ran / cells.len().max(1) as f64);
+                }
+            }
+            let Some(own) = own.filter(|_| !peers.is_empty()) else { return Vec::new() };
+            peers.sort_unstable_by(f64::total_cmp);
+            let usual = peers[(peers.len() - 1) / 2] * series.cells.len() as f64;
+            let excess: f64 = series.values.iter().map(|value| value - series.level.center).sum();
+            let longer = (own - usual).clamp(0.0, excess.max(0.0));
+            ran += longer;
+            silent += excess.max(0.0) - longer;
+        }
+        let total = ran + silent;
+        if total <= 0.0 {
+            return Vec::new();
+        }
+        let cause = |name: &str, part: f64| Cause {
+            name: name.into(),
+            seconds: whole.mean * part,
+            ci95: [whole.low * part, whole.high * part],
+        };
+        let mut causes = vec![cause("operators take longer", ran / total), cause("nothing runs", silent / total)];
+        causes.retain(|cause| cause.seconds > 0.05 * whole.mean);
+        causes.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+        causes
+    }
+
+    /// Returns for how long operators ran in these cells, ns, if that is known.
+    fn ran(&self, rank: u32, cells: &[u32]) -> Option<f64> {
+        let (trace, first) = (&self.traces[rank as usize], self.matched.cells[rank as usize].start);
+        cells
+            .iter()
+            .map(|&cell| trace.acts[cell as usize - first].ran)
+            .map(|ran| (ran >= 0).then_some(ran as f64))
+            .sum()
+    }
+
+    fn clocks(&self) -> ClocksFound {
+        let clocks = &self.matched.clocks;
+        let (least, most) = (clocks.shift.iter().min(), clocks.shift.iter().max());
+        ClocksFound {
+            apart_s: least.zip(most).map_or(0.0, |(least, most)| most.saturating_sub(*least) as f64 * 1e-9),
+            known_to_s: clocks.widest().map(|width| width as f64 * 0.5e-9),
+            drift_ppm: clocks.drift.iter().map(|drift| drift.abs() * 1e6).fold(0.0, f64::max),
+        }
+    }
+
+    /// Returns transfer times as they usually are: at most the lower quartile of their operation and size.
+    fn usual_transfers(&self) -> Vec<i64> {
+        let matched = self.matched;
+        let mut of: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
+        for (&class, &took) in matched.class.iter().zip(&matched.took) {
+            of.entry(class).or_default().push(took);
+        }
+        let usual: BTreeMap<u32, i64> = of
+            .into_iter()
+            .map(|(class, mut took)| {
+                took.sort_unstable();
+                (class, took[took.len() / 4])
+            })
+            .collect();
+        matched.class.iter().zip(&matched.took).map(|(class, &took)| took.min(usual[class])).collect()
+    }
+
+    /// Returns times in which each rank computes as the median of those that do the same at the same step.
+    fn even(&self) -> Times {
+        let own = &self.matched.own;
+        let mut even = own.clone();
+        let mut alike: BTreeMap<(u64, usize), Vec<usize>> = BTreeMap::new();
+        for steps in &self.steps {
+            for (number, step) in steps.iter().enumerate() {
+                alike.entry((step.does, number)).or_default().push(step.cells.start);
+            }
+        }
+        let lengths: BTreeMap<u64, usize> =
+            self.steps.iter().flatten().map(|step| (step.does, step.cells.len())).collect();
+        let mut times = Vec::new();
+        for ((does, _), firsts) in alike.iter().filter(|(_, firsts)| firsts.len() > 1) {
+            for place in 0..lengths[does] {
+                for (from, to) in [(&own.computing, &mut even.computing), (&own.tail, &mut even.tail)] {
+                    times.clear();
+                    times.extend(firsts.iter().map(|first| from[first + place]));
+                    times.sort_unstable();
+                    let count = times.len();
+                    let middle = match count {
+                        2 => times[0],
+                        _ if count % 2 == 1 => times[count / 2],
+                        _ => i64::midpoint(times[count / 2 - 1], times[count / 2]),
+                    };
+                    firsts.iter().for_each(|first| to[first + place] = middle);
+                }
+            }
+        }
+        even
+    }
+
+    /// Returns the efficiencies of POP. `ideal`: the program's time with transfers of no length.
+    fn efficiencies(&self, replayed: f64, ideal: f64) -> Efficiencies {
+        let computing: Vec<f64> = self
+            .matched
+            .cells
+            .iter()
+            .map(|cells| self.matched.own.computing[cells.clone()].iter().map(|&ns| ns as f64).sum::<f64>() * 1e-9)
+            .collect();
+        let most = computing.iter().copied().fold(0.0, f64::max);
+        let mean = computing.iter().sum::<f64>() / computing.len().max(1) as f64;
+        let part = |one: f64, whole: f64| if whole > 0.0 { (one / whole).clamp(0.0, 1.0) } else { 1.0 };
+        Efficiencies {
+            parallel: part(mean, replayed),
+            load_balance: part(mean, most),
+            serialisation: part(most, ideal),
+            transfer: part(ideal, replayed),
+        }
+    }
+}
+
+fn identity(series: &Series) -> (u32, What, Option<u32>) {
+    (series.rank, series.what, series.cells.first().copied())
+}
+
+/// Returns the times of series in spreads from their own centers.
+fn standardised<'a>(series: impl Iterator<Item = &'a Series>) -> Vec<f64> {
+    let of = |one: &Series| {
+        let own = level(&mut one.values.clone());
+        one.values.iter().map(|value| (value - own.center) / own.spread).collect::<Vec<_>>()
+    };
+    series.filter(|one| one.values.len() >= 6).flat_map(of).collect()
+}
+
+/// Returns the series with an excess that noise alone would seldom show in any of them.
+fn suspects<'a>(all: &'a [Series], shape: &Shape, alike: [f64; 2]) -> Vec<&'a Series> {
+    let mut threshold = Threshold::new(CHANCE / all.len().max(1) as f64);
+    let is_suspect = |one: &&Series| {
+        let values: Vec<f64> = one.values.iter().map(|value| (value - one.level.center) / one.level.spread).collect();
+        ratio(&values, shape) / alike[one.what as usize] > threshold.of(values.len(), one.level.count, shape)
+    };
+    all.iter().filter(is_suspect).collect()
+}

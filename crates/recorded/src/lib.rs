@@ -1,0 +1,26 @@
+//! Recorded parallel programs: which rank is slow, which ranks only wait for it, and what that costs.
+//!
+//! Bytes are handed in, and a verdict is handed out: no files, clocks or threads. Times are integer nanoseconds.
+//!
+//! | question | module |
+//! |---|---|
+//! | what did one rank do? | [`trace`] |
+//! | how is a file read, a part at a time? | [`read`] |
+//! | which calls of different ranks belong together? | [`matching`] |
+//! | how far apart are the clocks of the ranks? | [`clocks`] |
+//! | when does the program end if a rank computes faster? | [`graph`] |
+//! | which rank is slow, and what does it cost? | [`judge`] |
+//! | the same program for the simulator | [`program`] |
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+pub mod clocks;
+pub mod graph;
+pub mod judge;
+pub mod matching;
+pub mod program;
+pub mod read;
+pub mod trace;
+
+pub use judge::{Verdict, judge};
+pub use read::{ReadError, Reader};
+pub use trace::Trace;

@@ -1,0 +1,247 @@
+//! `app.trace`, our own recording of an MPI program: a head line, then blocks of records, rank by rank.
+//!
+//! A call becomes arrivals and waits. A nonblocking operation arrives where it was started and is waited for where it was
+//! completed; calls that found nothing, directly before, belong to the wait.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::app_rank::Rank;
+use super::{ReadError, json};
+use crate::trace::{Away, Trace};
+
+const LONGEST_HEAD: usize = 1 << 20;
+/// Longest block of JSON, bytes.
+const LONGEST_JSON: u64 = 16 << 20;
+const BLOCK_HEAD: usize = 32;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    Head,
+    BetweenBlocks,
+    In { kind: u32, rank: u32, left: u64 },
+}
+
+pub struct AppReader {
+    source: String,
+    state: State,
+    pending: Vec<u8>,
+    offset: u64,
+    world: Option<u32>,
+    current: Option<Rank>,
+    done: Vec<Trace>,
+    /// Intervals of absence with the index of their cause, by rank number.
+    away: BTreeMap<u32, Vec<(i64, i64, u32)>>,
+    causes: Vec<Arc<str>>,
+}
+
+/// Little-endian fields of a record.
+#[derive(Clone, Copy)]
+pub struct Words<'a>(pub &'a [u8]);
+
+impl Words<'_> {
+    pub fn u16(self, at: usize) -> u16 {
+        self.0.get(at..at + 2).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_le_bytes)
+    }
+
+    pub fn u32(self, at: usize) -> u32 {
+        self.0.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes)
+    }
+
+    pub fn i32(self, at: usize) -> i32 {
+        self.u32(at).cast_signed()
+    }
+
+    pub fn u64(self, at: usize) -> u64 {
+        self.0.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
+    }
+
+    /// Returns a time, ns. Times beyond 2^61 are none of this clock.
+    pub fn time(self, at: usize) -> i64 {
+        self.u64(at).min(1 << 61) as i64
+    }
+}
+
+impl AppReader {
+    #[must_use]
+    pub fn new(source: &str) -> Self {
+        Self {
+            source: source.into(),
+            state: State::Head,
+            pending: Vec::new(),
+            offset: 0,
+            world: None,
+            current: None,
+            done: Vec::new(),
+            away: BTreeMap::new(),
+            causes: Vec::new(),
+        }
+    }
+
+    fn wrong(&self, problem: impl Into<String>) -> ReadError {
+        ReadError { place: format!("byte {}", self.offset), problem: problem.into() }
+    }
+
+    /// # Errors
+    /// The file is wrong.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), ReadError> {
+        self.pending.extend_from_slice(bytes);
+        let pending = std::mem::take(&mut self.pending);
+        let mut rest = &pending[..];
+        while let Some(used) = self.take(rest)? {
+            rest = &rest[used..];
+            self.offset += used as u64;
+        }
+        self.pending = rest.to_vec();
+        Ok(())
+    }
+
+    /// Takes the next part; `None`: more bytes are needed.
+    fn take(&mut self, bytes: &[u8]) -> Result<Option<usize>, ReadError> {
+        match self.state {
+            State::Head => {
+                let Some(end) = bytes.iter().position(|&byte| byte == b'\n') else {
+                    return if bytes.len() > LONGEST_HEAD {
+                        Err(self.wrong("the head is longer than 1 MiB"))
+                    } else {
+                        Ok(None)
+                    };
+                };
+                self.head(&bytes[..end])?;
+                self.state = State::BetweenBlocks;
+                Ok(Some(end + 1))
+            }
+            State::BetweenBlocks => {
+                let Some(head) = bytes.get(..BLOCK_HEAD) else { return Ok(None) };
+                let words = Words(head);
+                if &head[..4] != b"CWTB" {
+                    return Err(self.wrong("a block must begin with CWTB; the file is damaged"));
+                }
+                let (kind, rank, left) = (words.u32(4), words.u32(8), words.u64(16));
+                if matches!(kind, 1 | 4) && left > LONGEST_JSON {
+                    return Err(self.wrong(format!("the block is {left} bytes long; it must be at most 16 MiB")));
+                }
+                if matches!(kind, 2 | 3) && left % 8 != 0 {
+                    return Err(self.wrong(format!("the block is {left} bytes long; it must be a multiple of 8")));
+                }
+                self.state = if left == 0 { State::BetweenBlocks } else { State::In { kind, rank, left } };
+                Ok(Some(BLOCK_HEAD))
+            }
+            State::In { kind, rank, left } => {
+                let used = self.inside(kind, rank, left, bytes)?;
+                if let Some(used) = used {
+                    let left = left - used as u64;
+                    self.state = if left == 0 { State::BetweenBlocks } else { State::In { kind, rank, left } };
+                }
+                Ok(used)
+            }
+        }
+    }
+
+    fn inside(&mut self, kind: u32, rank: u32, left: u64, bytes: &[u8]) -> Result<Option<usize>, ReadError> {
+        match kind {
+            1 | 4 | 5 => {
+                let Some(whole) = bytes.get(..left as usize) else { return Ok(None) };
+                match kind {
+                    1 => self.begin_rank(whole)?,
+                    4 => self.causes = causes(whole),
+                    _ => self.end_rank(Words(whole).u64(8) & 1 == 1),
+                }
+                Ok(Some(whole.len()))
+            }
+            2 => {
+                if bytes.len() < 8 {
+                    return Ok(None);
+                }
+                let length = usize::from(Words(bytes).u16(2)) * 8;
+                if length == 0 || length as u64 > left {
+                    return Err(self.wrong(format!("a record of {length} bytes; {left} are left in its block")));
+                }
+                let Some(record) = bytes.get(..length) else { return Ok(None) };
+                let Some(current) = &mut self.current else {
+                    return Err(self.wrong("records come before the INFO of their rank"));
+                };
+                current
+                    .record(Words(record))
+                    .map_err(|problem| ReadError { place: format!("record at byte {}", self.offset), problem })?;
+                Ok(Some(length))
+            }
+            3 => {
+                let length = 40.min(left as usize);
+                let Some(record) = bytes.get(..length) else { return Ok(None) };
+                let words = Words(record);
+                if length == 40 {
+                    self.away.entry(rank).or_default().push((words.time(0), words.time(8), words.u32(24)));
+                }
+                Ok(Some(length))
+            }
+            _ => Ok((!bytes.is_empty()).then_some(bytes.len().min(left as usize))),
+        }
+    }
+
+    fn head(&mut self, line: &[u8]) -> Result<(), ReadError> {
+        let members = json::members(line).ok_or_else(|| self.wrong("the head must be a JSON object"))?;
+        for (name, value) in members {
+            match name {
+                b"version" if value != b"1" => {
+                    let version = String::from_utf8_lossy(&value[..value.len().min(20)]).into_owned();
+                    return Err(self.wrong(format!("version is {version}; this Crosswind reads version 1")));
+                }
+                b"world_size" => {
+                    self.world = json::scaled(value, 0)
+                        .and_then(|world| u32::try_from(world).ok())
+                        .filter(|&world| world <= super::MOST_RANKS)
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_rank(&mut self, info: &[u8]) -> Result<(), ReadError> {
+        self.end_rank(false);
+        let rank = Rank::new(&self.source, info, self.world).map_err(|problem| self.wrong(problem))?;
+        self.current = Some(rank);
+        Ok(())
+    }
+
+    fn end_rank(&mut self, complete: bool) {
+        if let Some(rank) = self.current.take() {
+            self.done.push(rank.finish(complete));
+        }
+    }
+
+    /// # Errors
+    /// The file holds no rank.
+    pub fn finish(mut self) -> Result<Vec<Trace>, ReadError> {
+        if self.state == State::Head {
+            return Err(self.wrong("the file ends in its head"));
+        }
+        self.end_rank(false);
+        if self.done.is_empty() {
+            return Err(self.wrong("there are no ranks"));
+        }
+        let cut = !self.pending.is_empty() || self.state != State::BetweenBlocks;
+        for trace in &mut self.done {
+            let unknown: Arc<str> = "unknown".into();
+            for (start, end, cause) in self.away.remove(&trace.number()).into_iter().flatten() {
+                let cause = Arc::clone(self.causes.get(cause as usize).unwrap_or(&unknown));
+                trace.away.push(Away { start, end, cause });
+            }
+            trace.away.sort_by_key(|away| away.start);
+        }
+        if cut && let Some(last) = self.done.last_mut() {
+            last.refusals.push("events are missing: the file is cut short".into());
+        }
+        Ok(self.done)
+    }
+}
+
+fn causes(list: &[u8]) -> Vec<Arc<str>> {
+    let name = |cause: &&[u8]| {
+        let mut members = json::members(cause)?;
+        let name = members.find(|(name, _)| *name == b"name")?.1;
+        Some(Arc::from(json::string(name)?.as_ref()))
+    };
+    json::elements(list).iter().map(|cause| name(cause).unwrap_or_else(|| "unknown".into())).collect()
+}

@@ -1,0 +1,5 @@
+//! All integration tests in one program.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)] // a test that cannot continue must stop
+
+mod replay;
