@@ -41,6 +41,8 @@ def _settled(page: Path, folder: Path) -> None:
     typed.settle(page, folder)
     shutil.copy(folder / "examples" / "fork_of_table_4.toml", folder / "platform.toml")
     (folder / "flows.csv").write_text("flows,latency_s\n1,500e-6\n2,550e-6\n2,543e-6\n3,602e-6\n3,617e-6\n4,667e-6\n")
+    (folder / "src").mkdir()
+    (folder / "src" / "one.c").write_text("int one(void) { return 1; }\n")
     (folder / "data").mkdir()
     for number in range(3):
         (folder / "data" / f"{number}.txt").write_text("a line of text\n" * 1000)

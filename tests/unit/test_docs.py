@@ -101,3 +101,12 @@ def test_every_option_in_the_docs_is_one_of_the_command_line(page):
     }
     foreign |= {"--scheduler-port", "--lifetime", "--lifetime-stagger", "--from-file", "--replicas", "--no-nanny"}
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", page.read_text())) <= known | foreign
+
+
+@pytest.mark.parametrize(
+    "words", ["straggler", "noisy neighbour", "OS jitter", "tail", "GOAL", "PyTorch", "loader", "steal"], ids=str
+)
+def test_what_people_search_for_is_found(words):
+    """The site's search finds whole words of pages; people do not know what Crosswind calls things."""
+    pages = [page for page in PAGES if page.parent.name in ("start", "guides", "concepts")]
+    assert any(re.search(rf"\b{words}\b", page.read_text()) for page in pages)

@@ -47,7 +47,7 @@ def read(command: Any, ctx: Any, args: list[str], parse: Callable[[Any, list[str
 def takes_a_command(command: Any) -> bool:
     """Whether the last argument of a verb is the words of a command, after --."""
     arguments = _arguments(command)
-    return bool(arguments) and str(arguments[-1].metavar or "").startswith(DASHES)
+    return bool(arguments) and str(arguments[-1].metavar or "").lstrip("[").startswith(DASHES)
 
 
 def _refuse_without_a_file(command: Any, verb: str, words: Sequence[str]) -> None:

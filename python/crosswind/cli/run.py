@@ -201,7 +201,7 @@ def _read(path: Path, network: list[str] | None) -> Experiment:
         described = {"schema_version": 1, "name": path.stem, "workload": goal}
         fields = {f"network.{field}": value for field, value in settings_of(network or [], "--network").items()}
         return set_fields(Experiment.from_dict(described, path.parent), fields, "--network ")
-    if network:
+    if network and path.is_file():
         hint = "an experiment names its network: --set network.latency_s=1e-6"
         raise DescriptionError("--network belongs to a GOAL schedule", "argument", hint)
     return Experiment.load(path)

@@ -29,6 +29,7 @@ def refused(*words):
         ("inject --pin half.toml --seed 3 ./job -x", "inject --pin half.toml --seed 3 -- ./job -x"),
         ("blame noise.toml ./job --steps=3", "blame noise.toml -- ./job --steps=3"),
         ("cost --of pid:1 ./job -n 100", "cost --of pid:1 -- ./job -n 100"),
+        ("record -o app.trace mpirun -n 2 ./job", "record -o app.trace -- mpirun -n 2 ./job"),
         ("inject mpirun -n 2 ./job", "inject noise.toml -- mpirun -n 2 ./job"),
     ],
 )
