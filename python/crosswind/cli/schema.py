@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -27,12 +28,28 @@ Kind = Literal[
     "trace",
     "overlap",
     "hosts",
+    "check",
+    "cluster-check",
+    "comparison",
+    "cost",
+    "command-blame",
 ]
 
+_SHAPES = {
+    "check": ("crosswind.check.shape", "CheckShape"),
+    "cluster-check": ("crosswind.check.shape", "ClusterCheckShape"),
+    "comparison": ("crosswind.compare.shape", "ComparisonShape"),
+    "cost": ("crosswind.cost.shape", "CostShape"),
+    "command-blame": ("crosswind.blame.shape", "CommandBlameShape"),
+}
+"""Kinds whose fields are described in Python, with the module and the name of the description."""
+
 EXAMPLES = """
-Example:
+Examples:
 
     crosswind schema platform -o platform.schema.json
+
+    crosswind schema check | jq .properties
 """
 
 
@@ -43,11 +60,23 @@ def schema(
 ) -> None:
     """Print the JSON Schema of a file kind."""
     writable(out, "schema", force=force)
-    document = json.loads(_core.schema_of(kind))
+    document = _of_shape(kind) if kind in _SHAPES else json.loads(_core.schema_of(kind))
     if out is None:
         print_json(document)
     else:
         write_json(document, out)
+
+
+def _of_shape(kind: str) -> dict[str, Any]:
+    """Return the JSON Schema of a kind that is described in Python."""
+    from pydantic import TypeAdapter
+
+    module, name = _SHAPES[kind]
+    document: dict[str, Any] = TypeAdapter(getattr(import_module(module), name)).json_schema()
+    head = {"schema_version": {"type": "integer"}, "kind": {"const": kind}}
+    document["properties"] = head | document["properties"] | head
+    document["required"] = list(dict.fromkeys([*head, *document.get("required", [])]))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document, "title": kind}
 
 
 def add_to(app: typer.Typer) -> None:
