@@ -48,6 +48,11 @@ def test_the_answer_comes_first_and_three_warnings_at_most(capsys):
     ]
 
 
+def test_standard_output_is_no_file_that_was_written(capsys):
+    show(Answer(["It is 7."]), wrote=["- (6 results)", "trace.json"])
+    assert capsys.readouterr().err == "Wrote trace.json\n"
+
+
 def test_warnings_of_the_step_before_are_counted_and_not_repeated(capsys):
     show(Answer(["It is 7."]), warnings=WARNINGS[:1], earlier=WARNINGS[1:], source="the measurement")
     said = capsys.readouterr().err
