@@ -236,14 +236,14 @@ def measures(directory: Path) -> dict[str, tuple[float, Callable[[], Cost]]]:
     }
     for mb, count in ((16, 24), (160, 6)):
         for kind, make in (("bytes", made_bytes), ("array", made_array)):
-            for who, executor in (
+            for way, executor in (
                 ("crosswind", lambda: crosswind.Farm(max_workers=2)),
                 ("executor", lambda: ProcessPoolExecutor(2)),
                 ("tcp", lambda: far(ByTcp())),
                 ("plain", lambda: far(Plain())),
                 ("dask", dask_executor),
             ):
-                found[f"{kind}_{mb}_mb_{who}"] = (
+                found[f"{kind}_{mb}_mb_{way}"] = (
                     mb * count,
                     lambda executor=executor, make=make, mb=mb, count=count: large_values(
                         executor(), make, mb * 1_000_000, count
@@ -283,14 +283,14 @@ def main(turns: int = 5, parts: Sequence[str] = ()) -> None:
             for kind in ("bytes", "array")
         },
         **{
-            f"{kind} of {mb} MB by {who}, rate to {other}": (
+            f"{kind} of {mb} MB by {way}, rate to {other}": (
                 f"{kind}_{mb}_mb_{other}",
-                f"{kind}_{mb}_mb_{who}",
+                f"{kind}_{mb}_mb_{way}",
                 wall_us,
             )
             for mb in (16, 160)
             for kind in ("bytes", "array")
-            for who in ("tcp", "plain")
+            for way in ("tcp", "plain")
             for other in ("executor", "dask")
         },
     }

@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use crosswind_agent::recall::{News, Ran};
 
-/// Maximum number of ended commands, and maximum bytes that they printed, that wait to be taken. Further ones are not
-/// told of.
+/// Maximum number of ended commands, and maximum bytes that they printed, that wait to be taken. Further ones
+/// are dropped.
 const MOST_RAN: usize = 100_000;
 const MOST_SAID: usize = 4 << 20;
 
