@@ -219,7 +219,7 @@ def test_a_function_has_one_number_as_long_as_its_bytes_are_the_same(monkeypatch
     assert second.number != first.number
     seen.clear()
     assert known.bytes_of(function) is first
-    monkeypatch.setattr("crosswind.run.functions.MOST_HELD_BYTES", 100_000)
+    monkeypatch.setattr(sys.modules["crosswind.run.functions"], "MOST_HELD_BYTES", 100_000)
     for number in range(20):
         data = bytes([number]) * 20_000
         known.bytes_of(function)
