@@ -4,6 +4,8 @@
   `ProcessPoolExecutor.submit` and `Pool.apply_async`.
 - Calls whose function closes over 20 MB: `crosswind.map`, `Farm.submit`, and the same beside a function without.
 - Values of 16 and 160 MB, bytes and arrays, two workers, two under way for each: beside `ProcessPoolExecutor`.
+- The same by agents that are reached by TCP on loopback as those of other hosts are (`_tcp`; `_plain`: agents that may
+  send plain data only), and by a client of Dask.
 - Tiny calls on a Dask cluster of two worker processes on this machine: `crosswind.map(..., on=client)` beside
   `client.map` and `client.gather`; the start of the cluster is not counted, that of the agents is.
 - `crosswind map 'gzip ...'` over 300 files of 20 kB, beside `parallel` and `xargs` where they are installed.
@@ -25,8 +27,9 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +37,7 @@ import record
 from distributed import Client, LocalCluster
 
 import crosswind
+from crosswind.run.agents import Launch
 
 MAPPED = 4_000_000
 SUBMITTED = 100_000
@@ -95,9 +99,9 @@ def closure_map(size: int) -> None:
     assert len(list(crosswind.map(closed_over(size), range(WITH_CLOSURE), max_workers=2))) == WITH_CLOSURE
 
 
-def closure_submit(size: int) -> None:
+def closure_submit(size: int, opened: AbstractContextManager[Executor]) -> None:
     function = closed_over(size)
-    with crosswind.Farm(max_workers=2) as farm:
+    with opened as farm:
         for future in [farm.submit(function, number) for number in range(WITH_CLOSURE)]:
             future.result()
 
@@ -110,13 +114,15 @@ def made_array(size: int) -> np.ndarray:
     return np.ones(size // 8)
 
 
-def large_values(executor: Executor, make: Callable[[int], object], size: int, count: int) -> Cost:
+def large_values(
+    opened: AbstractContextManager[Executor], make: Callable[[int], object], size: int, count: int
+) -> Cost:
     """Return the cost of values that are read a byte a page, four under way.
 
     The wall time is that without the start and the end of the workers; their processor time is known after their end.
     """
     used = cpu_s()
-    with executor:
+    with opened as executor:
         for _ in range(4):
             executor.submit(make, 1_000).result()
         begun = time.perf_counter()
@@ -128,6 +134,34 @@ def large_values(executor: Executor, make: Callable[[int], object], size: int, c
                 int(np.frombuffer(under_way.popleft().result(), "u1")[::4096].sum())
         wall = time.perf_counter() - begun
     return cpu_s() - used, wall
+
+
+class ByTcp(Launch):
+    """Agents of this machine that are taken for those of other hosts."""
+
+
+class Plain(ByTcp):
+    """The same, which may send plain data only."""
+
+    trusted = False
+
+
+def far(launch: Launch) -> crosswind.Farm:
+    """Return a farm of two nodes as on other hosts."""
+    nodes = [{"name": "root", "compute_per_s": 0.0}]
+    for name in ("one", "two"):
+        nodes.append({"name": name, "parent": "root", "compute_per_s": 1.0, "receive_limit_mb_per_s": 10_000.0})
+    platform = crosswind.Platform.from_dict({"schema_version": 1, "name": "two", "node": nodes})
+    return crosswind.Farm(platform, launch=launch, quiet=True)
+
+
+@contextmanager
+def dask_executor() -> Iterator[Executor]:
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        yield client.get_executor(pure=False)
 
 
 def on_dask(what: Callable[[Client], object]) -> Cost:
@@ -191,18 +225,25 @@ def measures(directory: Path) -> dict[str, tuple[float, Callable[[], Cost]]]:
         "submit_executor": (SUBMITTED, lambda: cost(lambda: submit_to(ProcessPoolExecutor(2)))),
         "submit_pool": (SUBMITTED, lambda: cost(submit_pool)),
         "closure_map": (WITH_CLOSURE, lambda: cost(lambda: closure_map(CLOSED_OVER))),
-        "closure_submit": (WITH_CLOSURE, lambda: cost(lambda: closure_submit(CLOSED_OVER))),
+        "closure_submit": (
+            WITH_CLOSURE,
+            lambda: cost(lambda: closure_submit(CLOSED_OVER, crosswind.Farm(max_workers=2))),
+        ),
+        "closure_submit_tcp": (WITH_CLOSURE, lambda: cost(lambda: closure_submit(CLOSED_OVER, far(ByTcp())))),
         "no_closure_map": (WITH_CLOSURE, lambda: cost(lambda: closure_map(8))),
         "dask_crosswind": (ON_DASK, lambda: on_dask(map_on_dask)),
         "dask_client": (BY_DASK, lambda: on_dask(map_by_dask)),
     }
     for mb, count in ((16, 24), (160, 6)):
         for kind, make in (("bytes", made_bytes), ("array", made_array)):
-            for who, executor in (
+            for way, executor in (
                 ("crosswind", lambda: crosswind.Farm(max_workers=2)),
                 ("executor", lambda: ProcessPoolExecutor(2)),
+                ("tcp", lambda: far(ByTcp())),
+                ("plain", lambda: far(Plain())),
+                ("dask", dask_executor),
             ):
-                found[f"{kind}_{mb}_mb_{who}"] = (
+                found[f"{kind}_{mb}_mb_{way}"] = (
                     mb * count,
                     lambda executor=executor, make=make, mb=mb, count=count: large_values(
                         executor(), make, mb * 1_000_000, count
@@ -240,6 +281,17 @@ def main(turns: int = 5, parts: Sequence[str] = ()) -> None:
             )
             for mb in (16, 160)
             for kind in ("bytes", "array")
+        },
+        **{
+            f"{kind} of {mb} MB by {way}, rate to {other}": (
+                f"{kind}_{mb}_mb_{other}",
+                f"{kind}_{mb}_mb_{way}",
+                wall_us,
+            )
+            for mb in (16, 160)
+            for kind in ("bytes", "array")
+            for way in ("tcp", "plain")
+            for other in ("executor", "dask")
         },
     }
     found = {

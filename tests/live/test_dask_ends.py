@@ -94,6 +94,24 @@ def test_a_worker_that_is_stopped_holds_up_no_farm(client, impatient, monkeypatc
     wait_until(lambda: left_in(client) == before, "the cluster as it was")
 
 
+def test_a_worker_that_does_not_answer_is_not_asked_to_end_its_agents(client, impatient, monkeypatch):
+    asked = run_dask.ask
+    ended = []
+
+    def noted(client, function, given, *words, **options):
+        ended.extend(given if function.__name__ == "end" else ())
+        return asked(client, function, given, *words, **options)
+
+    (_, pid), (other, _) = client.run(os.getpid).items()
+    with crosswind.Farm(client, limits=SOON) as farm:
+        assert list(farm.map(abs, range(20))) == list(range(20))
+        monkeypatch.setattr(run_dask, "ask", noted)
+        with stopping(pid) as stop:
+            stop()
+            in_time(farm.shutdown)
+    assert ended == [other]
+
+
 def pid_after_a_while(_):
     time.sleep(0.02)
     return os.getpid()

@@ -90,3 +90,24 @@ def test_large_bytes_alone_stay_bytes(launch, size):
     with Farm(tree("r", "a<r"), launch=launch()) as farm:
         found = farm.submit(bytes, b"x" * size).result()
     assert (type(found), found) == (bytes, b"x" * size)
+
+
+@pytest.mark.parametrize("size", [3_000, 70_000, 500_000, 1_500_000])
+def test_values_of_every_size_come_in_batches_on_this_machine_too(size):
+    for kind in (bytes, np.zeros):
+        found = list(crosswind.map(kind, [size] * 60, max_workers=2))
+        assert {(type(one), len(one)) for one in found} == {(type(kind(1)), size)}
+
+
+def raises_much(number):
+    if number % 7 == 0:
+        raise ValueError("x" * 100_000)
+    return number
+
+
+@pytest.mark.parametrize("launch", [Launch, Elsewhere, Untrusted])
+def test_exceptions_that_say_much_come_in_batches(launch):
+    with Farm(tree("r", "a<r"), launch=launch()) as farm:
+        futures = [farm.submit(raises_much, number) for number in range(200)]
+        found = [future.exception() for future in futures]
+    assert [str(one) for one in found if one is not None] == ["x" * 100_000] * 29

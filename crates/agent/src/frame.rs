@@ -160,6 +160,14 @@ pub enum Frame {
     /// Child to parent, at most once for each batch: the outcomes of its first calls, and that those after the one in
     /// progress are not computed there. The meaning of the bytes is the user's.
     Partial { task: u64, outcomes: Vec<u8> },
+    /// Child to parent, before a command's result: when its last attempt ran, and what it printed on stderr.
+    Ran {
+        task: u64,
+        /// Start, on the root's clock, ns.
+        began_ns: u64,
+        took_ns: u64,
+        said: Vec<u8>,
+    },
     /// Child to parent: a task exceeded its time limit, and the agent exits because only that ends the task.
     OverTime {
         task: u64,
@@ -213,8 +221,9 @@ const BATCH: u8 = 32;
 const PARTIAL: u8 = 33;
 const FUNCTION: u8 = 34;
 const FORGET: u8 = 35;
+const RAN: u8 = 36;
 /// The highest kind.
-const LAST: u8 = FORGET;
+const LAST: u8 = RAN;
 
 /// Decodes the next frame. `None` while it is incomplete.
 ///
@@ -324,6 +333,7 @@ impl Reader<'_> {
             FUNCTION => Frame::Function { task: self.u64()?, number: self.u64()?, bytes: self.u64()? },
             FORGET => Frame::Forget { number: self.u64()? },
             PARTIAL => Frame::Partial { task: self.u64()?, outcomes: self.rest() },
+            RAN => Frame::Ran { task: self.u64()?, began_ns: self.u64()?, took_ns: self.u64()?, said: self.rest() },
             OVER_TIME => Frame::OverTime { task: self.u64()?, tried: self.u32()? },
             SUBTREE => Frame::Subtree(Subtree {
                 compute_per_s: self.amount()?,
@@ -458,6 +468,12 @@ impl Frame {
                 long(out, PARTIAL, *task);
                 out.extend(outcomes);
             }
+            Self::Ran { task, began_ns, took_ns, said } => {
+                long(out, RAN, *task);
+                out.extend(began_ns.to_be_bytes());
+                out.extend(took_ns.to_be_bytes());
+                out.extend(said);
+            }
             Self::OverTime { task, tried } => {
                 long(out, OVER_TIME, *task);
                 out.extend(tried.to_be_bytes());
@@ -526,6 +542,8 @@ mod tests {
             }),
             any::<u64>().prop_map(|number| Frame::Forget { number }),
             (any::<u64>(), bytes()).prop_map(|(task, outcomes)| Frame::Partial { task, outcomes }),
+            (any::<u64>(), any::<u64>(), any::<u64>(), bytes())
+                .prop_map(|(task, began_ns, took_ns, said)| Frame::Ran { task, began_ns, took_ns, said }),
             (any::<u64>(), any::<u32>()).prop_map(|(task, tried)| Frame::OverTime { task, tried }),
         ]
     }

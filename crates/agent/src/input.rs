@@ -7,6 +7,7 @@ use crate::action::{Action, End, Heard, Peer, TaskBytes};
 use crate::agent::{Agent, Processor};
 use crate::frame::Frame;
 use crate::phases::{AGENT_FAILED, Phase};
+use crate::recall::Ran;
 use crate::record::AgentEvent;
 use crate::stock::Finished;
 
@@ -168,6 +169,9 @@ impl<P: TaskBytes> Agent<P> {
             Heard::Said(Frame::Recalled { task }) => self.hear_recalled(child as usize, task),
             Heard::Said(Frame::Begun { task }) => self.hear_begun(child as usize, task),
             Heard::Said(Frame::Partial { task, outcomes }) => self.hear_partial(child as usize, task, outcomes),
+            Heard::Said(Frame::Ran { task, began_ns, took_ns, said }) => {
+                return self.hear_ran(child as usize, Ran { task, began_ns, took_ns, said });
+            }
             Heard::Said(Frame::HandBack { task }) => {
                 if !state.had(task) {
                     return Err("it gave back a task that it does not have");

@@ -15,6 +15,20 @@ const TELL_AFTER_NS: u64 = 50_000_000;
 /// The result of a withdrawn task, as an error text.
 pub const WITHDRAWN: &str = "withdrawn before it began";
 
+/// Maximum bytes that a node sends of what a command printed.
+const MOST_SAID: usize = 4 << 10;
+
+/// The last attempt of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    pub task: u64,
+    /// Start, on the root's clock, ns.
+    pub began_ns: u64,
+    pub took_ns: u64,
+    /// What it printed on stderr, or the end of that; empty if the run does not ask for it.
+    pub said: Vec<u8>,
+}
+
 /// What the root learned of its user's tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct News {
@@ -24,6 +38,8 @@ pub struct News {
     pub withdrawn: Vec<u64>,
     /// Batches, with the outcomes of their first calls. The calls after the one in progress are not computed there.
     pub partial: Vec<(u64, Vec<u8>)>,
+    /// Commands that have ended. Their results follow.
+    pub ran: Vec<Ran>,
 }
 
 /// The task that this node computes.
@@ -136,6 +152,33 @@ impl<P: TaskBytes> Agent<P> {
         if self.children[child].out.sent.contains(&task) {
             self.pass_partial(task, outcomes);
         }
+    }
+
+    /// Passes on when this node ran a command, in its own time, ns, and what the command printed.
+    pub fn pass_ran(&mut self, task: u64, (began_ns, ended_ns): (u64, u64), mut said: Vec<u8>) {
+        said.truncate(if self.run.recording.stderr { MOST_SAID } else { 0 });
+        let began_ns_at_root = self.clock.root_ns(began_ns);
+        self.pass_on_ran(Ran { task, began_ns: began_ns_at_root, took_ns: ended_ns.saturating_sub(began_ns), said });
+    }
+
+    fn pass_on_ran(&mut self, ran: Ran) {
+        if self.root {
+            self.news.ran.push(ran);
+        } else {
+            let Ran { task, began_ns, took_ns, said } = ran;
+            self.say(Peer::Parent, Frame::Ran { task, began_ns, took_ns, said });
+        }
+    }
+
+    /// Handles a child's word on a command. Others than those it holds are ignored.
+    pub(crate) fn hear_ran(&mut self, child: usize, ran: Ran) -> Result<(), &'static str> {
+        if ran.said.len() > MOST_SAID {
+            return Err("it sent more of a command's output than was asked for");
+        }
+        if self.children[child].out.sent.contains(&ran.task) {
+            self.pass_on_ran(ran);
+        }
+        Ok(())
     }
 
     /// Reports to the parent which task this node computes, [`TELL_AFTER_NS`] after its start. Returns when that is due.

@@ -140,6 +140,8 @@ pub struct Recording {
     pub trace: bool,
     /// Events and commands of the policy, for replays.
     pub log: bool,
+    /// What commands print on stderr.
+    pub stderr: bool,
 }
 
 /// Limits on the size of inputs and results, bytes.

@@ -63,7 +63,7 @@ impl FarmPoint<'_> {
             grace_s: limits.grace_s,
             retries: limits.retries,
         };
-        run.recording = Recording { trace, log: trace };
+        run.recording = Recording { trace, log: trace, stderr: false };
         Ok(run)
     }
 }

@@ -38,6 +38,8 @@ use crate::watched::{LOOK, locked, waited};
 
 /// A result: task, whether it succeeded, bytes or path, node.
 type Taken<'py> = (u64, bool, Bound<'py, PyAny>, String);
+/// The last attempt of a command: task, start, seconds, what it printed on stderr.
+type Attempt<'py> = (u64, f64, f64, Bound<'py, PyBytes>);
 /// Tasks that have begun, tasks that are withdrawn, and early outcomes of batches.
 type News<'py> = (Vec<u64>, Vec<u64>, Vec<(u64, Bound<'py, PyBytes>)>);
 
@@ -98,7 +100,7 @@ impl Executor for Callable {
             let function = job.input.function().map(|one| PyFunction(Arc::clone(one)));
             let (ok, output): (bool, Bound<'_, PyBytes>) =
                 self.0.bind(py).call1((input, early, function))?.extract()?;
-            Ok::<_, PyErr>(Answer { ok, output: payload(&output) })
+            Ok::<_, PyErr>(Answer { ok, output: payload(&output), said: Vec::new() })
         })
         .unwrap_or_else(|error| Answer::failed(error.to_string()))
     }
@@ -307,6 +309,16 @@ impl PyFarmRoot {
         let news = self.counter.news();
         let partial = news.partial.iter().map(|(task, outcomes)| (*task, PyBytes::new(py, outcomes))).collect();
         (news.begun, news.withdrawn, partial)
+    }
+
+    /// Returns `(task, start on the monotonic clock, seconds, what it printed on stderr)` of the commands that have ended
+    /// since the last call. Those of all results that were taken are among them.
+    fn ran<'py>(&self, py: Python<'py>) -> Vec<Attempt<'py>> {
+        let ran = self.counter.ran();
+        let seconds = |ns: u64| ns as f64 * 1e-9;
+        ran.iter()
+            .map(|ran| (ran.task, seconds(ran.began_ns), seconds(ran.took_ns), PyBytes::new(py, &ran.said)))
+            .collect()
     }
 
     /// Ends the run as soon as possible.

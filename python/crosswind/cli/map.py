@@ -261,7 +261,7 @@ def _performed(
 
     given = {name: value for name, value in options.items() if value is not None}
     with deployed(on, placing, echo=not quiet) as launch, watched.watching(token) as (watch, advance):
-        done = map_command(command, inputs, out, launch=launch, progress=advance, watch=watch, **given)
+        done = map_command(command, inputs, out, launch=launch, progress=advance, watch=watch, quiet=quiet, **given)
     if (resumed := done[0].data.get("resumed")) is not None:
         again = ", ".join(f"{why} {count}" for why, count in resumed["again"].items())
         counts = f"{resumed['done']} done before, {sum(resumed['again'].values())} made again"

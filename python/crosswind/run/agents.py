@@ -56,6 +56,16 @@ class Task(NamedTuple):
     """What it calls, if that travels once to each node; else the data say it."""
 
 
+class Ran(NamedTuple):
+    """The last attempt of a command, as its node has measured it."""
+
+    began_s: float
+    """On this process's monotonic clock, s."""
+    seconds: float
+    stderr: bytes
+    """What it printed, or the end of that, if it succeeded and the farm shows it."""
+
+
 class Result(NamedTuple):
     """What came back of a task."""
 
@@ -66,6 +76,8 @@ class Result(NamedTuple):
     """The result; a file where it was large or stands in `out`. Where not `ok`, the error's text in UTF-8."""
     node: str
     """Which node computed it."""
+    ran: Ran | None = None
+    """Of a command that a node has finished."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +137,7 @@ class LiveFarm:
         discard: bool = False,
         watch: Watch | None = None,
         names_logs: bool = True,
+        shows_stderr: bool = False,
     ) -> None:
         self._platform, self._point, self._work = platform, dict(point), work
         self._launch: Deployment = launch or Launch()
@@ -142,6 +155,8 @@ class LiveFarm:
         self._processes: Agents | None = None
         self._root: Any = None
         self._settings = settings(platform, self._point, work, limits or Limits(), trace)
+        self._settings["recording"]["stderr"] = shows_stderr
+        self._ran: dict[int, Ran] = {}
         self._config = {
             "run": self._settings,
             "log": None,
@@ -299,7 +314,12 @@ class LiveFarm:
             events = self._root.events(self._events_told)
             self._events_told += len(events)
             self._watch.happened(events)
-        return [Result(task, ok, Path(data) if isinstance(data, str) else data, node) for task, ok, data, node in taken]
+        if self._work.kind == "command":
+            self._ran |= {task: Ran(*ran) for task, *ran in self._root.ran()}
+        return [
+            Result(task, ok, Path(data) if isinstance(data, str) else data, node, self._ran.pop(task, None))
+            for task, ok, data, node in taken
+        ]
 
     def events(self, known: int) -> list[tuple[str, str | None, str]]:
         """Return code, node and message of the events so far, without the first `known`."""
@@ -447,6 +467,7 @@ def run_farm(
     progress: Callable[[int, int | None], None] | None = None,
     watch: Watch | None = None,
     halt: int | None = None,
+    shows_stderr: bool = False,
 ) -> tuple[dict[str, Any], dict[str, bytes] | None]:
     """Run a workload on a tree of agents, one process per node.
 
@@ -484,6 +505,8 @@ def run_farm(
         Gets the run's events, for the page that shows them.
     halt : int, optional
         Number of failed tasks after which no task of the `source` begins any more. Default: all are done.
+    shows_stderr : bool
+        Have the nodes send what commands print on stderr with their results.
 
     Returns
     -------
@@ -519,6 +542,7 @@ def run_farm(
                 trace=trace,
                 own_tasks=source is None,
                 watch=watch,
+                shows_stderr=shows_stderr,
             )
         )
         feeder = None

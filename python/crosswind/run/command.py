@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
@@ -25,6 +26,7 @@ from crosswind.run.results import Run, Runs
 from crosswind.run.resume import JOURNAL, Before, Identity, digest_of, digest_of_file, is_unfinished
 from crosswind.run.shells import handed_to, words_of
 from crosswind.run.this_machine import here, point_of
+from crosswind.terminal.printable import printable
 from crosswind.terminal.progress import Advance, left_in_words
 
 if TYPE_CHECKING:
@@ -202,6 +204,8 @@ def map_command(
             progress=tell,
             watch=watch,
             halt=halt,
+            # On this machine the agents' logs are shown as they grow (`crosswind.run.echo`).
+            shows_stderr=not quiet and launch.on != "local",
         )
     whole = {"bound_tasks_per_s": None, "root_only_tasks_per_s": None, **summary, "params": {}}
     if resume or befores[0].resumed:
@@ -333,6 +337,7 @@ class _Failures:
         """Take note of a result."""
         self._log.take(result)
         if result.ok:
+            self._show(result)
             return
         self.count += 1
         if len(self._told) >= TOLD:
@@ -342,6 +347,12 @@ class _Failures:
         said = said.removeprefix(f"{self._line}: ").strip()  # the same for all
         message = f"{self._files[result.task]}: failed on {result.node}: {said or 'it printed nothing'}"
         self._told.append(self._event(result.node, 1, message))
+
+    def _show(self, result: Result) -> None:
+        """Show what a command on another host printed on stderr."""
+        if result.ran is not None and (text := printable(result.ran.stderr.decode(errors="replace"), lines=True)):
+            name = printable(PurePath(self._files[result.task]).name)
+            print(*(f"[{result.node}] {name}: {line}" for line in text.splitlines()), sep="\n", file=sys.stderr)
 
     def events(self) -> list[dict[str, object]]:
         """Return them all."""

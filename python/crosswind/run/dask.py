@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 _LOOK_S, _LOOK_SOON_S = 1.0, 0.1
 _WAIT_S = 10.0
+_ANSWER_S = 2.0
+"""How long a worker may take to answer at the end, s: one that does not is not waited for."""
 _NAMED = 3
 
 
@@ -408,11 +410,10 @@ class DaskAgents:
         What does not answer is not waited for: workers end agents without a task by themselves. Only their logs are
         then missing.
         """
-        patience_s = PATIENCE_S if keep_logs else END_PATIENCE_S
         with self._changing:
             self._over.set()
         if self._watcher.ident is not None:
-            until = time.monotonic() + patience_s
+            until = time.monotonic() + END_PATIENCE_S
             while self._watcher.is_alive() and time.monotonic() < until:
                 if hurried.is_set():  # what it starts has no task, and ends by itself
                     break
@@ -420,9 +421,13 @@ class DaskAgents:
         from crosswind.run import worker_agents
 
         with contextlib.suppress(Exception):  # in a cluster that is gone there is nothing to end
-            there = workers_of(self._client, patience_s, hurried)
+            there = workers_of(self._client, END_PATIENCE_S, hurried)
             with self._changing:
-                given = {worker: (self._farm,) for worker in self._touched if worker in there}
+                ours = [worker for worker in self._touched if worker in there]
+            # Those that answer at all get the time to end their agents.
+            ours = [*ask(self._client, _nothing, dict.fromkeys(ours, ()), _ANSWER_S, hurried=hurried).values]
+            patience_s = PATIENCE_S if keep_logs else END_PATIENCE_S
+            given = dict.fromkeys(ours, (self._farm,))
             for said in ask(self._client, worker_agents.end, given, patience_s, hurried=hurried).values.values():
                 self._keep(said)
         with self._changing:

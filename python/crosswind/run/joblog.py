@@ -2,8 +2,8 @@ r"""The log of a run of commands: a line for each command that has ended, with t
 
 Columns are separated by tabs; tabs, newlines and backslashes within one are written as `\t`, `\n` and `\\`.
 
-Times are measured at the root. A node runs one command at a time, so a command counts from the end of the node's
-previous one, or from the start of the run, to its result: waiting for its input is part of that.
+Times are those of the last try, as its node measured them; the start is on the clock of the root. Of a command that no
+node has finished they are the time when that was known, and 0.
 """
 
 from __future__ import annotations
@@ -93,15 +93,12 @@ class Joblog:
         self._farm: LiveFarm | None = None
         self._known_events = 0
         self._tries: dict[int, int] = {}
-        self._began = 0.0
-        self._ended: dict[str, float] = {}
-        """When each node last ended a command, on the clock that does not jump."""
 
     def begin(self, farm: LiveFarm) -> None:
         """Open the file: the run begins now."""
         if self._path is None:
             return
-        self._farm, self._began = farm, time.monotonic()
+        self._farm = farm
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | (0 if self._append else os.O_TRUNC)
         try:
             self._descriptor = os.open(self._path, flags, 0o666)
@@ -124,9 +121,7 @@ class Joblog:
         if self._descriptor is None:
             return
         now = time.monotonic()
-        began = self._ended.get(result.node, self._began)
-        ended = max(self._arrived(result, now), began)
-        self._ended[result.node] = ended
+        began, seconds = (result.ran.began_s, result.ran.seconds) if result.ran is not None else (now, 0.0)
         job = self._job_of(result.task)
         end = End(0, 0, "done") if result.ok else End.of(self._said(result))
         sent = len(os.fsencode(job.input)) if job.is_value else _size(job.input)
@@ -134,7 +129,7 @@ class Joblog:
             str(result.task),
             result.node,
             f"{time.time() - (now - began):.3f}",
-            f"{ended - began:10.3f}",
+            f"{seconds:10.3f}",
             str(sent),
             str(_size_of(result)),
             str(end.exit_code),
@@ -160,18 +155,6 @@ class Joblog:
     def _said(self, result: Result) -> str:
         said = result.data.decode(errors="replace") if isinstance(result.data, bytes) else ""
         return said.removeprefix(self._prefix)
-
-    def _arrived(self, result: Result, now: float) -> float:
-        """Return when a result came: it is reported only once it is on the disk, and its file is written before."""
-        if not isinstance(result.data, Path):
-            return now
-        try:
-            age = time.time() - result.data.stat().st_mtime
-        except OSError:
-            return now
-        arrived = now - age
-        # The clock of a file server may differ: a time outside of what is possible is ignored.
-        return arrived if self._ended.get(result.node, self._began) <= arrived <= now else now
 
     def _tries_of(self, task: int) -> int:
         assert self._farm is not None  # it has begun

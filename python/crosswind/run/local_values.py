@@ -268,9 +268,9 @@ class _Source:
         return self._file.readline()
 
 
-def kept_bytes(data: bytes) -> int:
+def kept_bytes(data: bytes | memoryview) -> int:
     """Return how many bytes an agent of this machine keeps of a value; 0 of one that was sent."""
-    return int(pickle.loads(data[len(MARK) :])[3]) if data.startswith(MARK) else 0
+    return int(pickle.loads(data[len(MARK) :])[3]) if data[:1] == MARK else 0
 
 
 def _buffers(file: io.FileIO, size: int, places: Sequence[tuple[int, int]]) -> list[memoryview]:

@@ -14,6 +14,7 @@ from in_process import InProcess
 import crosswind
 from crosswind.run import agent, backoff, call_run
 from crosswind.run.functions import Functions, slots_of
+from crosswind.run.futures import pickled_function
 from crosswind.run.local_values import GoneError, value_at
 
 LIMIT = 3
@@ -202,3 +203,28 @@ def test_a_call_that_is_cancelled_is_done_and_its_result_is_an_error(monkeypatch
         if call in cancelled:
             with pytest.raises(CancelledError):
                 call.result()
+
+
+def test_a_function_has_one_number_as_long_as_its_bytes_are_the_same(monkeypatch):
+    seen, data = [], bytes(20_000)
+
+    def function():
+        return len(seen), data
+
+    known = Functions(pickled_function)
+    first = known.bytes_of(function)
+    assert known.bytes_of(function) is first
+    seen.append(1)
+    second = known.bytes_of(function)
+    assert second.number != first.number
+    seen.clear()
+    assert known.bytes_of(function) is first
+    monkeypatch.setattr(sys.modules["crosswind.run.functions"], "MOST_HELD_BYTES", 100_000)
+    for number in range(20):
+        data = bytes([number]) * 20_000
+        known.bytes_of(function)
+    assert sum(map(len, known._numbered.values())) <= 100_000
+
+
+def test_a_short_function_goes_with_its_calls():
+    assert type(Functions(pickled_function).bytes_of(lambda: 1)) is bytes

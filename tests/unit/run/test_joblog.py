@@ -10,7 +10,7 @@ import pytest
 
 from crosswind import DescriptionError, MeasurementError, map_command
 from crosswind.files.kinds import found_at
-from crosswind.run.agents import Result
+from crosswind.run.agents import Ran, Result
 from crosswind.run.joblog import HEAD, PARALLEL, End, Job, Joblog
 
 LINE = "run {}"
@@ -79,31 +79,17 @@ def test_each_line_is_there_as_soon_as_its_result_is_taken(tmp_path):
     assert first["Tries"] == "1"
 
 
-def test_a_command_counts_from_the_end_of_the_one_before_it_on_its_node(tmp_path, monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr("time.monotonic", lambda: now[0])
-    monkeypatch.setattr("time.time", lambda: now[0] + 1e9)
-    with log(tmp_path / "log") as opened:
-        for at, node in ((102.0, "a"), (103.0, "b"), (107.5, "a")):
-            now[0] = at
-            opened.take(Result(0, True, b"", node))
-    found = [(float(line["Starttime"]) - 1e9, float(line["JobRuntime"])) for line in lines(tmp_path / "log")]
-    assert found == [(100.0, 2.0), (100.0, 3.0), (102.0, 5.5)]
-
-
-def test_a_result_in_a_file_came_when_the_file_was_written_unless_its_clock_is_wrong(tmp_path, monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr("time.monotonic", lambda: now[0])
-    monkeypatch.setattr("time.time", lambda: now[0])
+def test_times_are_those_that_the_node_has_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr("time.monotonic", lambda: 110.0)
+    monkeypatch.setattr("time.time", lambda: 1e9 + 110.0)
     (tmp_path / "result").write_text("four")
     with log(tmp_path / "log") as opened:
-        now[0] = 110.0
-        for written in (104.0, 103.0, 5e9):  # before the one before it; in the future
-            os.utime(tmp_path / "result", (written, written))
-            opened.take(Result(0, True, tmp_path / "result", "a"))
-    found = [(float(line["Starttime"]), float(line["JobRuntime"])) for line in lines(tmp_path / "log")]
-    assert found == [(100.0, 4.0), (104.0, 6.0), (110.0, 0.0)]
-    assert lines(tmp_path / "log")[0]["Receive"] == "4"
+        opened.take(Result(0, True, b"", "a", Ran(102.0, 1.5, b"")))
+        opened.take(Result(1, True, tmp_path / "result", "a", Ran(101.0, 0.25, b"said")))
+        opened.take(Result(2, False, failure("task 2 was being computed 5 times when an agent was lost"), "a"))
+    found = [(float(line["Starttime"]) - 1e9, float(line["JobRuntime"])) for line in lines(tmp_path / "log")]
+    assert found == [(102.0, 1.5), (101.0, 0.25), (110.0, 0.0)]
+    assert lines(tmp_path / "log")[1]["Receive"] == "4"
 
 
 def test_odd_characters_stay_within_their_column(tmp_path):

@@ -200,6 +200,10 @@ impl<'a> EventLoop<'a> {
         if results.is_empty() {
             return;
         }
+        let news = self.node.agent.take_news();
+        if news != News::default() {
+            user.task_source.learn(news, &[]); // what is known of a command is known before its result is there
+        }
         user.last_result_ns = now_ns();
         // The name of a late joiner is in its join event.
         let joined = self.node.agent.happened().iter();

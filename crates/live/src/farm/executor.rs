@@ -53,18 +53,20 @@ pub struct Answer {
     pub ok: bool,
     /// The result, or the error text in UTF-8.
     pub output: Payload,
+    /// What a command printed on stderr, or the end of that.
+    pub said: Vec<u8>,
 }
 
 impl Answer {
     #[must_use]
     pub fn of(output: Payload) -> Self {
-        Self { ok: true, output }
+        Self { ok: true, output, said: Vec::new() }
     }
 
     /// Creates a failed answer with the reason.
     #[must_use]
     pub fn failed(why: impl Into<String>) -> Self {
-        Self { ok: false, output: Payload::bytes(why.into().into_bytes()) }
+        Self { ok: false, output: Payload::bytes(why.into().into_bytes()), said: Vec::new() }
     }
 }
 
@@ -104,26 +106,39 @@ impl Executor for Noop {
     }
 }
 
+/// The last attempt of a task.
+pub(crate) struct Last {
+    pub began_ns: u64,
+    pub said: Vec<u8>,
+}
+
 /// Runs an executor on a job, and again after each failure until `retries` are used up.
-pub(crate) fn work(executor: &mut dyn Executor, job: &Job, retries: u32, trying: &dyn Fn(Trying)) -> Worked<Payload> {
+pub(crate) fn work(
+    executor: &mut dyn Executor,
+    job: &Job,
+    retries: u32,
+    trying: &dyn Fn(Trying),
+) -> (Worked<Payload>, Last) {
     let began_ns = linux::now_ns();
-    let mut tried = 1;
+    let (mut tried, mut last_began_ns) = (1, began_ns);
     let answer = loop {
-        trying(Trying { task: job.task, tried, began_ns: linux::now_ns() });
+        trying(Trying { task: job.task, tried, began_ns: last_began_ns });
         let answer = executor.run(job);
         if answer.ok || tried > retries {
             break answer;
         }
         tried += 1;
+        last_began_ns = linux::now_ns();
     };
-    let Answer { ok, output } = answer;
-    Worked { task: job.task, ok, output, began_ns, ended_ns: linux::now_ns(), tried }
+    let Answer { ok, output, said } = answer;
+    let worked = Worked { task: job.task, ok, output, began_ns, ended_ns: linux::now_ns(), tried };
+    (worked, Last { began_ns: last_began_ns, said })
 }
 
 #[derive(Default)]
 struct TaskSource {
     jobs: VecDeque<Job>,
-    worked: Vec<Worked<Payload>>,
+    worked: Vec<(Worked<Payload>, Last)>,
     /// Batches that have not ended, with the outcomes of their first calls.
     partial: Vec<(u64, Vec<u8>)>,
     ended: bool,
@@ -151,7 +166,7 @@ pub(crate) struct ComputeThread(Arc<Shared>);
 pub(crate) struct Done {
     /// Batches that had not ended, with the outcomes of their first calls.
     pub partial: Vec<(u64, Vec<u8>)>,
-    pub worked: Vec<Worked<Payload>>,
+    pub worked: Vec<(Worked<Payload>, Last)>,
 }
 
 impl ComputeThread {

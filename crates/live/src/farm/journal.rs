@@ -16,6 +16,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::error::LiveError;
+use crate::farm::keeper::sync_directory;
 
 const MAGIC: &[u8; 8] = b"XWJRNL2\n";
 /// Head of version 0.1, whose records have task numbers but not what the tasks were made of.
@@ -177,6 +178,9 @@ impl Journal {
         journal.buffer.extend(checksum(digest).to_be_bytes());
         journal.write()?;
         journal.sync()?;
+        if let Some(directory) = std::path::absolute(path).ok().as_deref().and_then(Path::parent) {
+            sync_directory(directory).map_err(LiveError::system(format!("writing {}", path.display())))?;
+        }
         Ok(journal)
     }
 

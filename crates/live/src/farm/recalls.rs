@@ -3,7 +3,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crosswind_agent::recall::News;
+use crosswind_agent::recall::{News, Ran};
+
+/// Maximum number of ended commands, and maximum bytes that they printed, that wait to be taken. Further ones
+/// are dropped.
+const MOST_RAN: usize = 100_000;
+const MOST_SAID: usize = 4 << 20;
 
 /// The state of requests, shared by the user's threads and the event loop.
 #[derive(Debug, Default)]
@@ -18,6 +23,10 @@ pub(super) struct Recalls {
     withdrawn: Vec<u64>,
     /// Early outcomes of batches that have no result, which the user's threads have not taken.
     partial: HashMap<u64, Vec<u8>>,
+    /// Commands that have ended, which the user's threads have not taken.
+    ran: Vec<Ran>,
+    /// Bytes that those printed.
+    said_bytes: usize,
 }
 
 impl Recalls {
@@ -43,6 +52,16 @@ impl Recalls {
         self.begun.extend(news.begun);
         self.withdrawn.extend(news.withdrawn);
         self.partial.extend(news.partial);
+        for mut ran in news.ran {
+            if self.ran.len() >= MOST_RAN {
+                break;
+            }
+            if self.said_bytes + ran.said.len() > MOST_SAID {
+                ran.said = Vec::new();
+            }
+            self.said_bytes += ran.said.len();
+            self.ran.push(ran);
+        }
     }
 
     /// Records that a task has a result.
@@ -72,9 +91,14 @@ impl Recalls {
         !self.begun.is_empty() || !self.withdrawn.is_empty() || !self.partial.is_empty()
     }
 
+    pub fn take_ran(&mut self) -> Vec<Ran> {
+        self.said_bytes = 0;
+        std::mem::take(&mut self.ran)
+    }
+
     pub fn take_news(&mut self) -> News {
         let begun = std::mem::take(&mut self.begun).into_iter().collect();
         let partial = std::mem::take(&mut self.partial).into_iter().collect();
-        News { begun, withdrawn: std::mem::take(&mut self.withdrawn), partial }
+        News { begun, withdrawn: std::mem::take(&mut self.withdrawn), partial, ran: Vec::new() }
     }
 }

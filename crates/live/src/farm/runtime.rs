@@ -8,7 +8,7 @@ use crosswind_agent::settings::{RunSettings, Work};
 use crosswind_schema::units::Quantity as _;
 
 use crate::error::LiveError;
-use crate::farm::executor::{ComputeThread, Executor, Job, Maker, Noop, work};
+use crate::farm::executor::{ComputeThread, Executor, Job, Last, Maker, Noop, work};
 use crate::farm::link::Link;
 use crate::farm::payload::{Payload, Spool};
 use crate::farm::task_processes::memory::Groups;
@@ -151,7 +151,7 @@ impl<'a> NodeRuntime<'a> {
             Processor::Emulated => {}
             Processor::Thread(_) => self.jobs.push((job, is_batch)),
             Processor::Immediate(executor) => {
-                let worked = work(executor.as_mut(), &job, self.agent.run().task_limits.retries, &|_| {});
+                let (worked, _) = work(executor.as_mut(), &job, self.agent.run().task_limits.retries, &|_| {});
                 self.agent.worked(worked);
             }
         }
@@ -177,7 +177,16 @@ impl<'a> NodeRuntime<'a> {
         if let Processor::Thread(thread) = &self.processor {
             let done = thread.take().map_err(LiveError::Setup)?;
             done.partial.into_iter().for_each(|(task, outcomes)| self.agent.pass_partial(task, outcomes));
-            done.worked.into_iter().for_each(|worked| self.agent.worked(worked));
+            let is_command = matches!(self.agent.run().work, Work::Command { .. });
+            // A parent that takes little gets results only: what is printed must not fill this node's memory.
+            let is_behind = self.parent.as_ref().is_some_and(|parent| parent.is_behind());
+            for (worked, Last { began_ns, said }) in done.worked {
+                if is_command {
+                    let said = if is_behind { Vec::new() } else { said };
+                    self.agent.pass_ran(worked.task, (began_ns, worked.ended_ns), said);
+                }
+                self.agent.worked(worked);
+            }
         }
         Ok(())
     }

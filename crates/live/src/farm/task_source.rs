@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crosswind_agent::action::TaskBytes as _;
-use crosswind_agent::recall::News;
+use crosswind_agent::recall::{News, Ran};
 use crosswind_agent::record::AgentEvent;
 use crosswind_schema::experiment::Tasks;
 
@@ -253,6 +253,12 @@ impl Counter {
     #[must_use]
     pub fn news(&self) -> News {
         self.0.lock().recalls.take_news()
+    }
+
+    /// Takes the commands that have ended since the last call. Those of all results that were taken are among them.
+    #[must_use]
+    pub fn ran(&self) -> Vec<Ran> {
+        self.0.lock().recalls.take_ran()
     }
 
     /// Withdraws tasks that no node has begun. Returns those that wait here; [`Self::recalled`] has the others' answers.

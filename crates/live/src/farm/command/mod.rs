@@ -84,8 +84,8 @@ impl UsersCommand {
         match self.failure(end) {
             Some(why) => Ok(self.failed(&why, &complaints.path)),
             None => {
-                pass_on(&complaints.path, name);
-                self.result(&output)
+                let said = pass_on(&complaints.path, name);
+                self.result(&output).map(|answer| Answer { said, ..answer })
             }
         }
     }
@@ -212,13 +212,15 @@ impl Executor for UsersCommand {
     }
 }
 
-/// Writes what a successful command printed on stderr to this process's own, each line after the name of its input.
-fn pass_on(complaints: &Path, name: &[u8]) {
+/// Writes what a successful command printed on stderr to this process's own, each line after the name of its input, and
+/// returns it.
+fn pass_on(complaints: &Path, name: &[u8]) -> Vec<u8> {
     // Only for people to read: a stderr that cannot be written to is no failure of the command.
-    let Ok(said) = last_lines(complaints) else { return };
+    let Ok(said) = last_lines(complaints) else { return Vec::new() };
     let name = String::from_utf8_lossy(name);
     let lines: String = said.lines().map(|line| format!("{name}: {line}\n")).collect();
     let _ = io::stderr().write_all(lines.as_bytes());
+    said.into_bytes()
 }
 
 fn last_lines(path: &Path) -> io::Result<String> {
