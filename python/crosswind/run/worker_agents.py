@@ -113,7 +113,6 @@ class Carried:
     def end(self) -> str:
         """End it: it is asked to end, then killed. Take its files away, and return the end of its log."""
         self.dismiss()
-        agent_process.continue_tasks(self.process.pid)
         try:
             self.process.wait(END_PATIENCE_S)
         except subprocess.TimeoutExpired:
