@@ -158,6 +158,10 @@ def test_a_first_try_that_failed_does_not_block_the_second(odd):
     assert right.returncode == 0, right.stderr
     assert b"2 made again (failed before 2)" in right.stderr
     assert set(results(odd / "results")) == {b"a b.txt", b"-rf"}
+    other = run("echo other {}", "in/a b.txt", "in/-rf", cwd=odd)  # what failed is done by now
+    assert other.returncode == 2
+    assert b"an earlier run wrote its results here" in b" ".join(other.stderr.split())
+    assert results(odd / "results")[b"-rf"] == b"-rf"
 
 
 def test_a_run_that_is_complete_is_replaced_only_with_force(odd):

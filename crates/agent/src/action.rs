@@ -93,6 +93,8 @@ pub struct Done {
     pub began_ns: u64,
     /// Bytes moved since `began_ns`.
     pub bytes: u64,
+    /// Whether bytes that were due had to wait until the connection took them.
+    pub waited: bool,
 }
 
 /// The outcome of computing a task, after all attempts.

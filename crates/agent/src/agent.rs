@@ -386,18 +386,20 @@ impl<P: TaskBytes> Agent<P> {
 
     /// Handles the outcome of computing a task.
     pub fn worked(&mut self, worked: Worked<P>) {
-        self.note_work(worked);
+        let due_ns = worked.ended_ns;
+        self.note_work(worked, due_ns);
         self.settle();
     }
 
-    fn note_work(&mut self, worked: Worked<P>) {
+    /// `due_ns`: when emulated work ended, however late this process noticed.
+    fn note_work(&mut self, worked: Worked<P>, due_ns: u64) {
         let Worked { task, ok, output, began_ns, ended_ns, tried } = worked;
         self.computing = None;
         self.account.totals.tasks += 1;
         self.account.totals.busy_ns += ended_ns.saturating_sub(began_ns);
         self.account.totals.tried_again += u64::from(tried - 1);
         if ok && tried == 1 {
-            self.estimate_computed(task, began_ns, ended_ns);
+            self.estimate_computed(task, began_ns, self.seen_ns(due_ns, ended_ns));
         }
         if tried > 1 {
             let outcome = if ok { "and succeeded" } else { "and failed again" };
@@ -479,16 +481,17 @@ impl<P: TaskBytes> Agent<P> {
             }
             self.share(at_ns);
         }
+        let seen_ns = self.seen_ns(done.at_ns, at_ns);
         let event = match outcome {
             Outcome::Sent => {
-                self.estimate_sent(child, task, at_ns);
+                self.estimate_sent(child, task, done.waited, seen_ns);
                 if self.stock.is_recalling(task) {
                     self.say(Peer::Child(child), Frame::Recall { task });
                 }
                 Event::Sent { child, task }
             }
             Outcome::Held => {
-                self.estimate(at_ns, |estimator, now_s, _| estimator.held(child, now_s));
+                self.estimate(seen_ns, |estimator, now_s, _| estimator.held(child, now_s));
                 Event::Held { child }
             }
         };
@@ -535,7 +538,8 @@ impl<P: TaskBytes> Agent<P> {
             let Some((task, began_ns, due)) = processor.done(now_ns) else { break };
             let ended_ns = due.max(now_ns.saturating_sub(FORGIVEN_NS));
             let output = P::blank(result_bytes);
-            self.worked(Worked { task, ok: true, output, began_ns, ended_ns, tried: 1 });
+            self.note_work(Worked { task, ok: true, output, began_ns, ended_ns, tried: 1 }, due);
+            self.settle();
         }
         let work = if let Processor::Emulated(processor) = &self.processor { processor.due() } else { None };
         let told = self.tell_what_is_computed(now_ns);

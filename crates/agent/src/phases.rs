@@ -258,7 +258,8 @@ impl<P: TaskBytes> Agent<P> {
         let left = self.stock.len();
         let failed = self.account.happened.iter().rev().find(|event| event.code == AGENT_FAILED);
         let why = failed.map_or_else(String::new, |event| format!("; the last one that said why: {}", event.message));
-        self.end(End::AllLost(format!("all agents are lost, and {left} tasks are not done{why}")));
+        let more = if self.course.supply_over { "" } else { "at least " }; // of a source that is taken as there is room
+        self.end(End::AllLost(format!("all agents are lost, and {more}{left} tasks are not done{why}")));
     }
 
     /// Leaves the parent and reconnects if this node holds tasks, computes nothing itself and has lost everything below

@@ -42,7 +42,7 @@ impl Transfer {
 
     fn done(&self, outcome: Outcome, at_ns: u64) -> Done {
         let bytes = self.framed - self.began_at;
-        Done { task: self.task, kind: self.kind, outcome, at_ns, began_ns: self.began_ns, bytes }
+        Done { task: self.task, kind: self.kind, outcome, at_ns, began_ns: self.began_ns, bytes, waited: false }
     }
 }
 

@@ -39,7 +39,8 @@ impl PyJournal {
         self.past.lock().unwrap_or_else(PoisonError::into_inner).set_aside().map(PathBuf::from)
     }
 
-    /// Returns the number of records of results and of failures in a journal; None: it is damaged or of another run.
+    /// Returns the number of records of results in a journal, and of tasks that have failed and were not done since;
+    /// None: it is damaged or of another run.
     #[staticmethod]
     fn counts(py: Python<'_>, path: PathBuf, digest: &str) -> PyResult<Option<(u64, u64)>> {
         Ok(py.detach(|| Journal::counts(&path, digest))?)

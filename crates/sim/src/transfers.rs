@@ -41,7 +41,7 @@ impl Run<'_> {
         let (latency, child) = (link.latency, link.child);
         if world.adaptation.is_on() {
             world.estimate(to, |estimator, now_s, _| estimator.received(mb, now_s));
-            world.estimate(node, |estimator, now_s, revisions| estimator.sent(child, mb, now_s, revisions));
+            world.estimate(node, |estimator, now_s, revisions| estimator.sent(child, mb, true, now_s, revisions));
         }
         self.tell_of(node, Event::Sent { child, task });
         if latency == 0 && self.world.inbox.is_empty() {

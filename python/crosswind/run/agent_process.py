@@ -100,8 +100,18 @@ class Stop:
         elif self._since_s is None:
             self._since_s = now_s
         elif now_s - self._since_s >= STOPPED_S:
+            continue_tasks(self._process.pid)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def continue_tasks(pid: int) -> None:
+    """Continue the processes of an agent's tasks that are stopped: until then they do not see that the agent ends."""
+    with contextlib.suppress(OSError):  # it has ended
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            for child in map(int, (thread / "children").read_text().split()):
+                if is_stopped(child):
+                    os.kill(child, signal.SIGCONT)
 
 
 def is_stopped(pid: int) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from _thread import RLock
+from _thread import RLock, allocate_lock
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, InvalidStateError
-from concurrent.futures._base import PENDING
+from concurrent.futures._base import CANCELLED, CANCELLED_AND_NOTIFIED, FINISHED, PENDING
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,6 +25,9 @@ _BACK_S: Final = batches.GIVE_BACK_S + 0.25
 """How long a call that is to be cancelled is waited for, which its batch may give back, s."""
 
 
+_DONE: Final = (FINISHED, CANCELLED_AND_NOTIFIED, CANCELLED)
+
+
 class _Condition(RLock):  # type: ignore[misc] # final in its stubs only
     """The lock of a call, in the place of a future's condition: on that only `result` and `exception` would wait."""
 
@@ -34,12 +37,31 @@ class _Condition(RLock):  # type: ignore[misc] # final in its stubs only
         """Do nothing: threads that wait for a call wait for an event."""
 
 
-class _Waiter(threading.Event):
+class _Bell:
+    """What wakes one thread. Each method is one step of the interpreter, which no handler of a signal interrupts."""
+
+    def __init__(self) -> None:
+        self._lock = allocate_lock()
+        self._lock.acquire()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it has been rung since the last time, and return whether it has."""
+        return self._lock.acquire(timeout=-1 if timeout is None else min(max(timeout, 0.0), threading.TIMEOUT_MAX))
+
+    def ring(self) -> None:
+        """Wake the thread, or have it not wait the next time."""
+        try:  # noqa: SIM105 (`suppress` takes longer than the rest)
+            self._lock.release()
+        except RuntimeError:  # it has been rung already
+            pass
+
+
+class _Waiter(_Bell):
     """A thread that waits for a call, as futures notify those."""
 
     def add_result(self, future: Future[Any]) -> None:
         """Wake the thread."""
-        self.set()
+        self.ring()
 
     add_exception = add_cancelled = add_result
 
@@ -88,13 +110,12 @@ class Call(Future[Any]):
 
     def _wait(self, timeout: float | None) -> None:
         """Wait as `concurrent.futures.wait` does: before the callbacks of the call, not after them."""
+        if self._state in _DONE:
+            return
         waiter = _Waiter()
-        with self._condition:
-            if self.done():
-                return
-            self._waiters.append(waiter)
+        self._waiters.append(waiter)  # without a lock: a handler of a signal may wait for another call just here
         try:
-            if not waiter.wait(timeout):
+            if self._state not in _DONE and not waiter.wait(timeout):
                 raise TimeoutError
         finally:
             with self._condition:
@@ -151,12 +172,15 @@ class OpenCalls:
         self.performer = Performer(plain=plain, local=local)
         self._loads = loads_from(plain=plain)
         self._changed = threading.Condition()
+        self._bell = _Bell()
+        """Wakes what hands over."""
         self._waiting: deque[Call] = deque()
+        """Calls are added at its end without the lock, and taken from its beginning with it."""
         self._held: set[Call] = set()
         self._out: dict[int, _Out] = {}
         """The tasks that nodes have, by number."""
         self._is_idle = False
-        """Whether what hands over waits for a call."""
+        """Whether what hands over waits for a call, or looks whether there is one."""
         self._handing: int | None = None
         self._handed_over = 0
         self._is_closed = self._is_cancelled = False
@@ -173,18 +197,37 @@ class OpenCalls:
         AgentLost
             When the run is over, with what ended it.
         """
-        with self._changed:
-            if self.broken is not None:
-                raise AgentLost(f"the farm's run is over: {self.broken}", "farm-over") from self.broken
-            if self._is_closed:
-                raise RuntimeError("cannot submit a call after shutdown")
-            if call.arguments is None:
+        # A handler of a signal may interrupt this thread at any place here and wait for a call of its own. So the lock
+        # is not held, without which nothing is handed over or answered.
+        self._refuse_if_over()
+        if call.arguments is None:
+            with self._changed:
+                self._refuse_if_over()
                 self._held.add(call)
-            else:
-                self._waiting.append(call)
-                if self._is_idle:
-                    self._is_idle = False
-                    self._changed.notify_all()
+            return
+        self._waiting.append(call)
+        if self._is_idle:
+            self._bell.ring()
+        if self.broken is not None or self._is_closed:
+            with self._changed:
+                is_here = call in self._waiting
+                if is_here:
+                    self._waiting.remove(call)
+            if is_here:
+                self._refuse_if_over()
+            elif self.broken is not None:  # `fail` has not seen it
+                _fail(call, _lost(self.broken))
+
+    def _refuse_if_over(self) -> None:
+        if self.broken is not None:
+            raise AgentLost(f"the farm's run is over: {self.broken}", "farm-over") from self.broken
+        if self._is_closed:
+            raise RuntimeError("cannot submit a call after shutdown")
+
+    def _notify(self) -> None:
+        """Wake what waits for a change."""
+        self._changed.notify_all()
+        self._bell.ring()
 
     def release(self, call: Call, arguments: bytes | None) -> bool:
         """Take up a call whose arguments are there; without, one that has failed. Whether it was waited for."""
@@ -195,14 +238,13 @@ class OpenCalls:
             if arguments is not None:
                 call.arguments = arguments
                 self._waiting.append(call)
-            self._changed.notify_all()
+            self._notify()
         return True
 
     def close(self) -> None:
         """Take no more calls."""
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify_all()
+        self._is_closed = True
+        self._bell.ring()
 
     def next(self) -> Handed | None:
         """Wait for a call to hand over and for room for it, and return it, perhaps with others; None when none follows.
@@ -212,9 +254,13 @@ class OpenCalls:
         with self._changed:
             self._handing = None
             self._changed.notify_all()
-            while not self._is_due():
+            while not self._looks_due():
                 self._is_idle = not self._waiting  # else it waits for answers
-                self._changed.wait()
+                self._changed.release()
+                try:
+                    self._bell.wait()
+                finally:
+                    self._changed.acquire()
             self._is_idle = False
             if not self._waiting:
                 return None
@@ -230,6 +276,10 @@ class OpenCalls:
         if isinstance(function, Function):
             return Handed(number, called(sent), is_batch, function)
         return Handed(number, called((bytes(function), *sent)), is_batch)  # the call keeps what holds a large one
+
+    def _looks_due(self) -> bool:
+        self._is_idle = True  # before the look: what is added meanwhile rings
+        return self._is_due()
 
     def _is_due(self) -> bool:
         while self._waiting and self._waiting[0].withdrawn:
@@ -349,7 +399,7 @@ class OpenCalls:
                 unwanted.append(call)
             else:
                 self._waiting.appendleft(call)
-        self._changed.notify_all()
+        self._notify()
         return unwanted
 
     def _end_unwanted(self, calls: Iterable[Call]) -> None:
@@ -369,14 +419,14 @@ class OpenCalls:
                     unwanted += self._take_again(out.calls)
                 elif out is not None:
                     unwanted += out.calls
-            self._changed.notify_all()
+            self._notify()
         self._end_unwanted(unwanted)
 
     def learn(self, answers: int, out: int, now_s: float) -> None:
         """Tell the window that answers came (`Window.answered`)."""
         with self._changed:
             self._window.answered(answers, out, now_s)
-            self._changed.notify_all()
+            self._notify()
 
     def withdraw(self, calls: Iterable[Call] | None, patience_s: float) -> list[int]:
         """Cancel calls that wait here, and return the tasks of those that nodes have and may not have begun.
@@ -398,7 +448,7 @@ class OpenCalls:
                 elif call.number in self._out:
                     call.withdrawn = True
                     numbers.add(call.number)
-            self._changed.notify_all()
+            self._notify()
             self._changed.wait_for(lambda: self._handing not in numbers, patience_s)
         _cancel(here)
         return sorted(numbers)
@@ -451,7 +501,7 @@ class OpenCalls:
             self._held.clear()
             self._waiting.clear()
             self._handing = None
-            self._changed.notify_all()
+            self._notify()
         for call in calls:
             _fail(call, _lost(error))
 

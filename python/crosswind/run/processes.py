@@ -263,6 +263,7 @@ class AgentProcesses:
             if process.stdin is not None:
                 with contextlib.suppress(BrokenPipeError):
                     process.stdin.close()
+            agent_process.continue_tasks(process.pid)
             if process.poll() is None and agent_process.is_stopped(process.pid):  # it would not see the end
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)

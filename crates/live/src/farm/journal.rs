@@ -9,6 +9,7 @@
 //! `NAME.damaged` (`NAME.damaged-2` if that exists) and a new one is started. All results are then computed again,
 //! because it is unknown which ones it had.
 
+use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, BufRead, BufReader, Read as _, Seek as _, Write as _};
@@ -227,8 +228,8 @@ impl Journal {
         Ok((Self { file, path: path.into(), end, buffer: Vec::new() }, past))
     }
 
-    /// Returns the number of records of results and of failures in a journal, which stays as it is. `None` if its head is
-    /// damaged, or it is the journal of another run.
+    /// Returns the number of records of results in a journal, and of tasks that have failed and were not done since. The
+    /// journal stays as it is. `None` if its head is damaged, or it is the journal of another run.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -241,12 +242,17 @@ impl Journal {
             return Ok(None);
         }
         (&file).seek(io::SeekFrom::Start(start as u64))?;
-        let mut counts = (0, 0);
-        each_record(&mut BufReader::new(&file), |_, delivered| match delivered.ok {
-            true => counts.0 += 1,
-            false => counts.1 += 1,
+        let (mut results, mut failed) = (0, HashSet::new());
+        each_record(&mut BufReader::new(&file), |_, delivered| {
+            let task = hashed(&delivered.identity.label);
+            if delivered.ok {
+                results += 1;
+                failed.remove(&task);
+            } else {
+                failed.insert(task);
+            }
         })?;
-        Ok(Some(counts))
+        Ok(Some((results, failed.len() as u64)))
     }
 
     /// Appends results. They are in the file when this returns, and on the disk after [`Self::sync`].

@@ -171,7 +171,7 @@ impl Link {
             transfer.head(&mut self.out, transfer.total as usize);
             self.out.extend_from_slice(transfer.payload.read_small().unwrap_or_default());
             let (bytes, outcome) = (transfer.total, Outcome::Sent);
-            let done = Done { task, kind, outcome, at_ns: now_ns, began_ns: now_ns, bytes };
+            let done = Done { task, kind, outcome, at_ns: now_ns, began_ns: now_ns, bytes, waited: false };
             let waits = self.out.len() - self.out_from > GATHERED;
             if waits {
                 self.gathered.push(done)
@@ -204,6 +204,7 @@ impl Link {
     pub fn flush(&mut self, now_ns: u64) -> io::Result<Option<u64>> {
         self.full = !self.transport.try_flush()?;
         if self.full {
+            self.waits();
             return Ok(None);
         }
         loop {
@@ -271,7 +272,14 @@ impl Link {
         let transfer = self.transfers.front()?;
         let bytes = transfer.framed - transfer.began_at;
         let (task, kind, began_ns) = (transfer.task, transfer.kind, transfer.began_ns);
-        Some(Done { task, kind, outcome, at_ns: at_ns.max(began_ns), began_ns, bytes })
+        Some(Done { task, kind, outcome, at_ns: at_ns.max(began_ns), began_ns, bytes, waited: transfer.waited })
+    }
+
+    /// Notes that the current transfer has to wait for the socket.
+    fn waits(&mut self) {
+        if let Some(transfer) = self.transfers.front_mut() {
+            transfer.waited = true;
+        }
     }
 
     /// Writes once. Returns false if the socket is full.
@@ -313,7 +321,10 @@ impl Link {
                 }
                 Ok(true)
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.waits();
+                Ok(false)
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
             Err(error) => Err(error),
         }

@@ -85,6 +85,8 @@ pub(crate) struct Transfer {
     pub written: u64,
     /// Whether the first frame has begun.
     pub begun: bool,
+    /// Whether bytes that were due had to wait until the socket took them.
+    pub waited: bool,
     /// Number of framed bytes at which the transfer is held.
     stop: Option<u64>,
     pub paused: bool,
@@ -109,6 +111,7 @@ impl Transfer {
             framed: 0,
             written: 0,
             begun: false,
+            waited: false,
             stop: None,
             paused: false,
             pace,

@@ -153,7 +153,7 @@ struct Begun {
 /// for task in 0..20 {
 ///     let now_s = f64::from(task);
 ///     root.sends(0, None, now_s);
-///     root.sent(0, 2.0, now_s + 0.5, &mut revisions); // 4 MB/s
+///     root.sent(0, 2.0, true, now_s + 0.5, &mut revisions); // 4 MB/s
 /// }
 /// assert!((root.seen().children[0].receive_limit_mb_per_s.value - 4.0).abs() < 0.1);
 /// assert!(revisions.iter().any(|revision| matches!(revision, Revision::Child { child: 0, .. })));
@@ -290,8 +290,10 @@ impl Estimator {
 
     /// The last byte of a task of `mb` MB has left: [`Event::Sent`](crate::farm::Event::Sent).
     ///
-    /// 0 MB means that the task does not count, because it is too small or was given up.
-    pub fn sent(&mut self, child: Child, mb: f64, now_s: f64, revisions: &mut Vec<Revision>) {
+    /// 0 MB means that the task does not count, because it is too small or was given up. `by_link`: where the send is
+    /// slower than the policy's limit, that is due to its link. Otherwise it may be due to this process, which did not
+    /// get the processor in time, and says nothing about the link but that it is no slower.
+    pub fn sent(&mut self, child: Child, mb: f64, by_link: bool, now_s: f64, revisions: &mut Vec<Revision>) {
         let alone = order::rule(self.order) != Rule::Arrival || self.ports == Ports::Single;
         let Some(link) = self.links.get_mut(child as usize) else { return };
         link.send.settle(now_s);
@@ -302,7 +304,7 @@ impl Estimator {
         }
         let rate = mb / send.seconds;
         // If all sends share the port freely, or the policy's limit was reached, the link may be faster than observed.
-        if alone && (!send.limited || mb < ALLOWED * send.allowed_mb) {
+        if alone && (!send.limited || (by_link && mb < ALLOWED * send.allowed_mb)) {
             link.rate.observe(rate);
         } else {
             link.rate.observe_at_least(rate);
