@@ -99,7 +99,7 @@ def record_program(
     stdout_to_stderr : bool
         Whether the command's output goes to standard error.
     notify : callable
-        Told in a sentence what takes a while before the command starts.
+        Called with a sentence about what takes a while before the command starts.
 
     Returns
     -------
@@ -153,7 +153,7 @@ def _prepared(
 
 
 class _Preemptions:
-    """The kernel's trace of who ran when, or the reason why there is none."""
+    """The kernel's trace of what ran when, or the reason why there is none."""
 
     def __init__(self, recorder: _core.PreemptionRecorder | None, why: str | None) -> None:
         self._recorder, self._why = recorder, why
