@@ -28,7 +28,7 @@ def _records(payload, thread, rank):
             rank.delays.append(struct.unpack_from("<3Q", body, 8))
         elif kind == 310:
             number, _, parent, local, remote, _ = struct.unpack_from("<QQ4I", body, 8)
-            members = list(struct.unpack_from(f"<{local + remote}i", body, 48))
+            members = list(struct.unpack_from(f"<{local + remote}i", body, 40))
             rank.comms[comm] = SimpleNamespace(
                 id=number, parent=parent, members=members[:local], remote=members[local:]
             )

@@ -259,6 +259,32 @@ def test_a_script_that_starts_programs_gives_each_a_file(record, tmp_path):
     assert [len(recorded.read(tmp_path / name)[1]) for name in summary["files"]] == [2, 1]
 
 
+LATE = """
+import time
+import numpy
+from mpi4py import MPI
+import crosswind
+world = MPI.COMM_WORLD
+mine, other, total = numpy.zeros(100), numpy.zeros(100), numpy.zeros(1)
+for _ in range(20):
+    time.sleep(0.01 if world.rank != 2 else 0.05)
+    request = world.Isend(mine, (world.rank + 1) % world.size, 7)
+    world.Recv(other, (world.rank - 1) % world.size, 7)
+    request.Wait()
+    world.Allreduce(mine[:1], total)
+    crosswind.record_step()
+"""
+
+
+def test_the_rank_that_the_others_wait_for_is_named_from_its_recording(record, environment, tmp_path):
+    record("--how", "none", "-o", "app.trace", "--", *mpirun(4, *python(tmp_path, LATE)))
+    blame = [sys.executable, "-m", "crosswind.cli", "blame", "app.trace", "--json"]
+    done = subprocess.run(blame, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 4, done.stderr
+    told = json.loads(done.stdout)
+    assert told["culprits"][0]["ranks"] == [2]
+
+
 PINNED = """
 import os, pathlib, subprocess, sys, time
 from mpi4py import MPI

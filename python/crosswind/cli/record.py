@@ -55,7 +55,7 @@ far).
 def record(
     command: Annotated[
         list[str] | None,
-        typer.Argument(help="A parallel program to record, after --; without: the machine.", metavar="[-- COMMAND]"),
+        typer.Argument(help="A parallel program to record, after --; without: the machine.", metavar="-- COMMAND"),
     ] = None,
     seconds: Annotated[float | None, typer.Option(help="For how long; 60 unless given.", min=0.001)] = None,
     cpus: Annotated[str | None, typer.Option(help="CPUs, such as 0,2-5; else all that may be used.")] = None,
@@ -146,8 +146,9 @@ def _record_program(
     ranks = f"{summary['ranks']} rank{'s' if summary['ranks'] != 1 else ''}"
     tell(f"wrote {' and '.join(summary['files'])} ({ranks}, {summary['records']} records{megabytes})")
     for cause in summary["causes"][:3]:
-        who = f" ({cause['pid']}, {cause['cgroup'] or 'control group not known'})" if cause["pid"] is not None else ""
-        tell(f"kept ranks from running for {cause['seconds']:.4g} s: {cause['name']}{who}")
+        group = cause["cgroup"] or "control group not known"
+        process = f" ({cause['pid']}, {group})" if cause["pid"] is not None else ""
+        tell(f"kept ranks from running for {cause['seconds']:.4g} s: {cause['name']}{process}")
     tell_warnings(recorded.warnings)
     if json:
         print_json(recorded.to_dict())

@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from crosswind.host.tree import ROOT, text
 
 
-def groups(controller: str, root: Path = ROOT) -> list[Path]:
-    """Directories of this process's group and its ancestors for a controller, the innermost first.
+def groups(controller: str, root: Path = ROOT, process: str = "self") -> list[Path]:
+    """Directories of a process's group and its ancestors for a controller, the innermost first.
 
     Parameters
     ----------
@@ -24,6 +24,8 @@ def groups(controller: str, root: Path = ROOT) -> list[Path]:
         "cpu", "cpuset", "memory"; looked for in version 1 and in version 2's single hierarchy.
     root : Path
         Where `proc` and `sys` lie.
+    process : str
+        Its number; default: this process.
 
     Returns
     -------
@@ -31,7 +33,7 @@ def groups(controller: str, root: Path = ROOT) -> list[Path]:
         Below `root`; empty where no such hierarchy is mounted (as in `ip netns exec`, which mounts a bare `/sys`).
     """
     own: dict[str, str] = {}
-    for line in (text(root, "proc/self/cgroup") or "").splitlines():
+    for line in (text(root, f"proc/{process}/cgroup") or "").splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         own.update(dict.fromkeys(controllers.split(","), path))
@@ -104,7 +106,7 @@ def cpu_quota(root: Path = ROOT) -> Quota | None:
     """
     tightest: Quota | None = None
     for group in groups("cpu", root):
-        found = _quota(group)
+        found = quota_of(group)
         if found is not None and (tightest is None or found < tightest.cpus):
             tightest = Quota(found, group)
     return tightest
@@ -120,7 +122,7 @@ def usable_cpus(root: Path = ROOT) -> int:
     return max(1, min(affinity, allowed))
 
 
-def _quota(group: Path) -> float | None:
+def quota_of(group: Path) -> float | None:
     """CPUs that one group allows, None where it is no group that could tell."""
     whole = text(group, "cpu.max")
     if whole is not None:  # version 2: "max 100000" or "150000 100000"

@@ -59,7 +59,7 @@ def mpicc_for(launcher: Launcher, named: str | None = None) -> str:
 
 
 def built(mpicc: str, launcher: Launcher, notify: Callable[[str], None] = lambda text: None) -> Path:
-    """Return the recorder's library for an MPI, built now if it is not in the cache; `notify` is told before.
+    """Return the recorder's library for an MPI, built now if it is not in the cache; `notify` is called before that.
 
     Raises
     ------

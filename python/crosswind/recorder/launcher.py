@@ -79,7 +79,7 @@ def find(word: str) -> Launcher:
     Raises
     ------
     DescriptionError
-        When it is not there, or none that is known.
+        When it does not exist, or is of an unknown MPI.
     """
     path = shutil.which(word)
     if path is None:

@@ -27,6 +27,7 @@ from crosswind.files import output
 from crosswind.files.atomic import is_standard_output, replaced
 from crosswind.recorder import build, launcher
 from crosswind.recorder.parts import Absences, Part, is_complete, parts_in, write
+from crosswind.recorder.quotas import Quotas, attributed
 from crosswind.recorder.stand_in import MPICC, PARTS
 from crosswind.terminal.signals import heard
 
@@ -99,7 +100,7 @@ def record_program(
     stdout_to_stderr : bool
         Whether the command's output goes to standard error.
     notify : callable
-        Told in a sentence what takes a while before the command starts.
+        Called with a sentence about what takes a while before the command starts.
 
     Returns
     -------
@@ -153,12 +154,13 @@ def _prepared(
 
 
 class _Preemptions:
-    """The kernel's trace of who ran when, or the reason why there is none."""
+    """The kernel's trace of what ran when, or the reason why there is none."""
 
     def __init__(self, recorder: _core.PreemptionRecorder | None, why: str | None) -> None:
         self._recorder, self._why = recorder, why
         self._host_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         self._known: dict[Path, int | None] = {}
+        self._quotas = Quotas()
 
     def follow(self, parts: Path) -> None:
         """Tell the recorder which processes of this host are ranks."""
@@ -167,7 +169,9 @@ class _Preemptions:
         for path in parts.glob("*.part"):
             if path not in self._known and (part := Part.read(path)) is not None:
                 self._known[path] = part.pid if part.host_id == self._host_id else None
-        self._recorder.follow([pid for pid in self._known.values() if pid is not None])
+        here = [pid for pid in self._known.values() if pid is not None]
+        self._recorder.follow(here)
+        self._quotas.look(here)
 
     def stopped(self) -> tuple[dict[int, Absences] | None, list[dict[str, Any]], dict[str, Any]]:
         """End it; return absences by process, their causes, and what the file says of the trace."""
@@ -175,12 +179,16 @@ class _Preemptions:
             return None, [], {"used": False, "why": self._why, "lost_events": 0}
         data, about = self._recorder.stop()
         told = json.loads(about)
-        absences, at = {}, 0
+        intervals, at = {}, 0
         for one in told["processes"]:
-            absences[one["pid"]] = Absences(data[at : at + one["bytes"]], one["short"], one["short_s"])
+            intervals[one["pid"]] = data[at : at + one["bytes"]]
             at += one["bytes"]
+        intervals, causes = attributed(self._quotas, intervals, told["causes"])
+        absences = {
+            one["pid"]: Absences(intervals[one["pid"]], one["short"], one["short_s"]) for one in told["processes"]
+        }
         kernel = {"used": True, "why": None, "lost_events": told["lost_events"], "full": told["full"]}
-        return absences, told["causes"], kernel | {"host_id": self._host_id}
+        return absences, causes, kernel | {"host_id": self._host_id}
 
 
 @contextmanager

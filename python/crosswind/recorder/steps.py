@@ -113,7 +113,7 @@ class _InPart(_Nothing):
             os.posix_fallocate(self._file, self._bytes, _CHUNK_BYTES)
             self._chunk = mmap.mmap(self._file, _CHUNK_BYTES, offset=self._bytes)
             self._bytes += _CHUNK_BYTES
-        except OSError:  # a full disk: the program goes on
+        except OSError:  # a full disk must not end the program
             self._chunk = None
             at = _FINALIZE_AT + 8
             struct.pack_into("<Q", self._head, at, struct.unpack_from("<Q", self._head, at)[0] + 1)
@@ -124,7 +124,7 @@ class _InPart(_Nothing):
 
 
 class _InLines(_Nothing):
-    """A program that nobody records, with a directory for its steps."""
+    """A program without a recording, with a directory for its steps."""
 
     def __init__(self, directory: str) -> None:
         super().__init__()

@@ -308,6 +308,8 @@ ELSEWHERE = {"run/agent.py", "run/command.py", "run/dask.py", "run/mapping.py", 
 ELSEWHERE |= {"run/processes.py", "run/worker_agents.py", "run/spool.py", "files/atomic.py"}
 # Files of the kernel, a job's counter, and the filter's state, which no result replaces.
 ELSEWHERE |= {"cost/job.py", "filter/kernel/traffic.py", "filter/kernel/state.py"}
+# Source for the compiler, scripts for a recorded command, and steps as they come.
+ELSEWHERE |= {"recorder/build.py", "recorder/program.py", "recorder/steps.py"}
 WRITERS = {"write_text", "write_bytes", "NamedTemporaryFile", "mkstemp"}
 
 

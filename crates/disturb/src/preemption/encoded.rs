@@ -23,13 +23,13 @@ impl Preemptions {
                 bytes.extend([0u8; 12]);
             }
             let short_s = one.short.1 as f64 / 1e9;
-            processes.push(
-                json!({"pid": pid, "bytes": bytes.len() - before, "short": one.short.0, "short_s": short_s}),
-            );
+            processes
+                .push(json!({"pid": pid, "bytes": bytes.len() - before, "short": one.short.0, "short_s": short_s}));
         }
-        let causes = self.causes.iter().map(|one| {
-            json!({"name": one.name, "pid": one.pid, "cgroup": one.cgroup, "seconds": one.ns as f64 / 1e9})
-        });
+        let causes = self
+            .causes
+            .iter()
+            .map(|one| json!({"name": one.name, "pid": one.pid, "cgroup": one.cgroup, "seconds": one.ns as f64 / 1e9}));
         let causes: Vec<Value> = causes.collect();
         (bytes, json!({"processes": processes, "causes": causes, "lost_events": self.lost_events, "full": self.full}))
     }

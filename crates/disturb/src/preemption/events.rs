@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-/// Names of threads, each once.
 #[derive(Debug, Default)]
 pub struct Comms {
     names: Vec<String>,
@@ -10,7 +9,15 @@ pub struct Comms {
 }
 
 impl Comms {
+    /// Returns the place of a name. Threads name themselves, so control characters become question marks.
     pub fn place(&mut self, name: &str) -> u32 {
+        let plain: String;
+        let name = if name.contains(char::is_control) {
+            plain = name.trim_end().replace(char::is_control, "?");
+            plain.as_str()
+        } else {
+            name
+        };
         if let Some(place) = self.places.get(name) {
             return *place;
         }
@@ -67,6 +74,34 @@ pub struct Event {
     pub ns: u64,
     pub cpu: usize,
     pub what: What,
+}
+
+/// Joins the lines of an event that a thread's name with line ends in it has cut.
+#[derive(Debug, Default)]
+pub struct Joiner(HashMap<usize, String>);
+
+const LONGEST: usize = 1_000;
+
+impl Joiner {
+    /// Takes the next line of a processor, and hands the event's whole text on when it is complete.
+    pub fn take(&mut self, cpu: usize, line: &str, mut hand: impl FnMut(&str)) {
+        let joined = self.0.remove(&cpu).map(|before| format!("{before}\n{line}"));
+        let text = joined.as_deref().unwrap_or(line);
+        if is_cut(text) && text.len() < LONGEST {
+            self.0.insert(cpu, text.to_owned());
+        } else {
+            hand(text);
+        }
+    }
+}
+
+fn is_cut(text: &str) -> bool {
+    let ends = [
+        (": sched_switch: ", " next_prio="),
+        (": sched_wakeup", " target_cpu="),
+        (": sched_migrate_task: ", " dest_cpu="),
+    ];
+    ends.iter().any(|(event, end)| text.contains(event) && !text.contains(end))
 }
 
 fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
@@ -131,6 +166,27 @@ mod tests {
             let what = parsed(1, &line, &mut comms).map(|event| event.what);
             assert!(matches!(what, Some(What::Switch { leaves: found, .. }) if found == leaves), "{line}");
         }
+    }
+
+    #[test]
+    fn a_name_with_line_ends_cuts_no_event() {
+        let (mut comms, mut joiner, mut events) = (Comms::default(), Joiner::default(), Vec::new());
+        let lines = [
+            "  a",
+            "-100  [001] d..2.  1.000001: sched_switch: prev_comm=a",
+            " prev_pid=100 prev_prio=120 prev_state=R ==> next_comm=b",
+            "c",
+            " next_pid=77 next_prio=120",
+            " x-7 [001] dNh4.  1.000002: sched_wakeup: comm=a",
+            " pid=100 prio=120 target_cpu=001",
+            " x-7 [001] dNh4.  1.000003: sched_wakeup: comm=y pid=9 prio=120 target_cpu=001",
+        ];
+        for line in lines {
+            joiner.take(1, line, |text| events.extend(parsed(1, text, &mut comms).map(|event| event.what)));
+        }
+        let switch = What::Switch { before: 100, leaves: Leaves::Runnable, next: 77, comm: 0 };
+        assert_eq!(events, [switch, What::Wake { tid: 100, on: 1 }, What::Wake { tid: 9, on: 1 }]);
+        assert_eq!(comms.name(0), "b?c");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use self::events::{Comms, Event, What, parsed};
+use self::events::{Comms, Event, Joiner, What, parsed};
 use self::occupants::{Cause, Causes};
 use self::threads::{Absence, Occupant, Threads};
 use crate::DisturbError;
@@ -34,7 +34,7 @@ use crosswind_linux::now_ns;
 const DRAIN: Duration = Duration::from_millis(250);
 /// Events are followed when they are this old: all processors have written theirs, and the ranks of that time are known.
 const SETTLED_NS: u64 = 2_000_000_000;
-/// Most absences kept: 80 MB.
+/// Most absences kept: they take 80 MB of memory.
 const MOST: usize = 2_000_000;
 
 /// Absences of one process, as far as they are known.
@@ -46,7 +46,6 @@ pub struct OfProcess {
     pub short: (u64, u64),
 }
 
-/// What was recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Preemptions {
     pub processes: BTreeMap<i32, OfProcess>,
@@ -129,6 +128,7 @@ impl Drop for PreemptionRecorder {
 /// Threads of the ranks, and all that was found of them so far.
 #[derive(Default)]
 struct Session {
+    joiner: Joiner,
     comms: Comms,
     threads: Threads,
     causes: Causes,
@@ -159,12 +159,16 @@ impl Session {
         if tells_loss(line) {
             let ns = self.waiting.iter().rev().find(|event| event.cpu == cpu).map_or(0, |event| event.ns);
             self.waiting.push(Event { ns, cpu, what: What::Lost });
-        } else if let Some(event) = parsed(cpu, line, &mut self.comms) {
-            if let What::Switch { next, comm, .. } = event.what {
-                self.causes.meet(Occupant { tid: next, comm });
-            }
-            self.waiting.push(event);
+            return;
         }
+        let Self { joiner, comms, causes, waiting, .. } = self;
+        joiner.take(cpu, line, |text| {
+            let Some(event) = parsed(cpu, text, comms) else { return };
+            if let What::Switch { next, comm, .. } = event.what {
+                causes.meet(Occupant { tid: next, comm });
+            }
+            waiting.push(event);
+        });
     }
 
     fn own_threads(&mut self, processes: &[i32]) {

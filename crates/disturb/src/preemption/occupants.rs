@@ -7,7 +7,6 @@ use super::events::Comms;
 use super::threads::{Absence, Kind, Occupant};
 use crate::noise::quota::Quota;
 
-/// Most threads remembered.
 const MOST_MET: usize = 100_000;
 
 /// What kept ranks from running.
@@ -16,7 +15,6 @@ pub struct Cause {
     pub name: String,
     /// `None`: no process, or not known.
     pub pid: Option<i32>,
-    /// Empty: not known.
     pub cgroup: String,
     /// Length of all absences, ns.
     pub ns: u64,

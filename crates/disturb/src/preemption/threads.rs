@@ -11,7 +11,6 @@ use super::events::{Event, Leaves, What};
 /// Shorter pieces are only summed up: waking takes some microseconds, and the kernel's trace counts whole ones.
 pub const SHORTEST_NS: u64 = 10_000;
 
-/// Why a thread did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// It could run, and another thread had the processor.
@@ -38,7 +37,6 @@ pub struct Absence {
     pub tid: i32,
     pub cpu: usize,
     pub kind: Kind,
-    /// `None`: not known.
     pub by: Option<Occupant>,
 }
 
@@ -62,7 +60,6 @@ enum State {
 #[derive(Debug)]
 struct Followed {
     state: State,
-    /// Pieces of the present absence.
     pieces: Vec<Absence>,
 }
 
@@ -77,7 +74,6 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Follows a thread from now on.
     pub fn follow(&mut self, tid: i32) {
         self.followed.entry(tid).or_insert(Followed { state: State::Unknown, pieces: Vec::new() });
     }
@@ -179,7 +175,7 @@ fn end_hold(thread: &mut Followed, tid: i32, ns: u64) {
     }
 }
 
-/// Adds a piece of waiting. One that goes on as the last one did is part of it.
+/// Adds a piece of waiting. One with the cause of the last piece extends it.
 fn add_piece(thread: &mut Followed, tid: i32, (start_ns, end_ns): (u64, u64), cpu: usize, by: Option<Occupant>) {
     if end_ns <= start_ns {
         return;

@@ -85,10 +85,10 @@ static struct communicator *define(struct stream *s, MPI_Comm comm, uint32_t par
   c->index = comms++;
   c->id = c->index == 0 ? 1 : numbered(hash[0] + hash[1]) | 1u << 2; /* never 0 or 1 */
   pthread_mutex_unlock(&lock);
-  size_t bytes = 48 + (size_t)(n_local + n_remote + 1) / 2 * 8;
+  size_t bytes = 40 + (size_t)(n_local + n_remote + 1) / 2 * 8;
   /* Longer than a record may be: more ranks than 100,000. Its members are left out, and the reader says so. */
   if (bytes > CHUNK_BYTES - sizeof(struct block) || bytes / 8 > 0xffff) {
-    bytes = 48;
+    bytes = 40;
     n_local = n_remote = 0;
     __atomic_fetch_add(&head->lost, 1, __ATOMIC_RELAXED);
   }
@@ -102,8 +102,8 @@ static struct communicator *define(struct stream *s, MPI_Comm comm, uint32_t par
     at[6] = parent;
     at[7] = (uint32_t)n_local;
     at[8] = (uint32_t)n_remote;
-    at[9] = at[10] = at[11] = 0;
-    memcpy(at + 12, members, bytes - 48);
+    at[9] = 0;
+    memcpy(at + 10, members, bytes - 40);
     commit(s, bytes);
   }
   free(members);

@@ -1,0 +1,46 @@
+import numpy as np
+
+from crosswind.recorder.quotas import ABSENCE, QUOTA, Quotas, attributed
+
+MS = 1_000_000
+OTHER = {"name": "other", "pid": 7, "cgroup": "/a", "seconds": 0.0}
+
+
+def quotas(*looks):
+    """Counters of process 1 at some times, ms: held back for so many ms in so many periods."""
+    found = Quotas()
+    found._looks[1] = [(at * MS, held * MS, count) for at, held, count in looks]
+    return found
+
+
+def absences(*rows):
+    every = np.zeros(len(rows), ABSENCE)
+    for row, (start, end, kind) in zip(every, rows, strict=True):
+        row["t0"], row["t1"], row["tid"], row["kind"] = start * MS, end * MS, 5, kind
+    return every.tobytes()
+
+
+def causes_of(found, *rows):
+    data, causes = attributed(found, {1: absences(*rows)}, [OTHER])
+    names = [causes[row["cause"]]["name"] for row in np.frombuffer(data[1], ABSENCE)]
+    return names, {cause["name"]: round(cause["seconds"], 6) for cause in causes}
+
+
+def test_what_runs_while_a_quota_is_used_up_is_not_the_cause():
+    found = quotas((0, 0, 0), (250, 140, 2), (500, 140, 2))
+    names, seconds = causes_of(found, (30, 60, 0), (60, 100, 3), (130, 134, 0), (150, 200, 0), (300, 360, 0))
+    assert names == [QUOTA, QUOTA, "other", QUOTA, "other"]
+    assert seconds == {QUOTA: 0.12, "other": 0.064}
+
+
+def test_an_absence_that_reaches_into_the_next_look_is_explained_by_both():
+    assert causes_of(quotas((0, 0, 0), (250, 0, 1), (500, 70, 1)), (220, 290, 0))[0] == [QUOTA]
+
+
+def test_without_a_quota_nothing_changes():
+    assert causes_of(Quotas(), (0, 90, 0))[0] == ["other"]
+    assert causes_of(quotas((0, 5, 3), (250, 5, 3)), (0, 90, 0))[0] == ["other"]
+
+
+def test_a_stopped_thread_is_stopped():
+    assert causes_of(quotas((0, 0, 0), (250, 140, 2)), (30, 100, 1))[0] == ["other"]
