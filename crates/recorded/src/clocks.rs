@@ -30,7 +30,7 @@ pub struct Clocks {
     /// Lowest and highest offset that causality permits, ns. `None`: no bound.
     pub low: Vec<Option<i64>>,
     pub high: Vec<Option<i64>>,
-    /// The offset used, ns.
+    /// The offset that is used for conversions, ns.
     pub shift: Vec<i64>,
     /// How much faster the clock runs than the first rank's, as a share.
     pub drift: Vec<f64>,

@@ -17,7 +17,7 @@ const WIDE_SPREAD: f64 = 2.0;
 /// Resolution of stamps, ns: no spread is smaller.
 const STAMP: f64 = 1_000.0;
 
-/// SplitMix64: deterministic draws.
+/// Deterministic random numbers, by SplitMix64.
 #[derive(Clone, Copy, Debug)]
 pub struct Draws(pub u64);
 
@@ -65,7 +65,7 @@ pub fn median(sorted: &[f64]) -> f64 {
 pub struct Level {
     pub center: f64,
     pub spread: f64,
-    /// Times that describe it.
+    /// Number of times that describe it.
     pub count: usize,
 }
 
@@ -239,11 +239,11 @@ pub struct Excess<'a> {
     pub level: Level,
     /// Only longer times are an excess.
     pub positive: bool,
-    /// Times that follow each other are alike over so many steps.
+    /// Number of consecutive steps whose times are correlated.
     pub block: usize,
 }
 
-/// Rounds of EM.
+/// Rounds of the EM algorithm.
 const ROUNDS: usize = 120;
 const ATOMS: usize = 40;
 

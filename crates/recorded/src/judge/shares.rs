@@ -37,7 +37,7 @@ impl Estimate {
     }
 }
 
-/// What one rank costs.
+/// What one rank costs, and at which places.
 #[derive(Clone, Debug, Default)]
 pub struct Cost {
     pub rank: u32,

@@ -9,13 +9,13 @@ use crate::trace::{Event, Key, Kind, Part, Trace};
 
 /// A wait continues calls that found nothing, or a probe, if it begins this soon after them, ns.
 const CONTINUED_NS: i64 = 50_000;
-/// Calls that are not modelled refuse a verdict from this part of the run on: one in so many.
+/// A verdict is refused where calls that are not modelled take more than one part in this many of the run.
 const UNMODELLED: i64 = 50;
 const NO_PEER: i32 = -2;
 
 struct Comm {
     name: Arc<str>,
-    /// Ranks of the world.
+    /// Its ranks, numbered as in the world.
     members: Vec<i32>,
 }
 
@@ -23,7 +23,7 @@ struct Comm {
 #[derive(Clone, Copy)]
 enum Request {
     Send(u32),
-    /// Its posting, in order.
+    /// Index of the receive in the order of posting.
     Receive(u32),
     Collective(u32),
     /// Started again and again: the call that made it.
@@ -148,7 +148,7 @@ impl Rank {
         })
     }
 
-    /// Takes a record.
+    /// Takes one record, whose head says its kind.
     pub fn record(&mut self, words: Words<'_>) -> Result<(), String> {
         let bytes = words.0.len();
         match words.u16(0) {

@@ -263,7 +263,7 @@ pub struct Document {
     partial: Vec<u8>,
     name: Vec<u8>,
     offset: u64,
-    /// Where the value began.
+    /// Position of the first byte of the value.
     began: u64,
     /// The document is the array itself.
     bare: bool,
