@@ -34,6 +34,8 @@ pub struct Clocks {
     pub shift: Vec<i64>,
     /// How much faster the clock runs than the first rank's, as a share.
     pub drift: Vec<f64>,
+    /// Standard error of the offset within its bounds, ns.
+    pub error: Vec<f64>,
     /// Where the drift is 0.
     origin: Vec<i64>,
 }
@@ -77,6 +79,7 @@ impl Clocks {
             high: vec![None; ranks],
             shift: vec![0; ranks],
             drift: vec![0.0; ranks],
+            error: vec![0.0; ranks],
             origin: vec![0; ranks],
         }
     }
@@ -100,6 +103,11 @@ pub fn align(ranks: usize, bounds: &[Bound], ends: &[Together]) -> Option<Clocks
         let (low, high) = (clocks.low[rank].unwrap_or(i64::MIN), clocks.high[rank].unwrap_or(i64::MAX));
         if low <= high {
             clocks.shift[rank] = middle.clamp(low, high);
+            // Of a median, and of a line through it: from the quartiles of a normal distribution.
+            let quartile = |part: usize| ahead[(ahead.len() - 1) * part / 4] as f64;
+            let spread = (quartile(3) - quartile(1)) / 1.349;
+            let error = 2.0 * 1.2533 * spread / (ahead.len() as f64).sqrt();
+            clocks.error[rank] = error.min(high.saturating_sub(low) as f64 / 2.0);
         }
     }
     Some(clocks)

@@ -95,10 +95,12 @@ impl Evidence<'_> {
 
     fn seen(&self, rank: u32, cells: &[u32]) -> Seen {
         let (trace, first) = (&self.traces[rank as usize], self.matched.cells[rank as usize].start);
-        let mut seen = Seen { ran: Some(0.0), ..Seen::default() };
+        let mut seen = Seen::default();
+        let (mut ran, mut known) = (0.0, 0);
         for &cell in cells {
             let act = &trace.acts[cell as usize - first];
-            seen.ran = seen.ran.filter(|_| act.ran >= 0).map(|ran| ran + act.ran as f64);
+            known += usize::from(act.ran >= 0);
+            ran += act.ran.max(0) as f64;
             let begin = act.start.saturating_sub(self.matched.own.computing[cell as usize]);
             let from = trace.away.partition_point(|away| away.end <= begin);
             for away in trace.away[from..].iter().take_while(|away| away.start < act.start) {
@@ -106,6 +108,7 @@ impl Evidence<'_> {
                 *seen.away.entry(away.cause.to_string()).or_default() += ns as f64;
             }
         }
+        seen.ran = (2 * known > cells.len()).then_some(ran);
         seen
     }
 }
