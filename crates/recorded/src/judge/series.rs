@@ -42,9 +42,12 @@ pub struct Series {
     pub of_two: bool,
 }
 
-/// Times of all ranks at one place: for each step the ranks, their cells and times.
+/// A rank, its cell, and the time there, ns.
+type Time = (u32, u32, f64);
+
+/// Times of all ranks at one place, step by step.
 struct Place {
-    steps: Vec<(u32, Vec<(u32, u32, f64)>)>,
+    steps: Vec<(u32, Vec<Time>)>,
 }
 
 /// Returns the series of all ranks and places. `run`: duration of the run, ns.

@@ -428,7 +428,7 @@ impl<'a> Case<'a> {
                     let middle = match count {
                         2 => times[0],
                         _ if count % 2 == 1 => times[count / 2],
-                        _ => i64::midpoint(times[count / 2 - 1], times[count / 2]),
+                        _ => times[count / 2 - 1] + (times[count / 2] - times[count / 2 - 1]) / 2,
                     };
                     firsts.iter().for_each(|first| to[first + place] = middle);
                 }

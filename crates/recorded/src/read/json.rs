@@ -55,11 +55,8 @@ impl Scan {
                     }
                 }
                 b',' if self.depth == 0 => return (at, true),
-                _ if self.depth == 0 && byte.is_ascii_whitespace() => {
-                    if self.bare {
-                        return (at, true);
-                    }
-                }
+                _ if self.depth == 0 && byte.is_ascii_whitespace() && self.bare => return (at, true),
+                _ if self.depth == 0 && byte.is_ascii_whitespace() => {}
                 _ if self.depth == 0 => {
                     self.bare = true;
                     self.begun = true;

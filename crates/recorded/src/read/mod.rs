@@ -230,7 +230,7 @@ fn format_of(head: &[u8], source: &str) -> Result<Format, ReadError> {
         return Ok(text_of(Kind::Allprof(Box::new(allprof::AllprofReader::new(source)))));
     }
     if steps::is_head(first) {
-        return Ok(text_of(Kind::Steps(Box::new(steps::StepsReader::default()))));
+        return Ok(text_of(Kind::Steps(Box::default())));
     }
     Err(ReadError::file(
         "the format is not known; it must be a trace of PyTorch's profiler (JSON), lines of JSON, liballprof's text, or a \
