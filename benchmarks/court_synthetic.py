@@ -1,8 +1,8 @@
 """Claim: of recorded programs, the slow rank is named, and its cost is known, wherever it is at least 3 % of the run.
 
-Programs of 3 to 64 ranks are drawn with their noise, clocks (up to 1 s apart, some drifting) and culprit. Each is run with
-the excess of the culprit and without, and written in the form of PyTorch's profiler or as lines of JSON. The difference
-between the two is the truth. The generator shares no code with what is tested.
+Programs of 3 to 64 ranks are drawn with their noise, clocks (up to 1 s apart, some drifting) and culprit. Each is run
+with the excess of the culprit and without, and written in the form of PyTorch's profiler or as lines of JSON.
+The difference between the two is the truth. The generator shares no code with what is tested.
 
     python benchmarks/court_synthetic.py [cases] [first seed]
 """

@@ -142,15 +142,17 @@ def app_trace(
     text = text[: len(text) - (len(text) + 1) % 8] + b"\n"
     origin = 5_000_000_000
     records = [bytearray() for _ in range(ranks)]
-    world = struct.pack(
-        f"<HHIQQIIII{ranks}i", 310, 5 + ranks // 2, 0, 1, origin, 0xFFFFFFFF, ranks, 0, 0, *range(ranks)
-    )
+    members = [*range(ranks), *([0] * (ranks % 2))]
+    fields = (310, 6 + len(members) // 2, 0, 1, origin, 0xFFFFFFFF, ranks, 0, 0, 0)
+    world = struct.pack(f"<HHIQQIIIIQ{len(members)}i", *fields, *members)
     for rank in range(ranks):
         records[rank] += world
-    now, cpu, even = [origin] * ranks, [0] * ranks, origin
+    away = b""
+    now, cpu = [origin] * ranks, [0] * ranks
     for step in range(steps):
         work = [2_000_000 + 20_000 * ((rank + step) % 3) for rank in range(ranks)]
         posted = [now[rank] + work[rank] + (extra_ns if rank == late else 0) for rank in range(ranks)]
+        away += struct.pack("<QQIHHIIQ", now[late] + 500_000, now[late] + 500_000 + extra_ns, 1, 0, 0, 0, 0, 0)
         arrived = [
             max(posted[rank], posted[rank - 1] + 5_000, posted[(rank + 1) % ranks]) + 10_000 for rank in range(ranks)
         ]
@@ -168,7 +170,6 @@ def app_trace(
             records[rank] += _call(73, joined[rank], over, used, bytes=8)
             records[rank] += struct.pack("<HHIQQQ", 301, 4, 0, over, used[1], step)
             now[rank], cpu[rank] = over, used[1]
-        even += max(work) + 5_000 + 10_000 + 1_000_000 + 30_000
     blocks = []
     for rank in range(ranks):
         about = {
@@ -181,6 +182,9 @@ def app_trace(
             "lost": 0,
         }
         blocks += [_block(1, rank, json.dumps(about).encode()), _block(2, rank, bytes(records[rank]))]
+        if rank == late:
+            blocks.append(_block(3, rank, away))
         if rank != drop:
             blocks.append(_block(5, rank, struct.pack("<QQ", 0, 1)))
+    blocks.append(_block(4, 0xFFFFFFFF, json.dumps([{"name": "node_exporter", "pid": 77}]).encode()))
     return text + b"".join(blocks), steps * extra_ns / 1e9

@@ -1,7 +1,7 @@
 //! The program of all ranks as a graph in time, evaluated thousands of times.
 //!
 //! A rank computes, then arrives at a meeting, waits for one, or ends a step. A meeting is ready when the last of those
-//! that it needs has arrived; a rank that waits goes on `took` later, plus its own `tail`. Evaluation is one pass over the
+//! that it needs has arrived; a rank that waits continues `took` later, plus its own `tail`. Evaluation is one pass over the
 //! actions, in an order that is found once.
 
 /// What a rank does after computing.
@@ -9,7 +9,6 @@
 pub enum Do {
     Arrive(u32),
     Wait(u32),
-    /// Ends a step.
     Step(u32),
     /// Nothing; its tail counts as its own time.
     Nothing,
@@ -42,11 +41,11 @@ pub struct Graph {
     pub after: Vec<Option<u32>>,
 }
 
-/// Cells of each rank.
+/// For each rank, the range of its cells in [`Times`].
 pub type Cells = Vec<std::ops::Range<usize>>;
 
 impl Graph {
-    /// Orders the actions of all ranks. Ranks that can never go on are returned instead, each with its action.
+    /// Orders the actions of all ranks. If some ranks can never continue, they are returned instead, each with its action.
     ///
     /// # Errors
     /// The ranks that wait for each other.

@@ -18,7 +18,6 @@ const SEND_SLACK_NS: i64 = 20_000;
 /// Why ranks cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mismatch {
-    /// Recorded events are missing.
     Events(String),
     /// Unlike operations are compared, or times contradict each other.
     Unlike(String),
@@ -29,7 +28,6 @@ pub enum Mismatch {
 pub struct Matched {
     pub graph: Graph,
     pub own: Times,
-    /// Cells of each rank.
     pub cells: Cells,
     /// Time of each meeting once all have arrived, ns, and its class: operation and size.
     pub took: Vec<i64>,
@@ -446,6 +444,7 @@ impl<'a> Builder<'a> {
             let first = own.computing.len();
             let mut does = Vec::with_capacity(trace.acts.len());
             let (mut step, mut stayed) = (0, 0);
+            let mut joint: Option<(u32, i64)> = None;
             let mut before = self.clocks.common(rank, trace.began);
             starts.push(before);
             for act in &trace.acts {
@@ -465,14 +464,24 @@ impl<'a> Builder<'a> {
                         Do::Step(step - 1)
                     }
                 };
+                let group =
+                    (act.kind != Kind::Post && act.kind != Kind::Step).then(|| trace.events[event].together).flatten();
+                if joint.is_none_or(|(together, _)| Some(together) != group) {
+                    joint = group.map(|together| (together, i64::MIN));
+                }
                 let tail = match doing {
                     Do::Wait(meeting) => {
                         let ready = self.ready[meeting as usize];
                         let over = ready.saturating_add(self.took[meeting as usize]);
                         stayed = i64::saturating_add(stayed, ready.saturating_sub(start).max(0));
+                        // Of operations that end in one call, the last wait has what is left of it.
+                        let over = joint.as_mut().map_or(over, |(_, last)| {
+                            *last = over.max(*last);
+                            *last
+                        });
                         if trace.beside { 0 } else { end.saturating_sub(start.max(over)).max(0) }
                     }
-                    Do::Nothing => end.saturating_sub(start).max(0),
+                    Do::Nothing => end.saturating_sub(start.max(joint.map_or(i64::MIN, |(_, last)| last))).max(0),
                     Do::Arrive(_) | Do::Step(_) => 0,
                 };
                 own.tail.push(tail);

@@ -42,13 +42,12 @@ pub struct Event {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The rank has arrived at an operation and goes on.
+    /// The rank arrives at an operation and continues.
     Post,
     /// The rank waits until the operation is over for it.
     Wait,
     /// The sender waits until its message has been received.
     WaitSent,
-    /// A step has ended.
     Step,
 }
 
@@ -64,7 +63,7 @@ pub struct Act {
     pub ran: i64,
 }
 
-/// One rank's recording.
+/// The recording of one rank: its operations, and its actions in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// Name of the file, for messages.

@@ -51,13 +51,13 @@ class RecordedBlame:
 
 
 def is_recorded(path: str | Path) -> bool:
-    """Return whether a file is a trace of a program, and not a description in TOML.
+    r"""Return whether a file is a trace of a program, and not a description in TOML.
 
     Examples
     --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "steps.csv"
-    >>> _ = file.write_text("rank,step,seconds\\n0,0,0.1\\n")
+    >>> _ = file.write_text("rank,step,seconds\n0,0,0.1\n")
     >>> is_recorded(file)
     True
     """
@@ -88,8 +88,8 @@ def blame_recorded(traces: Sequence[str | Path]) -> RecordedBlame:
     Parameters
     ----------
     traces : sequence of path
-        Traces of PyTorch's profiler, lines of JSON, liballprof's text (one file a rank), or step times; gzip is unpacked.
-        A directory stands for its files.
+        Traces of PyTorch's profiler, lines of JSON, liballprof's text (one file a rank), `app.trace`, or step times;
+        gzip is unpacked. A directory stands for its files.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from typing import Any
 from crosswind.cli.console import number_of, print_json, print_text, tell
 
 MOST_WAITING = 3
-"""Ranks that wait, each with its time; the others are told together."""
+"""Ranks that wait, each printed with its time; the rest is summarised."""
 
 
 def blame_of_traces(traces: Sequence[Path], json: bool) -> int:

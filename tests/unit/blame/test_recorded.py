@@ -149,7 +149,10 @@ def test_liballprof_text(tmp_path):
             b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", "ts": "x", "dur": 1}]}',
             'event at byte 17: ts is "x"; it must be',
         ),
-        (b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", "ts": 1, "dur": -1}]}', "dur is -1; it must be"),
+        (
+            b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", "ts": 1, "dur": -1}]}',
+            "event at byte 17: dur is -1; it must be",
+        ),
         (b'{"traceEvents": [', "byte 17: the file ends in the middle"),
         (b'{"traceEvents": [1]}', "byte 17: an event must be an object"),
         (b'{"rank": 0, "world": 2, "t0": 0}\n{"op": "send", "t0": 1, "t1": 2}', "line 2: peer is missing"),
@@ -217,7 +220,7 @@ def test_a_recording_of_our_own_names_the_late_rank(tmp_path):
     assert found["replayed_s"] == pytest.approx(found["recorded_s"], rel=1e-6)
     assert [culprit["ranks"] for culprit in found["culprits"]] == [[2]]
     assert found["culprits"][0]["seconds"] == pytest.approx(cost, rel=0.02)
-    assert found["culprits"][0]["causes"][0]["name"] == "nothing runs"
+    assert found["culprits"][0]["causes"][0]["name"] == "preempted by node_exporter"
     assert found["clocks"]["known_to_s"] == 0
 
 

@@ -6,12 +6,15 @@
 //! | how long does a rank take against its peers at the same place? | `series` |
 //! | is that more than noise, and how much more? | `noise` |
 //! | what would the program save without it? | `shares` |
+//! | what was it doing meanwhile? | `causes` |
 //! | what is said in the end? | `verdict` |
 
+mod causes;
 pub mod noise;
 mod series;
 mod shares;
 mod steps;
 mod verdict;
 
-pub use verdict::{Cause, Culprit, Efficiencies, Verdict, judge};
+pub use causes::Cause;
+pub use verdict::{Culprit, Efficiencies, Savings, Size, Verdict, judge};

@@ -17,12 +17,12 @@ const WIDE_SPREAD: f64 = 2.0;
 /// Resolution of stamps, ns: no spread is smaller.
 const STAMP: f64 = 1_000.0;
 
-/// SplitMix64: deterministic draws.
+/// Deterministic random numbers, by SplitMix64.
 #[derive(Clone, Copy, Debug)]
 pub struct Draws(pub u64);
 
 impl Draws {
-    pub fn next(&mut self) -> u64 {
+    pub fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -32,7 +32,7 @@ impl Draws {
 
     /// Returns a number from 0 to below 1.
     pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        (self.word() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     pub fn below(&mut self, count: usize) -> usize {
@@ -65,7 +65,7 @@ pub fn median(sorted: &[f64]) -> f64 {
 pub struct Level {
     pub center: f64,
     pub spread: f64,
-    /// Times that describe it.
+    /// Number of times that describe it.
     pub count: usize,
 }
 
@@ -239,11 +239,11 @@ pub struct Excess<'a> {
     pub level: Level,
     /// Only longer times are an excess.
     pub positive: bool,
-    /// Times that follow each other are alike over so many steps.
+    /// Number of consecutive steps whose times are correlated.
     pub block: usize,
 }
 
-/// Rounds of EM.
+/// Rounds of the EM algorithm.
 const ROUNDS: usize = 120;
 const ATOMS: usize = 40;
 

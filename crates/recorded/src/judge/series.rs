@@ -8,10 +8,12 @@ use crate::graph::Times;
 
 /// Places whose times, slowest rank by slowest rank, make up less than this share of the run are left alone.
 const NEGLIGIBLE: f64 = 2e-4;
-/// From so many ranks on, a rank changes nothing in the noise of all.
+/// With at least this many ranks, one rank does not change the noise of all.
 const MANY: usize = 8;
 /// Fewer steps than this say nothing about how alike the ranks' times are within a step.
 const FEW_STEPS: usize = 12;
+/// Number of other ranks that each rank is compared with to estimate the spread of the noise.
+const PAIRED: usize = 3;
 /// Middle times of peers this many spreads apart are not of one kind; the lower is usual.
 const APART: f64 = 6.0;
 
@@ -40,9 +42,12 @@ pub struct Series {
     pub of_two: bool,
 }
 
-/// Times of all ranks at one place: for each step the ranks, their cells and times.
+/// A rank, its cell, and the time there, ns.
+type Time = (u32, u32, f64);
+
+/// Times of all ranks at one place, step by step.
 struct Place {
-    steps: Vec<(u32, Vec<(u32, u32, f64)>)>,
+    steps: Vec<(u32, Vec<Time>)>,
 }
 
 /// Returns the series of all ranks and places. `run`: duration of the run, ns.
@@ -109,22 +114,35 @@ fn common(here: &Place, usual: &[f64], spread: f64, peers: f64) -> f64 {
     // A median of n varies by pi / 2n of the variance of one; a mean of two by half of it.
     let alone = spread.powi(2) * if peers <= 2.5 { 1.0 / peers } else { std::f64::consts::FRAC_PI_2 / peers };
     let share = 1.0 - alone / seen.max(1.0);
-    // What chance alone makes of it with so many steps.
+    // A smaller share may be chance.
     if share < 2.0 * (2.0 / usual.len() as f64).sqrt() { 0.0 } else { share.min(1.0) }
+}
+
+/// Returns the spread of one rank's times: that of two ranks' differences, pair by pair, so that a rank that is always
+/// slower, or one that is so now and then, does not widen it.
+fn spread_of_one(here: &Place) -> f64 {
+    let mut pairs: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
+    for (_, row) in &here.steps {
+        for (at, one) in row.iter().enumerate() {
+            for other in row.iter().skip(at + 1).take(PAIRED) {
+                pairs.entry((one.0, other.0)).or_default().push(other.2 - one.2);
+            }
+        }
+    }
+    let mut spreads: Vec<f64> = pairs.values_mut().map(|differences| level(differences).spread).collect();
+    spreads.sort_unstable_by(f64::total_cmp);
+    median(&spreads) / std::f64::consts::SQRT_2
 }
 
 fn at_place(here: &Place, what: What, place: u32, found: &mut Vec<Series>) {
     let ranks = here.steps.iter().map(|(_, row)| row.len()).max().unwrap_or(0);
-    // What one rank differs from the next, over all steps: the noise of two.
-    let mut differences: Vec<f64> = Vec::new();
     let mut sorted: Vec<Vec<f64>> = Vec::with_capacity(here.steps.len());
     for (_, row) in &here.steps {
-        differences.extend(row.windows(2).map(|pair| pair[1].2 - pair[0].2));
         let mut times: Vec<f64> = row.iter().map(|one| one.2).collect();
         times.sort_unstable_by(f64::total_cmp);
         sorted.push(times);
     }
-    let spread = if differences.is_empty() { 0.0 } else { level(&mut differences).spread / std::f64::consts::SQRT_2 };
+    let spread = spread_of_one(here);
     let mut rows: BTreeMap<u32, Vec<(u32, u32, f64)>> = BTreeMap::new();
     if ranks >= 2 {
         let middles: Vec<f64> = sorted.iter().map(|times| if ranks == 2 { times[0] } else { median(times) }).collect();

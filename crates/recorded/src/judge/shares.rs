@@ -27,6 +27,12 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// Widens the interval by an independent error, whose standard deviation is given in s.
+    fn widened(self, error: f64) -> Self {
+        let half = (self.mean - self.low).hypot(1.96 * error);
+        Self { low: self.mean - half, high: self.mean + half, ..self }
+    }
+
     fn of(values: &[f64]) -> Self {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
@@ -37,7 +43,7 @@ impl Estimate {
     }
 }
 
-/// What one rank costs.
+/// What one rank costs, and at which places.
 #[derive(Clone, Debug, Default)]
 pub struct Cost {
     pub rank: u32,
@@ -135,6 +141,8 @@ pub fn shares(matched: &Matched, series: &[&Series], shape: &Shape, alike: [f64;
         .filter(|(_, both, apart)| both.low > 0.0 && *apart < HIDDEN * both.mean)
         .map(|(pair, both, _)| (pair, both))
         .collect();
+    // An error of the clocks moves all arrivals of a rank, against those of the rank that is last without it.
+    let clocks = matched.clocks.error.iter().copied().fold(0.0, f64::max) * std::f64::consts::SQRT_2 * 1e-9;
     let costs = ranks.iter().enumerate().map(|(at, &rank)| {
         let of: Vec<(u32, What, f64)> = places
             .iter()
@@ -149,7 +157,8 @@ pub fn shares(matched: &Matched, series: &[&Series], shape: &Shape, alike: [f64;
         } else {
             in_steps(series, rank)
         };
-        Cost { rank, share: own, alone: alone[at], steps, places: of }
+        let share = own.widened(clocks * f64::from(steps));
+        Cost { rank, share, alone: alone[at], steps, places: of }
     });
     Shares { costs: costs.collect(), hidden, replays: removal.replays }
 }

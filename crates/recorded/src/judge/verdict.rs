@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::causes::{Cause, Evidence};
 use super::noise::{Shape, Threshold, level, ratio};
 use super::series::{Series, What, block, series};
 use super::shares::{Cost, Estimate, Shares, shares};
@@ -20,15 +21,8 @@ const UNEXPLAINED: f64 = 0.03;
 const REPLAYED: f64 = 0.05;
 /// Chance that noise alone makes a rank suspect, over all ranks and places.
 const CHANCE: f64 = 0.005;
-/// A culprit costs so many times as much as most other ranks.
+/// Factor by which a culprit costs more than most other ranks.
 const STANDS_OUT: f64 = 2.0;
-
-#[derive(Clone, Debug, Serialize)]
-pub struct Cause {
-    pub name: String,
-    pub seconds: f64,
-    pub ci95: [f64; 2],
-}
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Culprit {
@@ -75,6 +69,27 @@ pub struct ClocksFound {
     pub drift_ppm: f64,
 }
 
+/// Size of the recorded program.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Size {
+    pub ranks: u32,
+    /// Ranks of the program without a trace.
+    pub missing: Vec<u32>,
+    pub steps: u32,
+    pub meetings: u32,
+}
+
+/// What the program would save, s.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Savings {
+    /// If all ranks computed as the median of them.
+    pub uneven_s: f64,
+    /// If transfers took no time.
+    pub transfers_s: f64,
+    /// If transfers took as long as the same operation usually does.
+    pub transfer_excess_s: f64,
+}
+
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Verdict {
     /// `straggler`, `none` or `unidentifiable`.
@@ -86,17 +101,10 @@ pub struct Verdict {
     /// Time that each rank waited for others, s.
     pub waits: BTreeMap<u32, f64>,
     pub clocks: ClocksFound,
-    pub ranks: u32,
-    /// Ranks of the program without a trace.
-    pub missing: Vec<u32>,
-    pub steps: u32,
-    pub meetings: u32,
-    /// Saved if all ranks computed as the median of them, s.
-    pub uneven_s: f64,
-    /// Time in transfers that the program would not take without them, s.
-    pub transfers_s: f64,
-    /// Of that, beyond what the same operation usually takes, s.
-    pub transfer_excess_s: f64,
+    #[serde(flatten)]
+    pub size: Size,
+    #[serde(flatten)]
+    pub savings: Savings,
     pub efficiencies: Efficiencies,
     pub notes: Vec<String>,
     pub replays: u64,
@@ -120,15 +128,18 @@ fn ranks_named(ranks: &[u32]) -> String {
     format!("{} {}{more}", if ranks.len() == 1 { "rank" } else { "ranks" }, named.join(", "))
 }
 
-/// Judges recorded ranks.
+/// Judges which of the recorded ranks is slow.
 #[must_use]
 pub fn judge(mut traces: Vec<Trace>) -> Verdict {
     traces.sort_by_key(Trace::number);
     let world = traces.iter().filter_map(|trace| trace.world).max().unwrap_or(0);
     let present: Vec<u32> = traces.iter().map(Trace::number).collect();
     let mut found = Verdict {
-        ranks: present.len() as u32,
-        missing: (0..world).filter(|rank| present.binary_search(rank).is_err()).collect(),
+        size: Size {
+            ranks: present.len() as u32,
+            missing: (0..world).filter(|rank| present.binary_search(rank).is_err()).collect(),
+            ..Size::default()
+        },
         ..Verdict::default()
     };
     for note in traces.iter().flat_map(|trace| &trace.notes) {
@@ -172,16 +183,16 @@ impl<'a> Case<'a> {
         let run = matched.recorded as f64 * 1e-9;
         found.recorded_s = run;
         found.replayed_s = replayed;
-        found.meetings = matched.graph.meetings;
-        found.steps = self.steps.iter().map(Vec::len).max().unwrap_or(0) as u32;
+        found.size.meetings = matched.graph.meetings;
+        found.size.steps = self.steps.iter().map(Vec::len).max().unwrap_or(0) as u32;
         found.waits = (self.traces.iter().zip(&matched.waited))
             .map(|(trace, waited)| (trace.number(), *waited as f64 * 1e-9))
             .collect();
         found.clocks = self.clocks();
-        found.transfer_excess_s = replayed - self.replay(&matched.own, &self.usual_transfers());
-        found.transfers_s = replayed - self.replay(&matched.own, &vec![0; matched.took.len()]);
-        found.uneven_s = replayed - self.replay(&self.even(), &matched.took);
-        found.efficiencies = self.efficiencies(replayed, replayed - found.transfers_s);
+        found.savings.transfer_excess_s = replayed - self.replay(&matched.own, &self.usual_transfers());
+        found.savings.transfers_s = replayed - self.replay(&matched.own, &vec![0; matched.took.len()]);
+        found.savings.uneven_s = replayed - self.replay(&self.even(), &matched.took);
+        found.efficiencies = self.efficiencies(replayed, replayed - found.savings.transfers_s);
         if run <= 0.0 {
             return found.refuse("the traces hold no time");
         }
@@ -193,12 +204,14 @@ impl<'a> Case<'a> {
         if matched.graph.meetings == 0 {
             return found.refuse("the ranks have no operation in common");
         }
-        if !found.missing.is_empty() && found.transfer_excess_s.max(found.transfers_s) > UNEXPLAINED * run {
+        if !found.size.missing.is_empty()
+            && found.savings.transfer_excess_s.max(found.savings.transfers_s) > UNEXPLAINED * run
+        {
             let reason = format!(
                 "all recorded ranks wait up to {:.3} s together, for the network or for {}, whose {} missing",
-                found.transfers_s.max(found.transfer_excess_s),
-                ranks_named(&found.missing),
-                if found.missing.len() == 1 { "trace is" } else { "traces are" },
+                found.savings.transfers_s.max(found.savings.transfer_excess_s),
+                ranks_named(&found.size.missing),
+                if found.size.missing.len() == 1 { "trace is" } else { "traces are" },
             );
             return found.refuse(reason);
         }
@@ -262,26 +275,31 @@ impl<'a> Case<'a> {
         let (least, most) = (waits().fold(f64::INFINITY, f64::min), waits().fold(0.0, f64::max));
         let beside = self.traces.iter().any(|trace| trace.beside);
         let stays = self.stays();
-        if beside && stays - least.min(stays) > 3.0 * UNEXPLAINED * run && found.uneven_s < 0.3 * (most - least) {
+        if beside && stays - least.min(stays) > 3.0 * UNEXPLAINED * run && found.savings.uneven_s < 0.3 * (most - least)
+        {
             let reason = format!(
                 "ranks wait {least:.3} to {most:.3} s in collectives, but where the program waits for them is not seen"
             );
             return found.refuse(reason);
         }
-        if found.transfer_excess_s > 2.0 * UNEXPLAINED * run && found.transfer_excess_s > found.uneven_s {
+        if found.savings.transfer_excess_s > 2.0 * UNEXPLAINED * run
+            && found.savings.transfer_excess_s > found.savings.uneven_s
+        {
             let reason = format!(
                 "no rank is late, but {:.3} s pass in operations in which all ranks already were: a slow link, or a rank \
                  stopped inside of them",
-                found.transfer_excess_s
+                found.savings.transfer_excess_s
             );
             return found.refuse(reason);
         }
-        if !found.missing.is_empty() {
-            found.notes.push(format!("the traces of {} are missing", ranks_named(&found.missing)));
+        if !found.size.missing.is_empty() {
+            found.notes.push(format!("the traces of {} are missing", ranks_named(&found.size.missing)));
         }
-        if found.uneven_s > 2.0 * UNEXPLAINED * run {
-            let reason =
-                format!("no rank stands out: unevenness costs {:.3} s in all, spread over the ranks", found.uneven_s);
+        if found.savings.uneven_s > 2.0 * UNEXPLAINED * run {
+            let reason = format!(
+                "no rank stands out: unevenness costs {:.3} s in all, spread over the ranks",
+                found.savings.uneven_s
+            );
             return found.say("none", reason);
         }
         found.say("none", "no rank stands out")
@@ -322,7 +340,7 @@ impl<'a> Case<'a> {
             ci95: [whole.low, whole.high],
             steps: members.iter().map(|cost| cost.steps).max().unwrap_or(0),
             places,
-            causes: self.causes(&ranks, whole, suspect),
+            causes: self.evidence().causes(&ranks, whole, suspect),
             alone_s: members.iter().map(|cost| cost.alone).collect(),
             against_itself,
         }
@@ -356,57 +374,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Splits the cost by evidence: operators that take longer, or times in which none ran.
-    fn causes(&self, ranks: &[u32], whole: Estimate, suspect: &[&Series]) -> Vec<Cause> {
-        let (mut ran, mut silent) = (0.0, 0.0);
-        for series in
-            suspect.iter().filter(|one| ranks.contains(&one.rank) && one.what == What::Computing && !one.alone)
-        {
-            let own = self.ran(series.rank, &series.cells);
-            let mut peers: Vec<f64> = Vec::new();
-            for (other, steps) in self.steps.iter().enumerate().filter(|&(other, _)| other as u32 != series.rank) {
-                let cells: Vec<u32> = series
-                    .steps
-                    .iter()
-                    .filter_map(|&step| steps.get(step as usize))
-                    .filter(|step| step.cells.len() > series.place as usize)
-                    .map(|step| (step.cells.start + series.place as usize) as u32)
-                    .collect();
-                if let Some(ran) = self.ran(other as u32, &cells) {
-                    peers.push(ran / cells.len().max(1) as f64);
-                }
-            }
-            let Some(own) = own.filter(|_| !peers.is_empty()) else { return Vec::new() };
-            peers.sort_unstable_by(f64::total_cmp);
-            let usual = peers[(peers.len() - 1) / 2] * series.cells.len() as f64;
-            let excess: f64 = series.values.iter().map(|value| value - series.level.center).sum();
-            let longer = (own - usual).clamp(0.0, excess.max(0.0));
-            ran += longer;
-            silent += excess.max(0.0) - longer;
-        }
-        let total = ran + silent;
-        if total <= 0.0 {
-            return Vec::new();
-        }
-        let cause = |name: &str, part: f64| Cause {
-            name: name.into(),
-            seconds: whole.mean * part,
-            ci95: [whole.low * part, whole.high * part],
-        };
-        let mut causes = vec![cause("operators take longer", ran / total), cause("nothing runs", silent / total)];
-        causes.retain(|cause| cause.seconds > 0.05 * whole.mean);
-        causes.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
-        causes
-    }
-
-    /// Returns for how long operators ran in these cells, ns, if that is known.
-    fn ran(&self, rank: u32, cells: &[u32]) -> Option<f64> {
-        let (trace, first) = (&self.traces[rank as usize], self.matched.cells[rank as usize].start);
-        cells
-            .iter()
-            .map(|&cell| trace.acts[cell as usize - first].ran)
-            .map(|ran| (ran >= 0).then_some(ran as f64))
-            .sum()
+    fn evidence(&self) -> Evidence<'_> {
+        Evidence { traces: self.traces, matched: self.matched, steps: &self.steps }
     }
 
     fn clocks(&self) -> ClocksFound {
@@ -459,7 +428,7 @@ impl<'a> Case<'a> {
                     let middle = match count {
                         2 => times[0],
                         _ if count % 2 == 1 => times[count / 2],
-                        _ => i64::midpoint(times[count / 2 - 1], times[count / 2]),
+                        _ => times[count / 2 - 1] + (times[count / 2] - times[count / 2 - 1]) / 2,
                     };
                     firsts.iter().for_each(|first| to[first + place] = middle);
                 }

@@ -121,7 +121,7 @@ impl AllprofReader {
 
     /// # Errors
     /// The file holds no call.
-    pub fn finish(mut self) -> Result<Vec<Trace>, ReadError> {
+    pub fn finish(mut self) -> Result<Trace, ReadError> {
         if self.trace.acts.is_empty() {
             return Err(ReadError::file("there are no messages and no collective operations"));
         }
@@ -132,6 +132,6 @@ impl AllprofReader {
         }
         let ended = self.trace.ended;
         self.trace.push(Kind::Step, 0, ended, ended, -1);
-        Ok(vec![self.trace])
+        Ok(self.trace)
     }
 }

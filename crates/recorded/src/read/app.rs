@@ -49,7 +49,7 @@ impl Words<'_> {
     }
 
     pub fn i32(self, at: usize) -> i32 {
-        self.u32(at).cast_signed()
+        self.u32(at) as i32
     }
 
     pub fn u64(self, at: usize) -> u64 {

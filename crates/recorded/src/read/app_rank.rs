@@ -9,13 +9,13 @@ use crate::trace::{Event, Key, Kind, Part, Trace};
 
 /// A wait continues calls that found nothing, or a probe, if it begins this soon after them, ns.
 const CONTINUED_NS: i64 = 50_000;
-/// Calls that are not modelled refuse a verdict from this part of the run on: one in so many.
+/// A verdict is refused where calls that are not modelled take more than one part in this many of the run.
 const UNMODELLED: i64 = 50;
 const NO_PEER: i32 = -2;
 
 struct Comm {
     name: Arc<str>,
-    /// Ranks of the world.
+    /// Its ranks, numbered as in the world.
     members: Vec<i32>,
 }
 
@@ -23,7 +23,7 @@ struct Comm {
 #[derive(Clone, Copy)]
 enum Request {
     Send(u32),
-    /// Its posting, in order.
+    /// Index of the receive in the order of posting.
     Receive(u32),
     Collective(u32),
     /// Started again and again: the call that made it.
@@ -43,6 +43,14 @@ struct Posted {
     comm: u32,
     from: i32,
     tag: i32,
+}
+
+/// Calls that found nothing: from when to when, and the CPU time before them.
+#[derive(Clone, Copy)]
+struct Polled {
+    begin: i64,
+    end: i64,
+    ran: i64,
 }
 
 struct Call {
@@ -68,8 +76,8 @@ pub struct Rank {
     sends: BTreeMap<(u32, i32, i32), u32>,
     names: BTreeMap<u16, Arc<str>>,
     together: u32,
-    /// Where calls that found nothing began and ended.
-    polled: Option<(i64, i64)>,
+    /// Calls that found nothing, or a probe, directly before the next call.
+    polled: Option<Polled>,
     /// CPU time at the end of the last call, and whether CPU time is recorded.
     cpu: Option<i64>,
     has_cpu: bool,
@@ -148,7 +156,7 @@ impl Rank {
         })
     }
 
-    /// Takes a record.
+    /// Takes one record, whose head says its kind.
     pub fn record(&mut self, words: Words<'_>) -> Result<(), String> {
         let bytes = words.0.len();
         match words.u16(0) {
@@ -177,8 +185,8 @@ impl Rank {
                 );
             }
             300 if bytes >= 64 => {
-                let (t0, t1) = (words.time(8), words.time(16));
-                self.polled = Some((t0, t1));
+                let ran = self.ran(words.time(24), words.time(32));
+                self.polled = Some(Polled { begin: words.time(8), end: words.time(16), ran });
             }
             301 if bytes >= 32 => {
                 let (t, cpu) = (words.time(8), words.time(16));
@@ -202,7 +210,7 @@ impl Rank {
         let index = words.u32(4);
         let id = words.u64(8);
         let (local, remote) = (words.u32(28) as usize, words.u32(32) as usize);
-        let first = 40;
+        let first = 48;
         if words.0.len() < first + 4 * local.saturating_add(remote) {
             return Err(format!("a communicator of {local} ranks does not fit into its record"));
         }
@@ -301,24 +309,24 @@ impl Rank {
     }
 
     /// Marks an operation as waited for from `since` to `end`, and adds the wait.
-    fn wait(&mut self, kind: Kind, event: u32, since: i64, end: i64, together: Option<u32>, last: bool) {
+    fn wait(&mut self, kind: Kind, event: u32, (since, end): (i64, i64), together: Option<u32>, last: bool, ran: i64) {
         let of = &mut self.trace.events[event as usize];
         (of.since, of.end, of.together) = (since, end, together);
-        self.trace.push(kind, event, since, if last { end } else { since }, -1);
+        self.trace.push(kind, event, since, if last { end } else { since }, ran);
     }
 
     fn call(&mut self, call: &Call, ran: i64) {
         let (t0, t1) = (call.t0, call.t1);
         // A call that completes what polling looked for has waited since the polling began.
-        let polled =
-            self.polled.take().filter(|&(begin, end)| begin <= t0 && t0 - end <= CONTINUED_NS).map(|(begin, _)| begin);
-        let waits_since = polled.unwrap_or(t0);
+        let polled = self.polled.take().filter(|polled| polled.begin <= t0 && t0 - polled.end <= CONTINUED_NS);
+        let ran = polled.map_or(ran, |polled| polled.ran);
+        let waits_since = polled.map_or(t0, |polled| polled.begin);
         let status = call.extras.first().copied();
         match call.kind {
             10..=13 => {
                 if let Some(event) = self.send(call.comm, call.peer, call.tag, call.bytes, t0) {
                     self.trace.push(Kind::Post, event, t0, t0, ran);
-                    self.wait(Kind::WaitSent, event, t0, t1, None, true);
+                    self.wait(Kind::WaitSent, event, (t0, t1), None, true, 0);
                 }
             }
             14 | 21 => {
@@ -327,7 +335,7 @@ impl Rank {
                     self.came(at, status);
                     let event = self.posted[at as usize].event;
                     self.trace.push(Kind::Post, event, since, since, ran);
-                    self.wait(Kind::Wait, event, since, t1, None, true);
+                    self.wait(Kind::Wait, event, (since, t1), None, true, 0);
                 }
             }
             15 | 16 => {
@@ -346,9 +354,9 @@ impl Rank {
                     waits.push((Kind::Wait, event));
                 }
                 waits.extend(sent.map(|event| (Kind::WaitSent, event)));
-                self.waits(&waits, t0, t1);
+                self.waits(&waits, t0, t1, 0);
             }
-            17 | 19 => self.polled = Some((waits_since, t1)),
+            17 | 19 => self.polled = Some(Polled { begin: waits_since, end: t1, ran }),
             30..=33 => {
                 if let Some(event) = self.send(call.comm, call.peer, call.tag, call.bytes, t0) {
                     self.trace.push(Kind::Post, event, t0, t0, ran);
@@ -373,7 +381,7 @@ impl Rank {
                 self.requests.insert(call.request, template);
             }
             45 | 46 => self.start(call, ran),
-            50..=57 => self.complete(call, waits_since),
+            50..=57 => self.complete(call, waits_since, ran),
             58 => {
                 for (request, ..) in &call.extras {
                     self.requests.remove(request);
@@ -384,7 +392,7 @@ impl Rank {
                 if let Some(event) = self.collective(call, call.kind) {
                     self.trace.push(Kind::Post, event, t0, t0, ran);
                     let gives = self.trace.events[event as usize].part == Part::Gives;
-                    self.wait(if gives { Kind::WaitSent } else { Kind::Wait }, event, t0, t1, None, true);
+                    self.wait(if gives { Kind::WaitSent } else { Kind::Wait }, event, (t0, t1), None, true, 0);
                 }
             }
             170..=184 => {
@@ -414,11 +422,12 @@ impl Rank {
     }
 
     /// Adds waits that end in one call.
-    fn waits(&mut self, waits: &[(Kind, u32)], since: i64, end: i64) {
+    fn waits(&mut self, waits: &[(Kind, u32)], since: i64, end: i64, mut ran: i64) {
         self.together += 1;
         let together = (waits.len() > 1).then_some(self.together);
         for (at, &(kind, event)) in waits.iter().enumerate() {
-            self.wait(kind, event, since, end, together, at + 1 == waits.len());
+            self.wait(kind, event, (since, end), together, at + 1 == waits.len(), ran);
+            ran = 0;
         }
     }
 
@@ -441,7 +450,7 @@ impl Rank {
         }
     }
 
-    fn complete(&mut self, call: &Call, since: i64) {
+    fn complete(&mut self, call: &Call, since: i64, ran: i64) {
         let mut waits = Vec::new();
         for &(request, from, tag) in &call.extras {
             let found = self.started.remove(&request).or_else(|| match self.requests.get(&request) {
@@ -466,7 +475,7 @@ impl Rank {
         }
         // Receives and collectives first: what the rank waits for.
         waits.sort_by_key(|&(kind, _)| kind == Kind::WaitSent);
-        self.waits(&waits, since, call.t1);
+        self.waits(&waits, since, call.t1, ran);
     }
 
     /// Returns the trace: numbers the receives in the order in which they were posted.

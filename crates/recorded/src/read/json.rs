@@ -55,11 +55,8 @@ impl Scan {
                     }
                 }
                 b',' if self.depth == 0 => return (at, true),
-                _ if self.depth == 0 && byte.is_ascii_whitespace() => {
-                    if self.bare {
-                        return (at, true);
-                    }
-                }
+                _ if self.depth == 0 && byte.is_ascii_whitespace() && self.bare => return (at, true),
+                _ if self.depth == 0 && byte.is_ascii_whitespace() => {}
                 _ if self.depth == 0 => {
                     self.bare = true;
                     self.begun = true;
@@ -263,7 +260,7 @@ pub struct Document {
     partial: Vec<u8>,
     name: Vec<u8>,
     offset: u64,
-    /// Where the value began.
+    /// Position of the first byte of the value.
     began: u64,
     /// The document is the array itself.
     bare: bool,

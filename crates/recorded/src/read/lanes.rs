@@ -1,12 +1,11 @@
-//! Where a rank waits for a collective: a profile says when one was issued and when it was over, not who waits for it.
+//! Where a rank waits for a collective: a profile says when one was issued and when it was over, not where it is waited for.
 //!
 //! A collective is waited for at a place of a step if, on most ranks and at most steps, the thread is silent until the
-//! collective is over and goes on at once. DDP waits for all of a step's collectives before it copies the gradients.
+//! collective is over and then continues at once. DDP waits for all of a step's collectives before it copies the gradients.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::ReadError;
 use super::profile::Profile;
 use crate::trace::{Event, Key, Kind, Part, Trace};
 
@@ -17,7 +16,7 @@ const SILENCE_NS: i64 = 300_000;
 const PROMPT_NS: i64 = 1_000_000;
 /// Operators closer than this run without a pause.
 const JOINED_NS: i64 = 20_000;
-/// Point-to-point kernels refuse a verdict from this part of the run on: one in so many.
+/// A verdict is refused where point-to-point kernels take more than one part in this many of the run.
 const UNMATCHED: i64 = 50;
 /// How late the end of a collective may be stamped, ns.
 const STAMPED_NS: i64 = 200_000;
@@ -40,16 +39,14 @@ struct Lane {
 }
 
 /// Makes traces of the profiles of all ranks.
-///
-/// # Errors
-/// A profile holds no time.
-pub fn traces(profiles: Vec<Profile>) -> Result<Vec<Trace>, ReadError> {
+#[must_use]
+pub fn traces(profiles: Vec<Profile>) -> Vec<Trace> {
     let mut lanes: Vec<Lane> = profiles.into_iter().map(lane).collect();
     let waited = waited(&lanes);
     for lane in &mut lanes {
         follow(lane, &waited);
     }
-    Ok(lanes.into_iter().map(|lane| lane.trace).collect())
+    lanes.into_iter().map(|lane| lane.trace).collect()
 }
 
 fn between(times: &[i64], begin: i64, end: i64) -> &[i64] {
@@ -154,8 +151,8 @@ fn waited(lanes: &[Lane]) -> BTreeMap<usize, usize> {
     waited
 }
 
-/// Returns the interval around the end of a collective in which nothing begins or ends on the thread. The thread may go on
-/// a little before that end is stamped in another thread.
+/// Returns the interval around the end of a collective in which nothing begins or ends on the thread. The thread may
+/// continue a little before that end is stamped in another thread.
 fn silence(step: &Step, done: i64) -> (i64, i64) {
     let at = step.edges.partition_point(|&edge| edge <= done);
     let edge = |at: usize| if at > 0 { step.edges[at - 1] } else { step.begin };

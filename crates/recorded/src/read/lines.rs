@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::json;
 use super::steps::StepTimes;
-use super::{MOST_RANKS, ReadError};
+use super::{Found, MOST_RANKS, ReadError};
 use crate::trace::{Event, Key, Kind, Part, Trace};
 
 pub struct LinesReader {
@@ -217,16 +217,16 @@ impl LinesReader {
 
     /// # Errors
     /// The file holds no call.
-    pub fn finish(self) -> Result<Vec<Trace>, ReadError> {
+    pub fn finish(self) -> Result<Found, ReadError> {
         if !self.steps.is_empty() {
             if self.began {
                 return Err(ReadError::file("step times and calls stand in one file; use two"));
             }
-            return self.steps.traces(&self.trace.source);
+            return Ok(Found::Steps(Box::new(self.steps)));
         }
         if self.trace.acts.is_empty() {
             return Err(ReadError::file("there are no calls"));
         }
-        Ok(vec![self.trace])
+        Ok(Found::Trace(Box::new(self.trace)))
     }
 }

@@ -25,7 +25,7 @@ use profile::Profile;
 
 /// Longest recording, ns: about 9 years.
 const LONGEST_NS: i64 = 1 << 58;
-/// Longest line, bytes.
+/// Longest line of a text file, bytes.
 const LONGEST_LINE: usize = 1 << 20;
 /// Bytes after which the format must be known.
 const HEAD: usize = 1 << 16;
@@ -64,6 +64,8 @@ impl std::error::Error for ReadError {}
 pub enum Found {
     Trace(Box<Trace>),
     Profile(Box<Profile>),
+    /// Step times, which belong together with those of other files.
+    Steps(Box<steps::StepTimes>),
 }
 
 enum Format {
@@ -119,18 +121,23 @@ impl Text {
         }
     }
 
-    fn finish(mut self) -> Result<Vec<Found>, ReadError> {
+    fn finish(mut self) -> Result<Found, ReadError> {
         if !self.partial.is_empty() {
             self.line += 1;
             let whole = std::mem::take(&mut self.partial);
             self.take(&whole)?;
         }
-        let traces = match self.kind {
-            Kind::Lines(reader) => reader.finish(),
-            Kind::Steps(reader) => reader.finish(),
-            Kind::Allprof(reader) => reader.finish(),
-        }?;
-        Ok(traces.into_iter().map(|trace| Found::Trace(Box::new(trace))).collect())
+        Ok(match self.kind {
+            Kind::Lines(reader) => reader.finish()?,
+            Kind::Allprof(reader) => Found::Trace(Box::new(reader.finish()?)),
+            Kind::Steps(reader) => {
+                let times = reader.finish();
+                if times.is_empty() {
+                    return Err(ReadError::file("there are no rows"));
+                }
+                Found::Steps(Box::new(times))
+            }
+        })
     }
 }
 
@@ -192,7 +199,7 @@ impl Reader {
             Format::App(reader) => {
                 Ok(reader.finish()?.into_iter().map(|trace| Found::Trace(Box::new(trace))).collect())
             }
-            Format::Text(text) => text.finish(),
+            Format::Text(text) => Ok(vec![text.finish()?]),
             Format::Unknown(_) => Err(ReadError::file("the file is empty")),
         }
     }
@@ -223,7 +230,7 @@ fn format_of(head: &[u8], source: &str) -> Result<Format, ReadError> {
         return Ok(text_of(Kind::Allprof(Box::new(allprof::AllprofReader::new(source)))));
     }
     if steps::is_head(first) {
-        return Ok(text_of(Kind::Steps(Box::new(steps::StepsReader::new(source)))));
+        return Ok(text_of(Kind::Steps(Box::default())));
     }
     Err(ReadError::file(
         "the format is not known; it must be a trace of PyTorch's profiler (JSON), lines of JSON, liballprof's text, or a \
@@ -234,16 +241,18 @@ fn format_of(head: &[u8], source: &str) -> Result<Format, ReadError> {
 /// Makes traces of what the files hold.
 ///
 /// # Errors
-/// A profile has nothing to compare.
+/// Two files are of the same rank, or their times cannot be compared.
 pub fn traces(found: Vec<Found>) -> Result<Vec<Trace>, ReadError> {
-    let (mut traces, mut profiles) = (Vec::new(), Vec::new());
+    let (mut traces, mut profiles, mut times) = (Vec::new(), Vec::new(), steps::StepTimes::default());
     for one in found {
         match one {
             Found::Trace(trace) => traces.push(*trace),
             Found::Profile(profile) => profiles.push(*profile),
+            Found::Steps(more) => times.join(*more)?,
         }
     }
-    traces.extend(lanes::traces(profiles)?);
+    traces.extend(times.traces("step times"));
+    traces.extend(lanes::traces(profiles));
     for (at, trace) in traces.iter_mut().enumerate() {
         if trace.rank.is_none() {
             trace.rank = Some(at as u32);

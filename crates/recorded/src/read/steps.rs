@@ -53,60 +53,76 @@ impl StepTimes {
         Ok(())
     }
 
-    /// Makes a trace of each rank: computing, then a meeting of all ranks at the end of each step.
+    /// Adds the step times of another file.
     ///
     /// # Errors
-    /// There are no rows.
-    pub fn traces(self, source: &str) -> Result<Vec<Trace>, ReadError> {
-        if self.rows.is_empty() {
-            return Err(ReadError::file("there are no rows"));
+    /// A step of a rank is in both, or the forms differ.
+    pub fn join(&mut self, other: Self) -> Result<(), ReadError> {
+        self.world = self.world.max(other.world);
+        if other.dated.is_some_and(|dated| *self.dated.get_or_insert(dated) != dated) {
+            return Err(ReadError::file("some files have seconds, others start_s and end_s; use one form"));
         }
+        for (rank, steps) in other.rows {
+            let own = self.rows.entry(rank).or_default();
+            for (step, times) in steps {
+                if own.insert(step, times).is_some() {
+                    return Err(ReadError::file(format!("step {step} of rank {rank} is given in two files")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a trace of each rank: computing, then a meeting of all ranks at the end of each step.
+    #[must_use]
+    pub fn traces(self, source: &str) -> Vec<Trace> {
         let dated = self.dated == Some(true);
-        let world = self.world;
+        // Where only lengths are known, a step begins when the one before it is over on all ranks.
+        let mut lasts: BTreeMap<i64, i64> = BTreeMap::new();
+        for (&step, &(_, length)) in self.rows.values().flatten() {
+            lasts.entry(step).and_modify(|last| *last = length.max(*last)).or_insert(length);
+        }
+        let mut begins = BTreeMap::new();
+        let mut clock = 0i64;
+        for (&step, &last) in &lasts {
+            begins.insert(step, clock);
+            clock = clock.saturating_add(last).min(LATEST);
+        }
         let one = |(rank, steps): (u32, BTreeMap<i64, (i64, i64)>)| {
-            let mut trace = Trace { source: source.into(), rank: Some(rank), world, ..Trace::default() };
-            let mut rows: Vec<(i64, i64, i64)> =
-                steps.into_iter().map(|(step, (begin, end))| (step, begin, end)).collect();
-            rows.sort_by_key(|&(step, ..)| step);
-            trace.began = if dated { rows[0].1 } else { 0 };
+            let mut trace = Trace { source: source.into(), rank: Some(rank), world: self.world, ..Trace::default() };
+            let rows: Vec<(i64, i64, i64)> = steps.into_iter().map(|(step, (begin, end))| (step, begin, end)).collect();
+            trace.began = if dated { rows[0].1 } else { begins[&rows[0].0] };
             trace.ended = trace.began;
             let mut pauses = 0i64;
-            let mut clock = trace.began;
-            for (at, &(step, begin, end)) in rows.iter().enumerate() {
-                let done = if dated { end } else { clock.saturating_add(end) };
-                // The wait lasts until the next step begins.
-                let over = if dated { rows.get(at + 1).map_or(done, |next| next.1.max(done)) } else { done };
-                pauses = pauses.saturating_add(if dated { over - done } else { 0 });
-                let (done, over) = (done.min(1 << 61), over.min(1 << 61));
+            for (at, &(step, _, end)) in rows.iter().enumerate() {
+                let (done, over) = if dated {
+                    // The wait lasts until the next step begins.
+                    (end, rows.get(at + 1).map_or(end, |next| next.1.max(end)))
+                } else {
+                    let begin = begins[&step];
+                    (begin.saturating_add(end).min(LATEST), begin.saturating_add(lasts[&step]).min(LATEST))
+                };
+                pauses = pauses.saturating_add(over - done);
                 let key = Key::Collective { comm: "steps".into(), number: at as u32 };
                 let name = "end of the step".into();
-                let event = Event {
-                    key,
-                    part: Part::All,
-                    name,
-                    size: step as u64,
-                    start: done,
-                    since: done,
-                    end: over,
-                    together: None,
-                };
-                let _ = begin;
+                let (start, since, end) = (done, done, over);
+                let event = Event { key, part: Part::All, name, size: step as u64, start, since, end, together: None };
                 trace.push_blocking(event, -1);
                 trace.push(Kind::Step, 0, over, over, -1);
-                clock = over;
             }
-            let all = trace.ended - trace.began;
-            if dated && pauses.saturating_mul(100) < all {
-                trace.refusals.push(HIDDEN.into());
-            } else if !dated {
+            if !dated {
                 trace.notes.push(LENGTHS.into());
+            } else if pauses.saturating_mul(100) < trace.ended - trace.began {
+                trace.refusals.push(HIDDEN.into());
             }
             trace
         };
-        Ok(self.rows.into_iter().map(one).collect())
+        self.rows.into_iter().map(one).collect()
     }
 }
 
+/// Latest time that a step may end, ns.
+const LATEST: i64 = 1 << 61;
 /// Refusal of steps that follow each other without a pause.
 pub const HIDDEN: &str = "the step times include the waiting, so all ranks seem alike; record the computing of each step \
                           (seconds), or where it ends and the waiting begins";
@@ -121,18 +137,13 @@ pub fn is_head(line: &[u8]) -> bool {
 }
 
 /// Reads a CSV with a head: `rank,step,seconds` or `rank,step,start_s,end_s`, in any order.
+#[derive(Default)]
 pub struct StepsReader {
-    source: String,
     columns: Option<Vec<Vec<u8>>>,
     times: StepTimes,
 }
 
 impl StepsReader {
-    #[must_use]
-    pub fn new(source: &str) -> Self {
-        Self { source: source.into(), columns: None, times: StepTimes::default() }
-    }
-
     /// # Errors
     /// The line is wrong.
     pub fn line(&mut self, line: &[u8], number: u64) -> Result<(), ReadError> {
@@ -172,9 +183,8 @@ impl StepsReader {
         }
     }
 
-    /// # Errors
-    /// There are no rows.
-    pub fn finish(self) -> Result<Vec<Trace>, ReadError> {
-        self.times.traces(&self.source)
+    #[must_use]
+    pub fn finish(self) -> StepTimes {
+        self.times
     }
 }
