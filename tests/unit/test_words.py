@@ -101,7 +101,7 @@ IDIOM = re.compile(
 )
 COMMENTED = tokenize.COMMENT
 COMMENT = re.compile(r"(?:^|\s)//[/!]?\s(?P<text>.*)", re.MULTILINE)
-SHORT_WORDS, MOST_SHORT = 4, 135
+SHORT_WORDS, MOST_SHORT = 4, 49
 """A doc comment of at most four words mostly repeats the name; those that are left have a unit, or are a schema's."""
 
 

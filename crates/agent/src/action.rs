@@ -91,7 +91,6 @@ pub struct Done {
     /// Time of the outcome, ns. A paced transfer ends at the time set by its pace, not when the driver notices.
     pub at_ns: u64,
     pub began_ns: u64,
-    /// Bytes moved since `began_ns`.
     pub bytes: u64,
     /// Whether bytes that were due had to wait until the connection took them.
     pub waited: bool,
@@ -113,7 +112,6 @@ pub struct Worked<P> {
     pub tried: u32,
 }
 
-/// An attempt in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trying {
     pub task: u64,
@@ -122,7 +120,6 @@ pub struct Trying {
     pub began_ns: u64,
 }
 
-/// Rate of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     pub bytes_per_ns: f64,
@@ -147,7 +144,6 @@ pub enum Action<P> {
         rate: Option<Rate>,
         at_ns: u64,
     },
-    /// Resume the held transfer.
     GoOn {
         child: u32,
         /// `None`: as fast as the link allows.

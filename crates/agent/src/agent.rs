@@ -38,7 +38,7 @@ const UNTOLD: f64 = -1.0;
 pub(crate) enum Processor {
     /// Exists only in the platform's file; this crate computes its timing.
     Emulated(EmulatedProcessor),
-    /// The driver's processor.
+    /// The driver computes on a real processor.
     Real {
         /// Whether the work may end the process that runs it.
         may_end: bool,
@@ -184,7 +184,6 @@ impl<P: TaskBytes> Agent<P> {
         actions.append(&mut self.actions);
     }
 
-    /// Whether actions are queued.
     #[must_use]
     pub fn has_actions(&self) -> bool {
         !self.actions.is_empty()
@@ -279,7 +278,6 @@ impl<P: TaskBytes> Agent<P> {
         self.settle();
     }
 
-    /// Handles all queued events.
     pub(crate) fn settle(&mut self) {
         while let Some((event, at_ns)) = self.events.pop_front() {
             let mut commands = std::mem::take(&mut self.commands);

@@ -10,7 +10,7 @@
 pub struct EmulatedProcessor {
     compute_per_s: f64,
     ir_receive: f64,
-    /// By child number.
+    /// One entry per child, by child number.
     ir_send: Vec<f64>,
     time_scale: f64,
     receive_mb_per_s: f64,

@@ -4,13 +4,7 @@
 pub enum SettingsError {
     /// A setting is out of range.
     #[error("{field} is {value}; it must be {permitted}")]
-    Value {
-        /// The setting's name.
-        field: String,
-        value: String,
-        permitted: String,
-    },
-    /// The settings are inconsistent.
+    Value { field: String, value: String, permitted: String },
     #[error("the work cannot be set up: {0}")]
     Setup(String),
 }

@@ -21,7 +21,7 @@ const HEAD: usize = 5;
 /// How the bytes of a task or a result are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Bytes with content.
+    /// A payload of bytes with content.
     Bytes,
     /// Filler that only loads the link; the receiver counts it.
     Blank,
@@ -42,22 +42,30 @@ pub enum Frame {
         /// JSON: the settings of the run.
         settings: Vec<u8>,
     },
-    /// The request is rejected.
-    Refused { why: String },
+    Refused {
+        why: String,
+    },
     /// Parent to child: a piece of the code to run (a pickled callable). `last` marks the last piece.
-    Code { last: bool, piece: Vec<u8> },
+    Code {
+        last: bool,
+        piece: Vec<u8>,
+    },
     /// Child to parent: its subtree is ready. Carries the number of agents in the subtree and the first request.
-    Ready { agents: u32, tasks: u64 },
+    Ready {
+        agents: u32,
+        tasks: u64,
+    },
     /// Parent to child: the run has started.
     Start {
         /// Time 0 on the root's clock, ns.
         root_ns: u64,
     },
     /// Child to parent: requests `tasks` more tasks.
-    Ask { tasks: u64 },
+    Ask {
+        tasks: u64,
+    },
     /// Child to parent: heartbeat, and request for the root's clock.
     Ping {
-        /// The child's clock, ns.
         child_ns: u64,
     },
     Pong {
@@ -67,10 +75,15 @@ pub enum Frame {
     },
     /// Parent to child: what the task that follows is called, for its command: the names of its input and of its result,
     /// separated by a 0 byte.
-    Name { task: u64, name: Vec<u8> },
+    Name {
+        task: u64,
+        name: Vec<u8>,
+    },
     /// Parent to child: the task that follows is a batch of calls. Its first calls may be answered before the last
     /// ([`Self::Partial`]), and it is not tried again when an agent is lost that computes it.
-    Batch { task: u64 },
+    Batch {
+        task: u64,
+    },
     /// Parent to child: the task that follows calls a function. The task's body begins with the function's bytes, or the
     /// child has the function already.
     Function {
@@ -81,7 +94,9 @@ pub enum Frame {
         bytes: u64,
     },
     /// Parent to child: the function will be sent again in front of the next task that calls it.
-    Forget { number: u64 },
+    Forget {
+        number: u64,
+    },
     /// The start of a task. Body: its first bytes.
     Task {
         task: u64,
@@ -94,10 +109,12 @@ pub enum Frame {
         rate: f64,
     },
     /// More bytes of a task's input.
-    Chunk { task: u64 },
+    Chunk {
+        task: u64,
+    },
     /// The paced link continues at this rate. 0: the transfer is held.
     Pace {
-        /// MB/s of the platform.
+        /// Rate of the emulated link, MB/s.
         rate: f64,
     },
     /// Child to parent: the rate at which it sends to its own children, which lowers its receive limit. Paced links
@@ -107,11 +124,17 @@ pub enum Frame {
         rate: f64,
     },
     /// Child to parent, if the child has children: the task that it computes itself.
-    Computing { task: u64 },
+    Computing {
+        task: u64,
+    },
     /// Parent to child: number of tasks to request or hold from now on.
-    Places { tasks: u64 },
+    Places {
+        tasks: u64,
+    },
     /// Parent to child: approximate number of tasks that it will still get.
-    RemainingHint { tasks: u64 },
+    RemainingHint {
+        tasks: u64,
+    },
     /// Child to parent: the estimated task rates of its subtree.
     Subtree(Subtree),
     /// The start of a result. Body: its first bytes.
@@ -128,7 +151,9 @@ pub enum Frame {
         rate: f64,
     },
     /// More bytes of a result.
-    ResultChunk { task: u64 },
+    ResultChunk {
+        task: u64,
+    },
     /// Parent to child: there are no more tasks; send the reports.
     Finish,
     /// Child to parent: a piece of the report of an agent in its subtree.
@@ -142,24 +167,37 @@ pub enum Frame {
     /// Child to parent: all reports of its subtree have been sent.
     Reported,
     /// Child to parent: an event in its subtree (JSON).
-    Happened { event: String },
+    Happened {
+        event: String,
+    },
     /// The connection is closed regularly.
     Bye,
     /// Child to parent: it is about to leave and accepts no more tasks. The parent sends `Finish` when the child holds
     /// none.
     Draining,
     /// Child to parent: hands back a task that it has not begun.
-    HandBack { task: u64 },
+    HandBack {
+        task: u64,
+    },
     /// Parent to child: do not begin this task. The answer is `Recalled`, `Begun`, or the task's result.
-    Recall { task: u64 },
+    Recall {
+        task: u64,
+    },
     /// Child to parent: the task is withdrawn and will not be computed in its subtree. Its result, which says so, follows
     /// when the task's turn has come.
-    Recalled { task: u64 },
+    Recalled {
+        task: u64,
+    },
     /// Child to parent: a node of its subtree computes the task.
-    Begun { task: u64 },
+    Begun {
+        task: u64,
+    },
     /// Child to parent, at most once for each batch: the outcomes of its first calls, and that those after the one in
     /// progress are not computed there. The meaning of the bytes is the user's.
-    Partial { task: u64, outcomes: Vec<u8> },
+    Partial {
+        task: u64,
+        outcomes: Vec<u8>,
+    },
     /// Child to parent, before a command's result: when its last attempt ran, and what it printed on stderr.
     Ran {
         task: u64,
@@ -180,7 +218,6 @@ pub enum Frame {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
     pub frame: Frame,
-    /// Bytes consumed.
     pub used: usize,
     /// Bytes of body that follow.
     pub body: usize,
@@ -222,7 +259,6 @@ const PARTIAL: u8 = 33;
 const FUNCTION: u8 = 34;
 const FORGET: u8 = 35;
 const RAN: u8 = 36;
-/// The highest kind.
 const LAST: u8 = RAN;
 
 /// Decodes the next frame. `None` while it is incomplete.

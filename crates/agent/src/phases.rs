@@ -17,7 +17,6 @@ const REPORT_PATIENCE_NS: u64 = 20_000_000_000;
 /// Event code: an agent ended before its run did.
 pub const AGENT_FAILED: &str = "agent-failed";
 
-/// Phase of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Gathering,
@@ -29,7 +28,6 @@ pub enum Phase {
     Reported,
 }
 
-/// An agent's run state.
 #[derive(Debug)]
 pub(crate) struct Course {
     pub phase: Phase,

@@ -20,7 +20,7 @@ pub const NO_NODE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Activity {
-    /// `node` computes `task`.
+    /// The node computes the task.
     Compute = 0,
     /// `node` sends `task` to `child`.
     Send = 1,
@@ -86,11 +86,9 @@ impl Row {
     }
 }
 
-/// Totals of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Totals {
-    /// Name of the node.
     pub name: String,
     pub tasks: u64,
     /// Time for which its processor was computing, ns.
@@ -108,7 +106,6 @@ pub struct Totals {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObservedLink {
-    /// Number of the child.
     pub number: u32,
     /// Rate of the link and interference of sending.
     pub seen: ObservedNode,
@@ -120,11 +117,9 @@ pub struct AgentEvent {
     /// Time on the root's clock, ns.
     pub root_ns: u64,
     pub code: String,
-    /// The node concerned.
     pub node: Option<String>,
     /// Its number, in events of a node that joined.
     pub number: Option<u32>,
-    /// Number of tasks concerned.
     pub tasks: Option<u64>,
     pub message: String,
 }

@@ -11,9 +11,7 @@ use crate::layout::Layout;
 
 /// First number of agents that are not in the platform.
 pub const GUESTS: u32 = 1 << 31;
-/// Default of [`RunSettings::spool_over_bytes`].
 pub const SPOOL_OVER_BYTES: u64 = 64 << 20;
-/// Default of [`RunSettings::largest_task_bytes`].
 pub const LARGEST_TASK_BYTES: u64 = 1 << 40;
 
 /// How an agent computes a task.
@@ -65,7 +63,6 @@ impl Default for TaskLimits {
     }
 }
 
-/// Settings of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSettings {
@@ -114,7 +111,6 @@ pub struct Part {
     pub late_s: f64,
 }
 
-/// Timeouts between agents, s.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Patience {
@@ -132,11 +128,9 @@ impl Default for Patience {
     }
 }
 
-/// What a run records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Recording {
-    /// Rows of activities.
     pub trace: bool,
     /// Events and commands of the policy, for replays.
     pub log: bool,

@@ -47,7 +47,6 @@ impl<'a> FarmPoint<'a> {
         Ok(point)
     }
 
-    /// Plans its mean task.
     fn plan(&self) -> Result<Plan, ExperimentError> {
         if let Some(plan) = &self.plan {
             return Ok(plan.clone());

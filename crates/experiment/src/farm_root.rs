@@ -20,7 +20,6 @@ use serde::Deserialize;
 
 use crate::work::kernel_maker;
 
-/// Options of a root.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RootAsked {

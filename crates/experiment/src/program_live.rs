@@ -148,13 +148,11 @@ impl LiveProgram {
     }
 }
 
-/// Options of a conductor.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConductorAsked {
     /// Description from which every rank builds the program.
     pub about: About,
-    /// The disturbance, as JSON.
     pub disturbance: Option<String>,
     /// Time limits of the run.
     pub limits: RankLimits,
@@ -171,12 +169,10 @@ pub type Ended = Result<Outcome, LiveError>;
 pub struct Opened {
     /// Runs the program to its end; call it on a separate thread.
     pub begin: Box<dyn FnOnce() + Send>,
-    /// Receives the result.
     pub ended: Receiver<Ended>,
     pub stop: Stop,
     /// HOST:PORT at which it listens.
     pub address: String,
-    /// Required number of ranks.
     pub ranks: u32,
     pub program: LiveProgram,
 }
@@ -222,12 +218,10 @@ impl ConductorAsked {
     }
 }
 
-/// Options of a rank.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RankAsked {
     pub rank: u32,
-    /// HOST:PORT of the conductor.
     pub conductor: String,
     /// Time limit for reaching the conductor, s.
     pub patience_s: f64,

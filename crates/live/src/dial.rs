@@ -83,7 +83,6 @@ pub(crate) enum PeerRole {
 
 /// Parameters of one handshake, as seen by the dialling end.
 pub(crate) struct Handshake<'a> {
-    /// HOST:PORT.
     pub address: &'a str,
     pub role: PeerRole,
     /// Name of this end, followed by its description in `about`.

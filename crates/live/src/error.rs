@@ -9,12 +9,7 @@ use crosswind_agent::SettingsError;
 pub enum LiveError {
     /// A setting is out of its range.
     #[error("{field} is {value}; it must be {permitted}")]
-    Value {
-        /// Name of the setting.
-        field: String,
-        value: String,
-        permitted: String,
-    },
+    Value { field: String, value: String, permitted: String },
     /// Access control is missing or wrong: an open address, a weak token, or an unusable key or certificate.
     #[error(transparent)]
     Access(#[from] AccessError),

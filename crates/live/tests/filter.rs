@@ -101,7 +101,7 @@ fn an_application_that_reads_nothing_holds_up_no_other_and_no_memory() {
     assert!(sent as u64 > far.received_frames_of_all(), "something was sent");
 }
 
-/// Frames of both classes.
+/// Sums a counter over both classes of frames.
 trait OfAll {
     fn received_frames_of_all(&self) -> u64;
 }

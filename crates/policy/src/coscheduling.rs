@@ -13,7 +13,6 @@
 
 use std::collections::VecDeque;
 
-/// A posted message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Requirement {
     id: u64,

@@ -35,7 +35,7 @@ impl<K: PartialOrd> Order<K> for First {
     }
 }
 
-/// The reverse of [`First`].
+/// The reverse of the order [`First`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Last;
 
@@ -83,7 +83,6 @@ impl<K: Copy, O: Order<K>> Heap<K, O> {
         self.items.iter().map(|item| item.1)
     }
 
-    /// Removes the first entry.
     #[inline]
     pub fn pop(&mut self) -> Option<(K, u32)> {
         let first = self.first()?;

@@ -10,7 +10,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 pub enum Bytes {
-    /// A task's input: read-only.
+    /// Input of a task, which is read-only.
     Input(Arc<Vec<u8>>),
     /// Memory that nothing else uses.
     Own(Vec<u8>),

@@ -182,7 +182,6 @@ impl PyFarmRoot {
         self.tasks
     }
 
-    /// Results delivered so far.
     #[getter]
     fn delivered(&self, py: Python<'_>) -> u64 {
         py.detach(|| self.counter.delivered())
@@ -194,7 +193,6 @@ impl PyFarmRoot {
         events.into_iter().map(|event| (event.code, event.node, event.message)).collect()
     }
 
-    /// Starts the root's thread.
     fn start(&self) -> PyResult<()> {
         if let Some(begin) = locked(&self.root).take() {
             std::thread::Builder::new().name("cw-farm".into()).spawn(begin)?;

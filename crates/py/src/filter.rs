@@ -50,7 +50,6 @@ impl PyFilter {
         self.address.as_deref()
     }
 
-    /// HOST:PORT of each forward.
     #[getter]
     fn ports(&self) -> Vec<String> {
         self.ports.clone()

@@ -91,12 +91,10 @@ impl PyFreezer {
         self.call(py, |freezer| freezer.defer(target.0, due_ns))
     }
 
-    /// Continues all of it.
     fn thaw(&self, py: Python<'_>, target: &PyTarget) -> PyResult<()> {
         self.call(py, |freezer| freezer.thaw(target.0))
     }
 
-    /// Returns its current processes.
     fn members(&self, py: Python<'_>, target: &PyTarget) -> PyResult<Vec<Pid>> {
         self.call(py, |freezer| freezer.members(target.0))
     }

@@ -17,7 +17,6 @@ use serde_json::json;
 use crate::inject::exception;
 use crate::watched::locked;
 
-/// A running recording.
 #[pyclass(frozen, name = "NoiseRecorder", module = "crosswind._core")]
 struct PyNoiseRecorder(Mutex<Recorder>);
 
@@ -36,7 +35,6 @@ impl PyNoiseRecorder {
         py.detach(|| locked(&self.0).wait(Duration::from_secs_f64(timeout_s.clamp(0.0, 1e9))))
     }
 
-    /// Ends it early.
     fn stop(&self) {
         locked(&self.0).stop();
     }

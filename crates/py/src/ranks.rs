@@ -41,7 +41,6 @@ impl PyConductor {
         Ok(Self { begin, ended, outcome, stop, address, ranks, program })
     }
 
-    /// Required number of ranks.
     #[getter]
     fn ranks(&self) -> u32 {
         self.ranks
@@ -53,7 +52,6 @@ impl PyConductor {
         &self.address
     }
 
-    /// Starts the conductor's thread.
     fn start(&self) -> PyResult<()> {
         if let Some(begin) = locked(&self.begin).take() {
             std::thread::Builder::new().name("cw-conductor".into()).spawn(begin)?;

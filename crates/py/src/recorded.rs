@@ -42,7 +42,6 @@ impl RecordedFile {
         fed.map_err(|error| exception(py, &self.source, &error))
     }
 
-    /// Ends the file.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         let finished = py.detach(|| {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -60,9 +60,7 @@ pub struct ProgramRun {
     /// Time of the program if all its ranks were always away together, s: `dedicated_s` times the number of jobs that
     /// share the machine.
     pub coscheduled_s: f64,
-    /// `makespan_s` divided by `coscheduled_s`.
     pub slowdown: f64,
-    /// `makespan_s` divided by `dedicated_s`.
     pub slowdown_dedicated: f64,
     /// Messages sent, including answers but not acknowledgements.
     pub messages: u64,

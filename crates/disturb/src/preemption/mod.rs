@@ -132,7 +132,6 @@ struct Session {
     comms: Comms,
     threads: Threads,
     causes: Causes,
-    /// Thread -> its process.
     owners: BTreeMap<i32, i32>,
     waiting: Vec<Event>,
     found: Preemptions,

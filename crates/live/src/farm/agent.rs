@@ -39,7 +39,6 @@ const SUCCESSION: Duration = Duration::from_secs(5);
 const LAST_SIGNAL: Duration = Duration::from_secs(1);
 
 pub struct AgentConfig {
-    /// HOST:PORT of the parent.
     pub parent: String,
     /// Name of the node in the platform.
     pub name: String,

@@ -12,7 +12,6 @@ use crate::farm::payload::Payload;
 use crate::farm::task_processes::Canceller;
 use crosswind_linux::{self as linux, Bell};
 
-/// A task to execute.
 #[derive(Debug)]
 pub struct Job {
     pub task: u64,

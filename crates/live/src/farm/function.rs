@@ -40,7 +40,6 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// A function as bytes.
 pub struct Function {
     pub number: u64,
     pub bytes: Shared,

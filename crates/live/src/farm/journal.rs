@@ -52,9 +52,7 @@ pub struct Delivered {
 /// The last record of a task from earlier runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Digest of the input.
     pub input: u64,
-    /// Digest of the recipe.
     pub recipe: u64,
     /// Whether it was a result; otherwise an error.
     pub ok: bool,

@@ -160,7 +160,6 @@ impl Link {
         frame.encode(0, out);
     }
 
-    /// Starts sending a payload.
     pub fn send(&mut self, task: u64, kind: Kind, payload: Payload, pace: Option<Pace>, now_ns: u64) {
         let is_there = payload.function().is_none_or(|function| self.lent.has(function.number));
         let is_next = self.transfers.is_empty() && self.frame_left == 0;

@@ -30,7 +30,6 @@ pub struct Names {
     order: Vec<u32>,
 }
 
-/// Texts behind each other.
 #[derive(Debug, Default)]
 struct Texts {
     bytes: Vec<u8>,

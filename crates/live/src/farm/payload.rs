@@ -259,7 +259,6 @@ pub fn no_space(directory: &Path) -> Option<String> {
     (found == 0 && (bytes < LITTLE || out_of_files)).then(|| format!("no space left on {}", directory.display()))
 }
 
-/// Destination of received bytes.
 #[derive(Debug)]
 pub(crate) enum Place {
     Memory(Vec<u8>),

@@ -25,7 +25,6 @@ pub(super) struct Recalls {
     partial: HashMap<u64, Vec<u8>>,
     /// Commands that have ended, which the user's threads have not taken.
     ran: Vec<Ran>,
-    /// Bytes that those printed.
     said_bytes: usize,
 }
 

@@ -26,7 +26,6 @@ use crosswind_linux::{self as linux, Bell, now_ns};
 /// Descriptors of a process beside those of its nodes.
 const OWN_DESCRIPTORS: usize = 512;
 
-/// A user's task.
 #[derive(Debug)]
 pub struct NewTask {
     /// Task number, unique in the run.
@@ -95,7 +94,6 @@ pub trait TaskSource {
 }
 
 pub struct RootConfig {
-    /// Settings of the run.
     pub run: RunSettings,
     /// HOST:PORT where children connect. Port 0 chooses a free one.
     pub listen: String,

@@ -45,7 +45,7 @@ pub(crate) struct NodeRuntime<'a> {
     pub agent: Agent<Payload>,
     /// Links to children, by child number.
     pub children: Vec<Option<Link>>,
-    /// `None` at the root.
+    /// `None` at the root, which has no parent.
     pub parent: Option<Box<Link>>,
     pub processor: Processor,
     pub spool: Spool,

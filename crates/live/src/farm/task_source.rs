@@ -101,7 +101,7 @@ impl Both {
 #[derive(Clone)]
 pub struct Counter(Arc<Both>);
 
-/// The event loop's side.
+/// The side that the event loop uses.
 pub struct SharedDesk {
     both: Arc<Both>,
     keeper: Option<Keeper>,

@@ -3,13 +3,11 @@
 use crosswind_schema::Class;
 use serde::Serialize;
 
-/// Traffic of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ClassCounters {
     pub sent_frames: u64,
     /// Application bytes in the sent frames.
     pub sent_bytes: u64,
-    /// Frames received from peers.
     pub received_frames: u64,
     /// Application bytes in the received frames.
     pub received_bytes: u64,
@@ -19,17 +17,14 @@ pub struct ClassCounters {
     pub longest_wait_s: f64,
     /// Total time that frames have waited, s.
     pub waited_s: f64,
-    /// Grants sent to peers.
     pub credits_sent: u64,
 }
 
-/// Counters of a filter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Counters {
     pub parallel: ClassCounters,
     pub local: ClassCounters,
     pub peers: usize,
-    /// Current connections of applications.
     pub connections: usize,
     /// Connections of applications since the start.
     pub connections_made: u64,

@@ -169,7 +169,6 @@ impl Filter {
         &self.ports
     }
 
-    /// Returns the current counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -6,10 +6,8 @@
 use crosswind_policy::queue::{DoubleQueue, QueueSettings};
 use crosswind_schema::Class;
 
-/// Rate of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// Rate in MB/s.
     pub mb_per_s: f64,
     /// Shorter frames take as long as frames of this size, bytes.
     pub at_least_bytes: u32,

@@ -30,7 +30,6 @@ const LOOK_NS: u64 = 200_000_000;
 /// Time limit for connecting to one address of a target.
 const REACH: Duration = Duration::from_secs(5);
 
-/// An authenticated filter.
 pub(super) struct Met {
     pub socket: Transport,
     /// Its address; without the port if it dialled this filter.

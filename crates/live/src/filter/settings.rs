@@ -26,11 +26,9 @@ pub struct Forward {
     pub listen: String,
     /// HOST:PORT as the peer reaches it.
     pub target: String,
-    /// Index in [`FilterSettings::peers`].
     pub peer: usize,
 }
 
-/// Settings of a filter.
 #[derive(Clone, Debug)]
 pub struct FilterSettings {
     /// HOST:PORT where peers connect. `None` means no listener.

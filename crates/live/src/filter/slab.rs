@@ -1,6 +1,5 @@
 //! A slab whose keys never refer to a later entry in the same place.
 
-/// Key of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     place: u32,

@@ -7,7 +7,6 @@
 use crosswind_agent::fields::FrameError;
 use crosswind_schema::Class;
 
-/// Bytes of a head.
 pub const HEAD: usize = 12;
 /// Maximum size of a payload, bytes.
 pub const LARGEST: usize = 256 << 10;
@@ -51,7 +50,6 @@ pub struct Head {
     pub last: bool,
     /// Stream number; 0 for [`Kind::Credit`].
     pub stream: u32,
-    /// Bytes of the payload.
     pub bytes: u32,
 }
 
@@ -64,7 +62,6 @@ fn code(class: Class) -> u8 {
 }
 
 impl Head {
-    /// Encodes the head.
     #[must_use]
     pub fn encode(&self) -> [u8; HEAD] {
         let mut out = [0; HEAD];

@@ -30,7 +30,6 @@ const HEARSAY_NS: u64 = 2_000_000_000;
 const MOST_HELD: usize = 1 << 30;
 
 pub struct ConductorConfig {
-    /// Settings of the run.
     pub run: RanksSettings,
     /// HOST:PORT where ranks connect. Port 0 chooses a free one.
     pub listen: String,
@@ -71,7 +70,7 @@ impl Stop {
     }
 }
 
-/// State of one rank.
+/// State of one rank, as the conductor knows it.
 #[derive(Default)]
 struct Seat {
     channel: Option<Channel>,

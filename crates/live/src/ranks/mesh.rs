@@ -22,7 +22,6 @@ const LOOK_NS: u64 = 100_000_000;
 /// Configuration of one rank for joining a run.
 pub struct RankConfig {
     pub rank: u32,
-    /// HOST:PORT of the conductor.
     pub conductor: String,
     /// Where other ranks connect: HOST:PORT, port 0 for a free one.
     pub listen: String,

@@ -31,7 +31,7 @@ pub(super) enum Step {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Work {
-    /// Remaining CPU time, ns.
+    /// Burns this much CPU time, ns.
     Burn(u64),
     /// End on the monotonic clock, ns.
     Until(u64),

@@ -11,7 +11,6 @@ use crate::error::LiveError;
 /// Maximum number of ranks on one machine, since each is connected to every other one.
 pub const MOST_RANKS: u32 = 64;
 
-/// Settings of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RanksSettings {
@@ -29,7 +28,6 @@ pub struct RanksSettings {
     /// receivers use it in both cases.
     #[serde(default)]
     pub disturbance: Option<Disturbance>,
-    /// Seed of the disturbance.
     #[serde(default)]
     pub seed: u64,
     /// Whether the result is gathered and checked.
@@ -130,6 +128,5 @@ impl RanksSettings {
 #[serde(deny_unknown_fields)]
 pub(super) struct Admission {
     pub run: RanksSettings,
-    /// HOST:PORT of every rank.
     pub peers: Vec<String>,
 }

@@ -21,7 +21,7 @@ pub(super) struct Answer {
     pub what: String,
 }
 
-/// Result of a wave.
+/// Result of one wave of counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Moving,

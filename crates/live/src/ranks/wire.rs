@@ -12,7 +12,6 @@ pub const LARGEST: usize = 64 << 20;
 /// Maximum bytes of packets in one frame. A longer message is sent in parts, so that other frames can be sent in between.
 pub const PART: u64 = 1 << 20;
 
-/// Activity of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It computes or has more operations to execute.
@@ -50,7 +49,7 @@ pub enum Wire {
         packets: u32,
         body: Body,
     },
-    /// Returned credits, packets.
+    /// Returns credits for `packets` packets.
     Credit { packets: u32 },
     /// Rank to conductor: connected to all other ranks.
     Meshed,
@@ -73,13 +72,9 @@ pub enum Wire {
     /// Conductor to rank: all ranks have arrived.
     Release,
     /// Conductor to rank: requests a [`Wire::Status`].
-    Probe {
-        /// Number of the wave.
-        wave: u64,
-    },
+    Probe { wave: u64 },
     Status {
         wave: u64,
-        /// Activity of the rank.
         state: State,
         /// Frames sent to other ranks since the start.
         sent: u64,

@@ -53,7 +53,6 @@ enum Entry {
 }
 
 impl Path {
-    /// Opens the sender's end.
     pub fn connect(&self) -> io::Result<TcpStream> {
         match &self.entry {
             Entry::Filter(port) => TcpStream::connect(port),

@@ -27,7 +27,6 @@ pub(super) struct Operations {
     pub bytes: u64,
 }
 
-/// Connection to one receiver.
 struct Way {
     stream: TcpStream,
     to_sink: Sender<Expected>,

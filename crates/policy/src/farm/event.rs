@@ -85,11 +85,7 @@ pub enum Event {
 pub enum Command {
     /// Send a child the approximate number of tasks that it will still get ([`Event::RemainingHint`]). It precedes the
     /// task that follows, which is included.
-    HintRemaining {
-        /// The child to notify.
-        child: Child,
-        tasks: u64,
-    },
+    HintRemaining { child: Child, tasks: u64 },
     /// Begin to send a task to a child, or resume a send that was held.
     Send {
         child: Child,
@@ -103,7 +99,7 @@ pub enum Command {
     /// Change the limit of the send to a child. `None`: as fast as the links allow.
     Limit {
         child: Child,
-        /// MB/s.
+        /// Receive limit of the link, MB/s.
         limit_mb_per_s: Option<f64>,
     },
     /// Compute a task and report [`Event::Computed`].

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use super::event::{Child, TaskId};
 
-/// The outstanding tasks.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     out: BTreeMap<TaskId, Child>,
@@ -40,7 +39,6 @@ impl Ledger {
         self.out.values().filter(|&&c| c == child).count()
     }
 
-    /// Number of outstanding tasks.
     #[must_use]
     pub fn len(&self) -> usize {
         self.out.len()

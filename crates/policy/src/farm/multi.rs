@@ -138,7 +138,6 @@ impl MultiPort {
         commands.push(Command::Send { child, task, limit_mb_per_s });
     }
 
-    /// Resumes a held send.
     pub fn resume(&mut self, children: &mut [ChildState], child: Child, share: f64, commands: &mut impl Commands) {
         self.paused.remove(child);
         let state = &mut children[child as usize];

@@ -12,7 +12,6 @@ use super::outside::Outside;
 /// Options of a farm that all its nodes share.
 #[derive(Clone, Copy, Debug)]
 pub struct FarmOptions<'a> {
-    /// The order of service.
     pub order: Order,
     pub ports: Ports,
     /// Tasks requested or waiting beyond the one being computed. `None`: chosen per node.

@@ -26,7 +26,6 @@ impl Queue {
         self.0.front().map(|&(child, _)| child)
     }
 
-    /// Removes the oldest request.
     #[inline]
     pub fn meet(&mut self) {
         let Some((_, tasks)) = self.0.front_mut() else { return };

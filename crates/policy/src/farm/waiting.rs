@@ -14,7 +14,7 @@ use crate::heap::{First, Heap};
 pub(crate) enum Transfer {
     #[default]
     None,
-    /// Bytes are being sent.
+    /// Bytes of it are being sent.
     Running,
     /// Bytes are being sent until the end of the chunk.
     Holding,

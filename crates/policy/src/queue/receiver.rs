@@ -37,7 +37,7 @@ pub struct ReceiverCredits {
     told: [u64; 2],
     /// When the last parallel frame arrived; `None` once they have stopped.
     parallel_at: Option<u64>,
-    /// Printed algorithm: `current_buf_p`.
+    /// The variable `current_buf_p` of the printed algorithm.
     places: u32,
 }
 

@@ -27,7 +27,7 @@ pub enum LongestWait {
     /// Only frames that arrived before it.
     ItsTurn,
     Frames(u64),
-    /// Parallel bytes.
+    /// At most this many parallel bytes.
     Bytes(u64),
     /// Any number of parallel frames.
     Unbounded,

@@ -53,7 +53,7 @@ pub enum Moment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReturnedBy {
     Nothing,
-    /// In a separate message.
+    /// A separate message returns the credit.
     Acknowledgement,
     /// In the answer to the message that this packet completes.
     Answer,

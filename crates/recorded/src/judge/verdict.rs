@@ -92,7 +92,6 @@ pub struct Savings {
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Verdict {
-    /// `straggler`, `none` or `unidentifiable`.
     pub verdict: String,
     pub reason: String,
     pub recorded_s: f64,

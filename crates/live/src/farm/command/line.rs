@@ -19,9 +19,7 @@
 pub struct Values<'a> {
     /// Path of the input, or the value.
     pub input: &'a [u8],
-    /// Path of the result.
     pub output: &'a [u8],
-    /// Name of the input.
     pub name: &'a [u8],
     pub task: u64,
 }

@@ -24,15 +24,12 @@ use crosswind_agent::settings::TaskLimits;
 use memory::Group;
 use supervisor::Supervisor;
 
-/// Number of a process.
 pub type Pid = libc::pid_t;
 
 /// Interval at which the end of supervisors is checked.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A command to run.
 pub struct Wanted<'a> {
-    /// Shell command line.
     pub line: &'a [u8],
     /// Receives standard output. `None` discards it.
     pub stdout: Option<File>,

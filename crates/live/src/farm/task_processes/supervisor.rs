@@ -33,7 +33,7 @@ const FIRST_FREE: RawFd = 5;
 const LOOK: Duration = Duration::from_millis(20);
 /// Longest wait after SIGKILL. By then only processes that sleep in the kernel or belong to another user are left.
 const LAST_PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes of a report.
+/// Length of a supervisor's report, bytes.
 const REPORT: usize = 5;
 /// Bytes of a shell's stack until its program begins.
 const STACK: usize = 64 << 10;
@@ -46,7 +46,7 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Forks one.
+    /// Forks a supervisor and returns its handle.
     pub fn start() -> io::Result<Self> {
         let (stream, theirs) = UnixStream::pair()?;
         // SAFETY: see the head of this file.
@@ -113,7 +113,7 @@ impl Supervisor {
 struct Header {
     line: u64,
     group: u64,
-    /// `u64::MAX`: none.
+    /// `u64::MAX` means no time limit.
     timeout_ns: u64,
     grace_ns: u64,
 }
@@ -146,7 +146,7 @@ struct Task {
 struct Ends {
     /// Readable once the agent has ended; -1 before Linux 5.3, where only the end of `AGENT_END` shows that.
     agent: RawFd,
-    /// Readable after SIGCHLD.
+    /// Descriptor that is readable after SIGCHLD.
     children: RawFd,
 }
 

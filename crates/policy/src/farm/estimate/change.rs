@@ -44,7 +44,6 @@ impl Side {
     }
 }
 
-/// Classification of an observation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
     Usual,

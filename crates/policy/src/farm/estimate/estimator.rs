@@ -46,7 +46,6 @@ impl Subtree {
     }
 }
 
-/// A consequence of observations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Revision {
     /// For the node itself: [`Event::Known`](crate::farm::Event::Known).
@@ -55,13 +54,13 @@ pub enum Revision {
         child: Child,
         settings: ChildSettings,
     },
-    /// For a child: [`Event::Places`](crate::farm::Event::Places).
+    /// A new capacity for a child; becomes [`Event::Places`](crate::farm::Event::Places).
     Places {
         child: Child,
         /// Number of tasks that it may hold.
         tasks: u64,
     },
-    /// For the parent's [`Estimator::told`].
+    /// New rates of the subtree, for the parent's [`Estimator::told`].
     Subtree(Subtree),
 }
 
@@ -382,7 +381,6 @@ impl Estimator {
         }
     }
 
-    /// The estimates so far.
     #[must_use]
     pub fn seen(&self) -> Observed {
         let interference = self.compute.interference();

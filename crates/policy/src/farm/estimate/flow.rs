@@ -16,7 +16,6 @@ impl Flow {
         self.moving = Some((now_s, if mb_per_s.is_finite() { mb_per_s } else { 0.0 }));
     }
 
-    /// Pauses the flow.
     pub fn pause(&mut self, now_s: f64) {
         self.part_mb += self.moved(now_s);
         self.moving = None;

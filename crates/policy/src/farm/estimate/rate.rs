@@ -10,7 +10,6 @@ pub(super) const FORGET: f64 = 0.957_603_280_698_573_6;
 /// Factor by which a lower bound must exceed the estimate to count as an observation.
 const ABOVE: f64 = 1.02;
 
-/// Estimate of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     pub value: f64,

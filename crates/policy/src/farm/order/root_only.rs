@@ -2,7 +2,7 @@
 
 use super::candidate::Candidate;
 
-/// Returns no key.
+/// Returns no key, so nothing is ever sent.
 #[must_use]
 pub fn key(_: &Candidate) -> Option<f64> {
     None
