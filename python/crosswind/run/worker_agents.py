@@ -177,6 +177,14 @@ class Carrier(WorkerPlugin):  # type: ignore[misc, unused-ignore]
     async def _tend(self, worker: Worker) -> None:
         """End agents that are not wanted any more, and take this plugin away with the last one."""
         while self.agents or self.starting:
+            await self._tend_until_empty(worker)
+            await asyncio.to_thread(take_away_abandoned)  # a program that was killed on this host leaves its own behind
+            # A request may have come meanwhile.
+        if worker.plugins.get(self.name) is self:
+            await worker.plugin_remove(self.name)
+
+    async def _tend_until_empty(self, worker: Worker) -> None:
+        while self.agents or self.starting:
             for name, agent in list(self.agents.items()):
                 agent.stop.look(time.monotonic())
                 if worker.status in _LEAVING:
@@ -188,9 +196,6 @@ class Carrier(WorkerPlugin):  # type: ignore[misc, unused-ignore]
                     self._seen.discard(agent.key)
                     await asyncio.to_thread(agent.end)
             await asyncio.sleep(_TEND_S)
-        await asyncio.to_thread(take_away_abandoned)  # a program that was killed on this host leaves its own behind
-        if worker.plugins.get(self.name) is self:
-            await worker.plugin_remove(self.name)
 
 
 def plugin_name(farm: str) -> str:
