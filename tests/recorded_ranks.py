@@ -143,8 +143,8 @@ def app_trace(
     origin = 5_000_000_000
     records = [bytearray() for _ in range(ranks)]
     members = [*range(ranks), *([0] * (ranks % 2))]
-    fields = (310, 6 + len(members) // 2, 0, 1, origin, 0xFFFFFFFF, ranks, 0, 0, 0)
-    world = struct.pack(f"<HHIQQIIIIQ{len(members)}i", *fields, *members)
+    fields = (310, 5 + len(members) // 2, 0, 1, origin, 0xFFFFFFFF, ranks, 0, 0)
+    world = struct.pack(f"<HHIQQIIII{len(members)}i", *fields, *members)
     for rank in range(ranks):
         records[rank] += world
     away = b""

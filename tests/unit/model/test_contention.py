@@ -255,7 +255,7 @@ def test_an_interval_holds_its_value_and_has_no_end_where_the_search_ends(tmp_pa
     if ends[0] is not None:
         assert low == ends[0]
     assert (high is None) == (ends[1] == math.inf)
-    shown = CliRunner().invoke(app, ["fit", "contention", str(tmp_path / "flows.csv")]).stdout
+    shown = CliRunner().invoke(app, ["fit", "contention", "--wide", str(tmp_path / "flows.csv")]).stdout
     assert high is not None or f"{low:.4g} or more" in shown
 
 

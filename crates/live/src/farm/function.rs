@@ -86,10 +86,9 @@ impl Lent {
     /// Announces the function of a transfer that has not begun, once, and has the transfer bring it if the child does not
     /// keep it.
     pub fn announce(&mut self, transfer: &mut Transfer, out: &mut Vec<u8>) {
-        if transfer.announced {
+        if transfer.announce() {
             return;
         }
-        transfer.announced = true;
         if let Some(function) = transfer.payload.function() {
             if self.lend(transfer.task, function.number, function.len(), out) {
                 transfer.bring_function();

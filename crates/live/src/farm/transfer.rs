@@ -77,7 +77,7 @@ pub(crate) struct Transfer {
     /// The function that is sent in front of the payload. Positions count its bytes as the first ones.
     function: Option<Arc<Function>>,
     /// Whether the number of the task's function has been sent to the receiver, if it has one.
-    pub announced: bool,
+    announced: bool,
     pub total: u64,
     /// Bytes whose frames have begun.
     pub framed: u64,
@@ -99,6 +99,11 @@ pub(crate) struct Transfer {
 }
 
 impl Transfer {
+    /// Notes that the number of the task's function is sent, and returns whether it was before.
+    pub fn announce(&mut self) -> bool {
+        std::mem::replace(&mut self.announced, true)
+    }
+
     pub fn new(task: u64, kind: Kind, payload: Payload, chunk: u64, pace: Option<Pace>, now_ns: u64) -> Self {
         let total = payload.len();
         Self {

@@ -210,7 +210,7 @@ impl Rank {
         let index = words.u32(4);
         let id = words.u64(8);
         let (local, remote) = (words.u32(28) as usize, words.u32(32) as usize);
-        let first = 48;
+        let first = 40;
         if words.0.len() < first + 4 * local.saturating_add(remote) {
             return Err(format!("a communicator of {local} ranks does not fit into its record"));
         }
