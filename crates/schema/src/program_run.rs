@@ -60,7 +60,9 @@ pub struct ProgramRun {
     /// Time of the program if all its ranks were always away together, s: `dedicated_s` times the number of jobs that
     /// share the machine.
     pub coscheduled_s: f64,
+    /// The makespan over `coscheduled_s`: 1 is no slowdown.
     pub slowdown: f64,
+    /// The makespan over `dedicated_s`: 1 is no slowdown.
     pub slowdown_dedicated: f64,
     /// Messages sent, including answers but not acknowledgements.
     pub messages: u64,

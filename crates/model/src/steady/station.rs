@@ -137,6 +137,7 @@ pub(crate) struct Prices {
     pub compute: f64,
     /// Price of (2), per task/s of receive limit.
     pub receive: f64,
+    /// Price of (3), per unit of its room.
     pub local: f64,
     /// Price of (4), per unit of the port's room.
     pub send: f64,
