@@ -82,7 +82,9 @@ def test_what_looks_like_it_in_a_shell_is_not_refused():
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
     """Names that sort in another way with their directories than as a whole, links, and names that are no text."""
-    monkeypatch.chdir(tmp_path)
+    tree = tmp_path / "tree"  # what a pattern finds above is the test's own, too
+    tree.mkdir()
+    monkeypatch.chdir(tree)
     for directory in ("a", "a.b", "a-b", "a/a", "a/a.x/b", ".hidden", "a/.hidden", os.fsdecode(b"\xff")):
         Path(directory).mkdir(parents=True)
         for name in ("a0", "a.0", ".a", "b", os.fsdecode(b"\xfe"), "[b]", "z\n"):
@@ -91,7 +93,7 @@ def tree(tmp_path, monkeypatch):
     Path("linked").symlink_to("a")
     Path("dangling").symlink_to("nothing")
     Path("a/dangling").symlink_to("nothing")
-    return tmp_path
+    return tree
 
 
 PARTS = ["*", "**", "a", "a*", "[!a]*", ".*", "?", "*b*", "[[]b]"]
