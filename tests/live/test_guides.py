@@ -22,7 +22,8 @@ NOT_RUN = {
         "needs the reader's own file"
     ),
     r"crosswind measure|measurement\.parquet": "takes a minute or more; the tutorial types a shorter one",
-    r"overlap( *$| +#| --ping)|overlap\.json|reproduce": "takes minutes",
+    r"overlap( *$| +#| --ping| --quick)|overlap\.json|reproduce": "takes minutes",
+    r"blame (traces|app\.trace|steps)": "needs a recording of the reader's; tests/unit/blame/test_recorded.py",
     r"crosswind serve": "runs until it is interrupted",
     r"record": "takes 20 s; the start page of MPI developers types a shorter one",
     r"crosswind check": "takes 25 s; tests/live/test_check.py",

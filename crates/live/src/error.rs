@@ -108,6 +108,9 @@ impl LiveError {
             Self::System { source, .. } if is_full(source) => {
                 "make room, then go on with --resume: what was delivered stands in the journal"
             }
+            Self::System { source, .. } if source.raw_os_error() == Some(libc::EMFILE) => {
+                "raise the limit of open files: ulimit -n 1024"
+            }
             _ => return None,
         })
     }
