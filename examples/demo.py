@@ -87,7 +87,7 @@ class Demo:
     def step(
         self, name: str, *words: str | Path, before: list[str] | None = None, lines: int = 4, shown: bool = True
     ) -> None:
-        """Run a command, and show its answer: its output up to the first empty line, at most so many lines.
+        """Run a command, and show its answer: its output up to the first empty line, at most `lines` lines.
 
         A step without a name belongs to the one before.
         """

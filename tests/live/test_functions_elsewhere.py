@@ -21,7 +21,7 @@ def received_bytes(farm):
 
 
 def large(number, size=LARGE):
-    """A function of so many bytes, another one for each number."""
+    """Return a function that holds `size` bytes, a different one for each number."""
     data = number.to_bytes(2) * (size // 2)
     return lambda index: (data[index], number)
 

@@ -96,7 +96,7 @@ def show(
     if warnings and answer is not None and document is None:
         say_blank()
     last = [rest, *say_warnings(warnings, shown=shown, earlier=earlier, source=source)]
-    files = [one for one in wrote if one.split(" ", 1)[0] != "-"]  # standard output is no file
+    files = [one for one in wrote if one.split(" ", 1)[0] != "-"]  # "-" is standard output
     last += [f"Wrote {', '.join(files)}"] if files else []
     if any(last):
         tell(". ".join(part for part in last if part))

@@ -30,7 +30,7 @@ EXAMPLES = """
 Without a command, a loop on each CPU looks at the clock. As root, the kernel's trace tells what had the CPU meanwhile:
 interrupts, softirqs, threads by name. "quota": a quota of CPU time was used up. "lost events": the kernel could not
 keep the events of that time. "unknown" is not known to the kernel: the hypervisor, or the hardware. Without the trace,
-only a quota, another thread and anything else are told apart.
+the causes are only three: a quota, another thread, and anything else.
 
 With a command, its MPI ranks are recorded: each MPI call, CPU time and steps. As root, the kernel's trace adds when a
 rank could run and did not, and which process had its processor. The recorder is built once by the mpicc of the

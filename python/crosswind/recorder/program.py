@@ -340,7 +340,7 @@ def _refuse_doubles(parts: Sequence[Part]) -> None:
     double = next((rank for rank in ranks if ranks.count(rank) > 1), None)
     if double is not None:
         message = f"{ranks.count(double)} processes say that they are rank {double}"
-        hint = "record one program at a time; ranks are told by RANK and WORLD_SIZE, as torchrun sets them"
+        hint = "record one program at a time; each process takes its rank from RANK and WORLD_SIZE, which torchrun sets"
         raise CrosswindError(message, "rank-twice", hint)
 
 

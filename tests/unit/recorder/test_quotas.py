@@ -7,7 +7,7 @@ OTHER = {"name": "other", "pid": 7, "cgroup": "/a", "seconds": 0.0}
 
 
 def quotas(*looks):
-    """Counters of process 1 at some times, ms: held back for so many ms in so many periods."""
+    """Return counters of process 1. Each look: the time, the time held back until then, both ms, and the periods."""
     found = Quotas()
     found._looks[1] = [(at * MS, held * MS, count) for at, held, count in looks]
     return found

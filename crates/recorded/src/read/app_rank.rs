@@ -253,16 +253,12 @@ impl Rank {
         };
         *number += 1;
         let name = self.name(10, "send");
-        Some(self.event(Event {
-            key,
-            part: Part::Gives,
-            name,
-            size: bytes,
-            start: t0,
-            since: t0,
-            end: t0,
-            together: None,
-        }))
+        Some(self.message(key, Part::Gives, name, bytes, t0))
+    }
+
+    /// Adds a message that is posted at `t0`; its waits follow.
+    fn message(&mut self, key: Key, part: Part, name: Arc<str>, size: u64, t0: i64) -> u32 {
+        self.event(Event { key, part, name, size, start: t0, since: t0, end: t0, together: None })
     }
 
     /// Adds a receive, whose number follows when all are known. `None` where it comes from nowhere.
@@ -272,16 +268,7 @@ impl Rank {
         }
         let key = Key::Message { comm: "".into(), from: 0, to: self.trace.number(), tag: tag.into(), number: 0 };
         let name = self.name(14, "recv");
-        let event = self.event(Event {
-            key,
-            part: Part::Takes,
-            name,
-            size: bytes,
-            start: t0,
-            since: t0,
-            end: t0,
-            together: None,
-        });
+        let event = self.message(key, Part::Takes, name, bytes, t0);
         self.posted.push(Posted { event, comm, from: peer, tag });
         Some((self.posted.len() - 1) as u32)
     }
