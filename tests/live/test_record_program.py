@@ -276,13 +276,29 @@ for _ in range(20):
 """
 
 
-def test_the_rank_that_the_others_wait_for_is_named_from_its_recording(record, environment, tmp_path):
+@pytest.fixture
+def blamed(record, environment, tmp_path):
+    """What `blame` says of a recording of four ranks, one of which is late at each of 20 steps."""
     record("--how", "none", "-o", "app.trace", "--", *mpirun(4, *python(tmp_path, LATE)))
     blame = [sys.executable, "-m", "crosswind.cli", "blame", "app.trace", "--json"]
     done = subprocess.run(blame, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 4, done.stderr
-    told = json.loads(done.stdout)
-    assert told["culprits"][0]["ranks"] == [2]
+    return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
+
+
+def test_blame_reads_what_was_recorded(blamed):
+    """Which rank it names depends on what else the host does meanwhile."""
+    code, found = blamed
+    assert code in (0, 3, 4), found
+    assert not (found["reason"] or "").startswith("events are missing")
+    assert found["ranks"] == 4
+    assert found["missing"] == []
+
+
+@pytest.mark.alone
+def test_the_rank_that_the_others_wait_for_is_named_from_its_recording(blamed):
+    code, found = blamed
+    assert code == 4, found
+    assert found["culprits"][0]["ranks"] == [2]
 
 
 PINNED = """
@@ -304,6 +320,7 @@ world.Barrier()
 """
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(bool(no_trace()), reason="no kernel's trace here")
 def test_what_had_the_processor_of_a_rank_is_named(record, tmp_path):
     done = record("--how", "trace", "-o", "app.trace", "--", *mpirun(1, *python(tmp_path, PINNED)))

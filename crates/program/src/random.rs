@@ -6,9 +6,12 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream(u64);
 
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+/// What the state of SplitMix64 grows by with each draw.
+pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-const fn mixed(mut z: u64) -> u64 {
+/// Returns the 64 random bits of a state of SplitMix64.
+#[must_use]
+pub const fn mixed(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)

@@ -5,11 +5,13 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import Future
 
 import pytest
 
-from crosswind.terminal.signals import told_at
+from crosswind.terminal.signals import told_at, wait_for_all
 
 
 def test_sigterm_counts_once_and_ctrl_c_each_time_and_what_they_did_before_is_put_back():
@@ -111,3 +113,24 @@ def test_ctrl_c_is_answered_while_compiled_code_runs():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "answered\n"
+
+
+def test_ctrl_c_that_wakes_no_wait_is_answered_all_the_same():
+    """It came just before the wait began: here another thread takes it, so that nothing wakes the main thread."""
+
+    def interrupted():
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    def waits():
+        timer.start()
+        wait_for_all([Future()])
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    timer = threading.Timer(0.05, interrupted)  # with the mask of this thread
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            waits()
+    finally:
+        timer.join()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

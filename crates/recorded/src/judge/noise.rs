@@ -7,6 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use crosswind_program::random::{GOLDEN, mixed};
+
 /// Spread of a normal distribution whose shorter half is 2 * 0.6745 spreads wide.
 const HALF: f64 = 0.6745;
 /// Beyond this many spreads a time does not describe noise.
@@ -17,17 +19,14 @@ const WIDE_SPREAD: f64 = 2.0;
 /// Resolution of stamps, ns: no spread is smaller.
 const STAMP: f64 = 1_000.0;
 
-/// Deterministic random numbers, by SplitMix64.
+/// Deterministic random numbers, one after the other, by SplitMix64.
 #[derive(Clone, Copy, Debug)]
 pub struct Draws(pub u64);
 
 impl Draws {
     pub fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0 = self.0.wrapping_add(GOLDEN);
+        mixed(self.0)
     }
 
     /// Returns a number from 0 to below 1.
