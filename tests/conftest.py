@@ -2,6 +2,7 @@
 ctrl-C reaches what tests start, however they were started themselves.
 """
 
+import os
 import re
 import signal
 import sys
@@ -13,6 +14,9 @@ from hypothesis import settings
 HERE = Path(__file__).parent
 # Tests are imported by their path (--import-mode=importlib), which puts no folder on the search path by itself.
 sys.path[:0] = [str(HERE), *(str(room) for room in HERE.iterdir() if room.is_dir())]
+
+# How long the machine takes decides whether a log gets a line of progress.
+os.environ["CROSSWIND_PROGRESS"] = "0"
 
 # No test may depend on how fast the machine happens to be.
 settings.register_profile("crosswind", deadline=None)

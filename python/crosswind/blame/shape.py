@@ -1,16 +1,18 @@
-"""The fields of a blame of a command."""
+"""The fields of blames, of a program, of a command and of a recording, and of an injection."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
-from annotated_types import Len
+from annotated_types import Ge, Len
 from pydantic import AfterValidator
 from typing_extensions import TypedDict
 
 from crosswind.blame.command import WITHOUT
 from crosswind.blame.interleaving import BARE, DISTURBED
-from crosswind.files.shape import Positive, Told, of_one_length
+from crosswind.files.shape import NotNegative, Number, Positive, Told, Two, of_one_length
+
+Count = Annotated[int, Ge(0)]
 
 
 class _Fields(TypedDict):
@@ -35,3 +37,162 @@ def _consistent(document: Any) -> Any:
 
 
 CommandBlameShape = Annotated[_Fields, AfterValidator(_consistent)]
+
+
+class EndsShape(TypedDict):
+    """A mean with its 95 % interval; null ends: not known."""
+
+    mean: Number
+    low: Number | None
+    high: Number | None
+
+
+class ByCauseShape(TypedDict):
+    """What one cause costs."""
+
+    cause: str
+    part: Number | None
+    shared_s: EndsShape | None
+    removed_s: EndsShape
+    alone_s: EndsShape
+
+
+class BlameShape(TypedDict):
+    """What each cause of a disturbance costs a program in virtual time."""
+
+    experiment: str
+    on: str
+    digest: NotRequired[str]
+    seeds: list[int]
+    causes: Annotated[list[str], Len(1)]
+    makespan_s: EndsShape
+    undisturbed_s: EndsShape
+    cost_s: EndsShape
+    together_s: EndsShape
+    aligned_s: EndsShape
+    unaligned_s: EndsShape
+    by_cause: list[ByCauseShape]
+    warnings: list[Told]
+    runs: list[dict[str, Any]]
+
+
+class PlaceShape(TypedDict):
+    """Where a slow rank loses time."""
+
+    rank: Count
+    place: str
+    excess_s: Number
+
+
+class SlowCauseShape(TypedDict):
+    """What a slow rank did meanwhile."""
+
+    name: str
+    seconds: Number
+    ci95: Two
+
+
+class CulpritShape(TypedDict):
+    """A slow rank, or several that hide each other."""
+
+    ranks: Annotated[list[Count], Len(1)]
+    seconds: Number
+    ci95: Two
+    steps: Count
+    where: list[PlaceShape]
+    causes: list[SlowCauseShape]
+    alone_s: list[Number]
+    against_itself: bool
+
+
+class ClocksShape(TypedDict):
+    """How far the ranks' clocks are apart."""
+
+    apart_s: Number
+    known_to_s: Number | None
+    drift_ppm: Number
+
+
+class EfficienciesShape(TypedDict):
+    """POP's efficiencies, as shares."""
+
+    parallel: Number
+    load_balance: Number
+    serialisation: Number
+    transfer: Number
+
+
+class RecordedBlameShape(TypedDict):
+    """Which rank of a recorded program is slow: what `crosswind blame TRACE --json` prints."""
+
+    verdict: Literal["straggler", "none", "unidentifiable"]
+    reason: str
+    recorded_s: NotNegative
+    replayed_s: NotNegative
+    culprits: list[CulpritShape]
+    waits: dict[str, Number]
+    clocks: ClocksShape
+    ranks: Count
+    missing: list[Count]
+    steps: Count
+    meetings: Count
+    uneven_s: Number
+    transfers_s: Number
+    transfer_excess_s: Number
+    efficiencies: EfficienciesShape
+    notes: list[str]
+    replays: Count
+
+
+class InjectedCauseShape(TypedDict):
+    """What one cause took from a rank."""
+
+    cause: str
+    intervals: Count
+    away_s: NotNegative
+    how: list[str]
+
+
+class InjectedRankShape(TypedDict):
+    """What was injected into a rank."""
+
+    rank: Count
+    pids: list[int]
+    cpus: list[int]
+    busy_cpus: list[int]
+    intervals: Count
+    away_s: NotNegative
+    share: NotNegative
+    late_mean_s: Number
+    late_max_s: Number
+    longer_mean_s: Number
+    too_short: Count
+    too_short_s: NotNegative
+    missed: Count
+    missed_s: NotNegative
+    causes: list[InjectedCauseShape]
+    complaints: list[str]
+    exposed: bool
+
+
+class InjectionShape(TypedDict):
+    """What was injected into a command: what `crosswind inject --json` prints."""
+
+    command: Annotated[list[str], Len(1)]
+    disturbance: str
+    limit_s: Positive
+    keep_running: bool
+    ranks_asked: int | None
+    removed: list[Told]
+    elapsed_s: NotNegative
+    start_s: Number | None
+    cpu_user_s: NotNegative
+    cpu_system_s: NotNegative
+    exit_status: int | None
+    exit_signal: int | None
+    ended: Literal["exited", "limit", "asked", "unwatched"]
+    asked_by_signal: int | None
+    ranks_told_by: str | None
+    priority: str
+    ranks: list[InjectedRankShape]
+    warnings: list[Told]

@@ -53,8 +53,9 @@ app = typer.Typer(
     "    crosswind fit measurement.parquet -o platform.toml\n"
     "    crosswind plan platform.toml --task-size-mb 2 --task-work 50000 -o plan.json\n"
     "    crosswind report measurement.parquet plan.json -o report.html\n\n"
-    "`crosswind VERB --help` shows the examples and options of a verb. With `-o -` a result goes to standard output; a "
-    "file of another kind or experiment is replaced only with `--force`.",
+    "`crosswind VERB --help` shows the examples and options of a verb. With `-o -` a result goes to standard output. "
+    "An older result of the same job is replaced, and the last line says so; a file of another kind or job only with "
+    "`--force`. In a log, a line says how far the work is, every 10 s at first (CROSSWIND_PROGRESS=0: none).",
     add_completion=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import math
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from crosswind.cli.console import number_of, print_json, print_table, print_text, tell, tell_warnings
+from crosswind.cli.answer import show
+from crosswind.cli.blame_answers import answer_of, answer_of_command
+from crosswind.cli.console import number_of, tell
 from crosswind.cli.interruption import tells_what_is_kept
-from crosswind.cli.outputs import Force, file_of, writable
+from crosswind.cli.outputs import Force, file_of, writable, written
 from crosswind.cli.settings import Settings, settings_of
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 from crosswind.inject import DEFAULT_LIMIT_S
-from crosswind.terminal.progress import progress_bar
-
-if TYPE_CHECKING:
-    from crosswind.blame.command import CommandBlame
-    from crosswind.blame.result import Blame, CauseCost
-    from crosswind.blame.shares import Estimate
+from crosswind.terminal.progress import progress_bar, progress_lines
 
 INTERRUPTED = 130
+MANY_RUNS = 400
+"""Runs above which their number is said before they begin."""
 COMMAND = "With a command"
 
 EXAMPLES = """
@@ -109,23 +106,27 @@ def blame(
         options = {"ranks": ranks, "pin": pin, "limit_s": limit_s}
         raise typer.Exit(_of_command(experiment, command, blocks, cause, options, out, force, json))
     from crosswind.blame import blame as find
+    from crosswind.blame.variants import Variants
     from crosswind.experiment import Experiment
 
     described = Experiment.load(experiment).fixed(settings_of(settings or []))
     writable(out, "blame", inputs=[experiment, *described.files], force=force)
+    runs = len(Variants(described, seeds))
+    if runs > MANY_RUNS:
+        kept = "" if out else "; -o FILE keeps them after ctrl-C"
+        tell(f"{number_of(runs, 'run')} with {seeds} seeds{kept}")
     with tells_what_is_kept(file_of(out)), progress_bar() as advance:
         found = find(
             described, seeds=seeds, workers=workers, out=file_of(out), resume=resume, force=force, progress=advance
         )
-    if out:
-        if not file_of(out):
-            found.save(out)
-        tell(f"wrote {out} ({number_of(len(found.runs), 'run')})")
-    tell_warnings(found.warnings)
-    if json:
-        print_json(found.summary())
-    else:
-        _print(found)
+    if out and not file_of(out):
+        found.save(out)
+    show(
+        None if json else answer_of(found),
+        warnings=found.warnings,
+        wrote=written(out, number_of(len(found.runs), "run"), goes_on=resume),
+        document=found.summary() if json else None,
+    )
 
 
 def _of_command(
@@ -144,97 +145,19 @@ def _of_command(
 
     of = {"command": list(command), "disturbance": Disturbance.load(disturbance).name}
     writable(out, "command-blame", inputs=[disturbance], force=force, of=of)
-    with progress_bar() as advance:
+    with progress_lines() as advance:
         found = blame_command(
             disturbance, command, blocks=blocks, causes=causes, **options, stdout_to_stderr=True, progress=advance
         )
     if out:
         found.save(out)
-        tell(f"wrote {out}")
-    tell_warnings(found.turns.warnings)
-    if json:
-        print_json(found.to_dict())
-    else:
-        _print_command(found)
+    show(
+        None if json else answer_of_command(found),
+        warnings=found.turns.warnings,
+        wrote=written(out),
+        document=found.to_dict() if json else None,
+    )
     return INTERRUPTED if found.turns.interrupted else 0
-
-
-def _print_command(found: CommandBlame) -> None:
-    bare = found.undisturbed
-    rows = [
-        ["disturbed", _seconds(found.makespan), ""],
-        ["undisturbed", _seconds(bare), ""],
-        ["all causes cost", _seconds(found.cost_s), _part(found.cost)],
-    ]
-    title = f"{shlex.join(found.turns.command)} under {found.disturbance}: {len(found.turns.elapsed_s)} blocks"
-    print_table([("", "left"), ("s", "right"), ("of undisturbed", "right")], rows, title=title)
-    saves = {cause: found.removed_saves_s(cause) for cause in found.causes}
-    table = [
-        [cause, _seconds(one), _of(one, bare), "" if one.is_told_from_zero else "not distinguishable from 0"]
-        for cause, one in sorted(saves.items(), key=lambda item: -item[1].mean)
-    ]
-    columns = [("cause", "left"), ("removed saves s", "right"), ("of undisturbed", "right"), ("", "left")]
-    print_table(columns, table)
-    print_text("±: 95 % confidence interval over the blocks, each difference within its block")
-    if found.kept:
-        print_text(f"{len(found.kept)} more causes were there in every disturbed run: --cause NAME removes one")
-
-
-def _part(found: Estimate) -> str:
-    return f"{100 * found.mean:+.1f} % ± {50 * (found.high - found.low):.1f} %"
-
-
-def _print(found: Blame) -> None:
-    whole, bare = found.makespan, found.undisturbed
-    rows = [
-        ["makespan", _seconds(whole), ""],
-        ["undisturbed", _seconds(bare), ""],
-        ["all causes cost", _seconds(found.cost), _of(found.cost, bare)],
-        ["beyond the sum of each alone", _seconds(found.together), _of(found.together, bare)],
-        ["aligned over the ranks they would cost", _seconds(found.aligned_cost), _of(found.aligned_cost, bare)],
-    ]
-    programs = "; ".join(dict.fromkeys(f"{one.data['program']}, {one.data['ranks']:,} ranks" for one in found.runs))
-    title = f"{found.experiment}: {programs}, {len(found.seeds)} seeds"
-    print_table([("", "left"), ("s", "right"), ("of undisturbed", "right")], rows, title=title)
-    below = found.below_the_noise
-    rows = [
-        [one.cause, f"{one.part:.1%}" if one.part is not None else "", *_costs(one.best, bare), *_asked(one)]
-        for one in sorted(found.by_cause, key=lambda one: -one.best.mean)
-        if one not in below
-    ]
-    if below:
-        known = [one.part for one in below if one.part is not None]
-        share = f"{sum(known):.1%}" if known else ""
-        costs = _costs(found.below_together, bare)
-        rows.append([f"{len(below)} causes below the noise, together", share, *costs, "", ""])
-    columns = [("cause", "left"), ("share", "right"), ("costs s", "right"), ("of undisturbed", "right")]
-    columns += [("removed saves s", "right"), ("alone costs s", "right")]
-    if not found.is_shared_out:  # nothing to sum to 100 %
-        shown = [0, 4, 3, 5]
-        columns = [columns[k] for k in shown]
-        rows = [[row[0], row[2], row[3], row[5]] for row in rows]
-    first = ("cause", "share", "costs s", "removed saves s", "of undisturbed")
-    print_table(columns, rows, first=[name for name in first if name in dict(columns)])
-    if len(found.seeds) > 1:
-        print_text("±: 95 % confidence interval over the seeds")
-
-
-def _costs(found: Estimate, bare: Estimate) -> list[str]:
-    return [_seconds(found), _of(found, bare)]
-
-
-def _asked(one: CauseCost) -> list[str]:
-    return [_seconds(one.removed), _seconds(one.alone)]
-
-
-def _seconds(found: Estimate) -> str:
-    if not math.isfinite(found.high):
-        return f"{found.mean:.5g}"
-    return f"{found.mean:.4g} ± {found.high - found.mean:.1g}"
-
-
-def _of(found: Estimate, whole: Estimate) -> str:
-    return f"{found.mean / whole.mean:+.2%}" if whole.mean else ""
 
 
 def add_to(app: typer.Typer) -> None:

@@ -6,8 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from crosswind.cli.console import number_of, print_json, print_text, tell
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.console import number_of
+from crosswind.cli.figures import half_of, plain, with_half
+from crosswind.errors import warning
 
+MOST_CULPRITS = 3
+"""Slow ranks, or groups of them, each with a sentence; the rest is summarised."""
 MOST_WAITING = 3
 """Ranks that wait, each printed with its time; the rest is summarised."""
 
@@ -17,86 +22,88 @@ def blame_of_traces(traces: Sequence[Path], json: bool) -> int:
     from crosswind.blame.recorded import blame_recorded
 
     found = blame_recorded(traces)
-    if json:
-        print_json(found.to_dict())
-    else:
-        for line in lines(found.data):
-            print_text(line)
-        for note in found.data["notes"]:
-            tell(f"note: {note}")
+    notes = [warning("recording", note, "") for note in found.data["notes"]]
+    show(None if json else answer_of(found.data), warnings=notes, document=found.to_dict() if json else None)
     return found.exit_code
 
 
-def lines(found: dict[str, Any]) -> list[str]:
-    """Return the verdict for a terminal."""
-    told = []
-    if found["recorded_s"]:
-        whole = f"{number_of(found['ranks'], 'rank')}, {number_of(found['steps'], 'step')}"
-        told.append(f"{whole}; replayed {found['replayed_s']:.3f} s of {found['recorded_s']:.3f} s")
-    if found["verdict"] == "unidentifiable":
-        told.append(f"not identifiable: {found['reason']}")
-    elif found["verdict"] == "none":
-        told.append(found["reason"])
-    for culprit in found["culprits"]:
-        told += _culprit(culprit, found)
-    if found["recorded_s"]:
-        excess = f", of which {found['transfer_excess_s']:.3f} s slower than usual"
-        told.append(
-            f"all ranks as the median of them: {found['uneven_s']:.3f} s less; "
-            f"transfers {found['transfers_s']:.3f} s{excess}"
-        )
-        parts = found["efficiencies"]
-        told.append(
-            f"parallel efficiency {parts['parallel']:.1%} = load balance {parts['load_balance']:.1%} x "
-            f"serialisation {parts['serialisation']:.1%} x transfer {parts['transfer']:.1%}"
-        )
-        told.append(_clocks(found["clocks"]))
-    if following := _next(found):
-        told.append(f"next: {following}")
-    return told
-
-
-def _culprit(culprit: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    ranks = culprit["ranks"]
-    low, high = culprit["ci95"]
-    cost = f"{culprit['seconds']:.3f} s"
-    steps = f"in {culprit['steps']} of {number_of(found['steps'], 'step')}"
-    told = []
-    if len(ranks) == 1:
-        told.append(
-            f"rank {ranks[0]} costs {cost} of {found['recorded_s']:.3f} s ({low:.3f} to {high:.3f}, 95 %), {steps}"
-        )
+def answer_of(found: dict[str, Any]) -> Answer:
+    """Return which rank is slow and what that costs, then where it loses the time, and who waits for it."""
+    culprits = found["culprits"]
+    if culprits:
+        lines = [_sentence(culprit, found) for culprit in culprits[:MOST_CULPRITS]]
+        if len(culprits) > MOST_CULPRITS:
+            lines.append(f"{len(culprits) - MOST_CULPRITS} more cost less each: --json")
+    elif found["verdict"] == "unidentifiable":
+        lines = [f"Not identifiable: {found['reason']}."]
     else:
-        alone = " or ".join(f"{seconds:.3f} s" for seconds in culprit["alone_s"])
-        told.append(
-            f"ranks {' and '.join(map(str, ranks))} cost {cost} together ({low:.3f} to {high:.3f}, 95 %), {steps}"
-        )
-        told.append(f"  they hide each other: without one of them the program saves only {alone}")
-    for place in culprit["where"]:
-        of = f"rank {place['rank']}: " if len(ranks) > 1 else ""
-        than = "its own other steps" if culprit["against_itself"] else "its peers"
-        told.append(f"  {of}{place['excess_s']:.3f} s longer than {than} {place['place']}")
-    if causes := culprit["causes"]:
-        told.append("  " + "; ".join(f"{cause['name']}: {cause['seconds']:.3f} s" for cause in causes))
-    waits = {int(rank): seconds for rank, seconds in found["waits"].items() if int(rank) not in ranks}
-    if waits:
-        told.append("  waiting: " + _waiting(waits))
-    return told
+        lines = [f"{found['reason'][:1].upper()}{found['reason'][1:]}."]
+    if following := _next(found):
+        lines.append(f"Next: {following}.")
+    rows = [row for culprit in culprits[:MOST_CULPRITS] for row in _where(culprit)]
+    tables = [Section([("rank", "left"), ("seconds", "right"), ("", "left")], rows, first=("seconds", ""))]
+    tables = tables if rows else []
+    waits = [_waits_for(culprit, found) for culprit in culprits[:MOST_CULPRITS]]
+    notes = [f"Waiting: {_waiting(one)}" for one in waits if one]
+    details = [_details(found)] if found["recorded_s"] else []
+    rest = "The replay, efficiencies, clocks" if details else ""
+    return Answer(lines, tables, notes, wide=[*tables, *details], rest=rest)
+
+
+def _sentence(culprit: dict[str, Any], found: dict[str, Any]) -> str:
+    ranks, whole = culprit["ranks"], found["recorded_s"]
+    cost = with_half(culprit["seconds"], half_of(culprit["seconds"], culprit["ci95"]), " s")
+    share = f" ({plain(100 * culprit['seconds'] / whole, 2)} %)" if whole else ""
+    of = f"{cost} of {plain(whole)} s{share}, in {culprit['steps']} of {number_of(found['steps'], 'step')}"
+    if len(ranks) == 1:
+        return f"Rank {ranks[0]} costs {of}."
+    alone = " or ".join(f"{plain(seconds)} s" for seconds in culprit["alone_s"])
+    line = f"Ranks {' and '.join(map(str, ranks))} cost {of}, together."
+    return f"{line} They hide each other: without one of them the program saves only {alone}."
+
+
+def _where(culprit: dict[str, Any]) -> list[list[str]]:
+    """Return a row for each place at which time is lost, and for each cause."""
+    than = "its own other steps" if culprit["against_itself"] else "its peers"
+    rows = [
+        [str(place["rank"]), plain(place["excess_s"]), f"longer than {than} {place['place']}"]
+        for place in culprit["where"]
+    ]
+    name = " and ".join(map(str, culprit["ranks"]))
+    return rows + [[name, plain(cause["seconds"]), cause["name"]] for cause in culprit["causes"]]
+
+
+def _waits_for(culprit: dict[str, Any], found: dict[str, Any]) -> dict[int, float]:
+    return {int(rank): seconds for rank, seconds in found["waits"].items() if int(rank) not in culprit["ranks"]}
 
 
 def _waiting(waits: dict[int, float]) -> str:
     order = sorted(waits, key=lambda rank: -waits[rank])
-    named = [f"rank {rank} {waits[rank]:.3f} s" for rank in order[:MOST_WAITING]]
+    named = [f"rank {rank} {plain(waits[rank])} s" for rank in order[:MOST_WAITING]]
     if rest := order[MOST_WAITING:]:
-        named.append(f"{number_of(len(rest), 'other')} {waits[rest[-1]]:.3f} to {waits[rest[0]]:.3f} s")
+        least, most = plain(waits[rest[-1]]), plain(waits[rest[0]])
+        named.append(f"{number_of(len(rest), 'other')} {least} to {most} s")
     return ", ".join(named)
 
 
-def _clocks(clocks: dict[str, Any]) -> str:
+def _details(found: dict[str, Any]) -> Section:
+    """Return what the verdict rests on: the replay, what is uneven, where the time goes, the clocks."""
+    parts, clocks = found["efficiencies"], found["clocks"]
     known = clocks["known_to_s"]
-    drift = f", drifting by {clocks['drift_ppm']:.1f} ppm" if clocks["drift_ppm"] else ""
     bound = "not bounded by the events" if known is None else f"known to {1e3 * known:.3f} ms"
-    return f"clocks: at most {1e3 * clocks['apart_s']:.3f} ms apart ({bound}){drift}"
+    drift = f", drifting by {clocks['drift_ppm']:.1f} ppm" if clocks["drift_ppm"] else ""
+    rows = [
+        ["recorded", f"{number_of(found['ranks'], 'rank')}, {number_of(found['steps'], 'step')}"],
+        ["replayed", f"{found['replayed_s']:.3f} s of {found['recorded_s']:.3f} s"],
+        ["all ranks as their median", f"{found['uneven_s']:.3f} s less"],
+        ["transfers", f"{found['transfers_s']:.3f} s, {found['transfer_excess_s']:.3f} s of it slower than usual"],
+        ["parallel efficiency", f"{parts['parallel']:.1%}, the product of the next three"],
+        ["load balance", f"{parts['load_balance']:.1%}"],
+        ["serialisation", f"{parts['serialisation']:.1%}"],
+        ["transfer", f"{parts['transfer']:.1%}"],
+        ["clocks", f"at most {1e3 * clocks['apart_s']:.3f} ms apart ({bound}){drift}"],
+    ]
+    return Section([("", "left"), ("", "left")], rows)
 
 
 def _next(found: dict[str, Any]) -> str:

@@ -25,7 +25,7 @@ from crosswind.cli.check_cluster import check_all
 from crosswind.cli.clusters import cluster_on
 from crosswind.cli.console import print_json, print_text, tell
 from crosswind.cli.options import spread
-from crosswind.cli.outputs import Force, writable
+from crosswind.cli.outputs import Force, writable, written
 from crosswind.cli.verbs import help_of
 from crosswind.cost.shares import parsed_share
 from crosswind.errors import CrosswindError, DescriptionError
@@ -190,7 +190,7 @@ def check(
     wrote: list[str] = []
     if prometheus and not found.interrupted:  # first: a file that --save refuses is no reason to leave old metrics
         write_metrics(metrics(found, per_cpu=per_cpu), prometheus)
-        wrote.append(str(prometheus))
+        wrote += written(prometheus)
     if save and not found.interrupted:
         if not is_verdict:
             try:
@@ -200,7 +200,7 @@ def check(
                 raise
             code = 0
         found.save(save)
-        wrote.append(f"{save} ({len(found.readings)} measures)")
+        wrote += written(save, f"{len(found.readings)} measures")
     show(None, warnings=found.warnings, wrote=wrote)
     raise typer.Exit(INTERRUPTED if found.interrupted else code)
 

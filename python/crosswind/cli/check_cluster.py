@@ -7,8 +7,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
-from crosswind.cli.outputs import writable
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.console import number_of
+from crosswind.cli.outputs import writable, written
+from crosswind.errors import warning
 from crosswind.files.atomic import made
 from crosswind.files.output import writable_directory
 from crosswind.terminal.progress import progress_bar
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from crosswind.measure.cluster.on_hosts import HostsCluster
 
 INTERRUPTED = 130
-MOST_ROWS = 40
+MOST_ROWS = 10
 
 
 def check_all(
@@ -46,34 +48,34 @@ def check_all(
         found = check_cluster(cluster, tolerance=tolerance, seconds=seconds, links=links, progress=advance)
     if save:
         found.save(save)
-        tell(f"wrote {save} ({len(found.checks)} hosts, {len(found.links)} links)")
-    tell_warnings(found.warnings)
-    if form == "json":
-        print_json(finite(found.to_dict()))
-    else:
-        _print(found)
+    warnings = list(found.warnings)
     if history is not None:
         named = Counter(one.node for one in found.checks.values())
         for host, one in found.checks.items():
             if named[one.node] > 1:  # one of them may not be the host it claims to be
-                tell(f"warning: {host} is not added to {history}: {named[one.node]} hosts call themselves {one.node}")
+                message = f"{host} is not added to {history}: {named[one.node]} hosts call themselves {one.node}"
+                warnings.append(warning("same-name", message, "give each host a name of its own"))
             else:
                 keep(history, one)
+    show(
+        _answer(found) if form != "json" else None,
+        warnings=warnings,
+        wrote=written(save, number_of(len(found.checks), "host"), number_of(len(found.links), "link")),
+        document=finite(found.to_dict()) if form == "json" else None,
+    )
     return INTERRUPTED if found.interrupted else found.exit_code
 
 
-def _print(found: ClusterCheck) -> None:
-    """Print the verdict in one line, then the worst measure of each host and link, the worst first."""
-    print_text(found.sentence)
+def _answer(found: ClusterCheck) -> Answer:
+    """Return the verdict in one line, then the worst measure of each host and link, the worst first."""
     worst = [(host, judged[0]) for host, judged in found.hosts.items() if judged]
     worst += [("", each) for each in found.links.values()]
     order = ("sick", "unknown", "healthy")
     worst.sort(key=lambda row: order.index(row[1].outcome))
-    rows = [[host, each.shown, each.outcome, each.why] for host, each in worst[:MOST_ROWS]]
-    columns = [
-        ("host", "left"),
-        ("worst measure, against the others", "left"),
-        ("verdict", "left"),
-        ("why", "left"),
-    ]
-    print_table(columns, rows, title=f"{len(worst)} hosts and links")
+    rows = [[host, each.shown, each.outcome, each.why] for host, each in worst]
+    columns = [("host", "left"), ("worst measure, against the others", "left"), ("verdict", "left"), ("why", "left")]
+    first = ("verdict", "host", "worst measure, against the others")
+    shown = Section(columns, rows[:MOST_ROWS], first=first)
+    notes = [f"The {MOST_ROWS} worst of {len(rows)} hosts and links"] if len(rows) > MOST_ROWS else []
+    rest = "All hosts and links" if len(rows) > MOST_ROWS else ""
+    return Answer([found.sentence], [shown] if rows else [], notes, wide=[Section(columns, rows)], rest=rest)

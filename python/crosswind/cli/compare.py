@@ -12,7 +12,7 @@ import typer
 
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.console import print_text
-from crosswind.cli.outputs import Force, writable
+from crosswind.cli.outputs import Force, writable, written
 from crosswind.cli.verbs import help_of
 from crosswind.compare import MARGIN
 from crosswind.compare.clock import By
@@ -104,12 +104,10 @@ def compare(
     named = _parameters(parameters or [])
     commands = expanded(commands, named) if named else list(commands)
     if len(commands) > 2 or prepare is not None or ignore_failure:
-        if out or junit or to_the_end:
-            option = "--out" if out else "--junit" if junit else "--to-the-end"
-            why = "several commands, --prepare and --ignore-failure run for all of --seconds, and write no file"
-            raise DescriptionError(
-                f"{option}: {why}", "argument", "leave it out; --json and --markdown print the result"
-            )
+        if junit or to_the_end:
+            why = "several commands, --prepare and --ignore-failure run for all of --seconds, without a verdict on B"
+            option = "--junit" if junit else "--to-the-end"
+            raise DescriptionError(f"{option}: {why}", "argument", "leave it out; -o writes the result")
         raise typer.Exit(
             _several(
                 commands,
@@ -123,6 +121,8 @@ def compare(
                     "ignore_failure": ignore_failure,
                     "seed": seed,
                 },
+                out,
+                force=force,
                 json=json,
                 markdown=markdown,
             )
@@ -133,12 +133,19 @@ def compare(
     from crosswind.compare import compare as measure
     from crosswind.compare.junit import junit as as_junit
     from crosswind.compare.result import Comparison
+    from crosswind.compare.several import KIND
+    from crosswind.files.kinds import found_at
 
     share = parsed_share(margin, "--margin") if margin is not None else None
     base = Path(a) if b is None else None
     if base is not None and not _is_stored(base):
         hint = f"crosswind compare {quote(a)} 'command B', or name a comparison.json"
         raise DescriptionError(f"a second command is missing: {a!r} is no stored comparison", "command", hint)
+    if base is not None and found_at(base).kind == KIND:
+        hint = f"crosswind report {quote(a)} shows it; to measure again, give the commands"
+        raise DescriptionError(
+            f"{a!r} is a comparison of several commands; only one of two runs again", "command", hint
+        )
     stored = Comparison.load(base) if base is not None else None
     if stored is None:
         asked_of = asked_for(a, b or "", MARGIN if share is None else share, by or "wall", shell=shell)
@@ -161,13 +168,13 @@ def compare(
             seed=seed,
             progress=advance,
         )
-    wrote = []
+    wrote: list[str] = []
     if out:
         found.save(out)
-        wrote.append(f"{out} ({2 * len(found.pairs)} runs of each)")
+        wrote += written(out, f"{2 * len(found.pairs)} runs of each")
     if junit:
         write_text(as_junit(found), junit)
-        wrote.append(str(junit))
+        wrote += written(junit)
     document = found.to_dict() if json else None
     if markdown and not json:
         print_text(_in_markdown([found.sentence], *_by_command(found)))
@@ -227,13 +234,21 @@ def _parameters(given: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-def _several(commands: list[str], options: dict[str, Any], *, json: bool, markdown: bool) -> int:
+def _several(
+    commands: list[str], options: dict[str, Any], out: Path | None, *, force: bool, json: bool, markdown: bool
+) -> int:
     """Run several commands in turn, print which is fastest, and return the exit code."""
-    from crosswind.compare.several import compare_several
+    from crosswind.compare.several import KIND, asked_for, compare_several
     from crosswind.cost.result import finite
 
+    of = {"asked": asked_for(commands, options["margin"], options["by"], options)}
+    writable(out, KIND, force=force, of=of)
     with progress_bar() as advance:
         found = compare_several(commands, **options, progress=advance)
+    wrote: list[str] = []
+    if out:
+        found.save(out)
+        wrote = written(out, f"{found.runs} runs of each")
     heads = [
         ("", "left"),
         ("command", "left"),
@@ -244,10 +259,12 @@ def _several(commands: list[str], options: dict[str, Any], *, json: bool, markdo
     rows = found.rows()
     if markdown and not json:
         print_text(_in_markdown(found.sentences, heads, rows))
+        show(None, wrote=wrote)
     else:
         table = Section(heads, rows, first=("", "times the best", "wall, ms", "command", "CPU, ms"))
         note = f"{found.runs} runs of each, by {found.by} time. ±: 95 % confidence interval, of all pairs at once"
-        show(Answer(found.sentences, [table], [note]), document=finite(found.to_dict()) if json else None)
+        answer = Answer(found.sentences, [table], [note])
+        show(None if json else answer, wrote=wrote, document=finite(found.to_dict()) if json else None)
     return INTERRUPTED if found.interrupted else 0 if found.is_settled else CODES["unknown"]
 
 

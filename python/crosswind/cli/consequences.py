@@ -8,7 +8,8 @@ from crosswind.errors import Told
 
 _WITHDRAW = (
     *("jit-compiles", "too-few-points", "partial", "not-stopped", "needed", "no-rank", "missing-ranks", "not-injected"),
-    *("events", "same-machine", "loopback", "not-quiet", "busy-host", "overlap-not-quiet", "not-settled"),
+    *("events-lost", "recording-full", "records-lost", "unfinished-ranks", "sweep-incomplete"),
+    *("same-machine", "loopback", "not-quiet", "busy-host", "overlap-not-quiet", "not-settled"),
     *("busy-baseline", "rate-not-reached", "peer-not-measured", "send-not-measured", "not-calibrated"),
     *("not-linear", "uneven-speed", "drift"),
 )

@@ -9,12 +9,12 @@ import typer
 
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.console import tell_warnings
-from crosswind.cli.outputs import Force, file_of, writable
+from crosswind.cli.outputs import Force, file_of, writable, written
 from crosswind.cli.verbs import help_of
 from crosswind.cost.kernel import Kernel
 from crosswind.cost.shares import parsed_share
 from crosswind.errors import Told
-from crosswind.terminal.progress import progress_bar
+from crosswind.terminal.progress import progress_bar, progress_lines
 
 if TYPE_CHECKING:
     from crosswind.cost.estimate import Estimate
@@ -109,7 +109,8 @@ def cost(
 
     asked_of = asked_for(of or [], command or None, job, progress, kernel, share)
     writable(out, "cost", force=force or resume, of={"asked": asked_of})
-    with progress_bar() as advance:
+    # A job that is started here writes to the same terminal: a bar would share its lines.
+    with progress_lines() if command else progress_bar() as advance:
         found = measure(
             of or [],
             command=command or None,
@@ -135,7 +136,7 @@ def cost(
         None if json else _answer(found, scaled),
         warnings=[told for told in found.warnings if told not in first],
         shown=len(first),
-        wrote=[f"{out} ({found.measured_s:.1f} s of blocks)"] if out else [],
+        wrote=written(out, f"{found.measured_s:.1f} s of blocks", goes_on=resume),
         document=found.to_dict() | ({"at_scale": scaled.to_dict()} if scaled else {}) if json else None,
     )
     raise typer.Exit(INTERRUPTED if found.interrupted else CODES[found.verdict.outcome])

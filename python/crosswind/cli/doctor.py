@@ -11,7 +11,7 @@ import typer
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.console import number_of, print_json, print_text, tell
-from crosswind.cli.outputs import Force, writable
+from crosswind.cli.outputs import Force, writable, written
 from crosswind.cli.verbs import help_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def doctor(
         from crosswind.files.atomic import write_json
 
         write_json({"kind": "bug-report", "build": build_facts(), "host": host.describe(), **found}, report)
-        tell(f"wrote {report}: it names this host and its network interfaces; look at it before you attach it")
+        (there,) = written(report)
+        tell(f"Wrote {there}: it names this host and its network interfaces; look at it before you attach it")
     if json:
         print_json(found)
     elif everything:

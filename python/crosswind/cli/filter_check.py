@@ -8,13 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from crosswind.cli.access import AllowLooseToken, TokenFile, token_in
-from crosswind.cli.console import print_json, print_table, print_text, tell
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.console import tell
 from crosswind.cli.filter_kernel import KernelAsked
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 from crosswind.filter import DEFAULT_DISCIPLINE, Discipline
 from crosswind.terminal.signals import heard
 
+NARROW = (0, 1, 2, 3, 5)
+"""Columns on a terminal."""
 GROUPS = {"With --in-kernel": ("policy", "threshold", "rate", "rate_in", "yes")}
 
 EXAMPLES = """
@@ -81,10 +84,7 @@ def check(
         sides = (parallel or [], local or [])
         asked = KernelAsked(in_kernel, *sides, rate, rate_in, policy, threshold, peer, token, yes)
     document = _checked(peer, token, (parallel or [], local or []), asked, connections, seconds)
-    if json:
-        print_json(document)
-    else:
-        _print(document)
+    show(None if json else _answer(document), document=document if json else None)
 
 
 def _serve(listen: str, token: str | None) -> None:
@@ -137,21 +137,37 @@ def _checked(
     return document
 
 
-def _print(document: dict[str, Any]) -> None:
+def _answer(document: dict[str, Any]) -> Answer:
+    """Return how long messages take beside bulk, and what the filter changes, then a line per bulk and class."""
     heads = [("bulk of", "left"), ("class", "left")]
     heads += [(head, "right") for head in ("bulk MB/s", "64 B p50 us", "p99 us", "16 KB p50 us", "p99 us")]
+    tables, whole = [], []
     for name in ("before", "after"):
         if document[name] is None:
             continue
+        title = name if document["after"] else None
         rows = [
             [bulk if index == 0 else "", of, *_cells(classes[of])]
             for bulk, classes in document[name].items()
             for index, of in enumerate(classes)
         ]
-        print_table(heads, rows, title=name if document["after"] else None)
+        whole.append(Section(heads, rows, title=title))
+        tables.append(Section([heads[k] for k in NARROW], [[row[k] for k in NARROW] for row in rows], title=title))
+    return Answer([_sentence(document)], tables, ["p50: median"], wide=whole, rest="99 % of messages")
+
+
+def _sentence(document: dict[str, Any]) -> str:
     if document["lowered"]:
-        told = [f"{size} bytes {times:.1f} times" for size, times in document["lowered"].items() if times]
-        print_text(f"beside local bulk, parallel messages are faster: {', '.join(told)}")
+        faster = [f"{size} bytes {times:.1f} times" for size, times in document["lowered"].items() if times]
+        if faster:
+            return f"With the filter, parallel messages beside local bulk are faster: {', '.join(faster)}."
+        return "With the filter, parallel messages beside local bulk are as fast as without."
+    before = document["before"]
+    alone, beside = (before[bulk]["parallel"]["messages"]["64"]["p50_s"] for bulk in ("none", "local"))
+    if alone is None or beside is None:
+        return "No parallel message of 64 bytes was answered."
+    longer = f"{beside / alone:.1f} times as long as without bulk ({1e6 * alone:.0f} us)"
+    return f"Beside local bulk, parallel messages of 64 bytes take {1e6 * beside:.0f} us: {longer}."
 
 
 def _cells(found: dict[str, Any]) -> list[str]:

@@ -11,15 +11,16 @@ import typer
 
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.figures import half_of, percent, plain, with_half
-from crosswind.cli.measure_gpu import print_gpu
-from crosswind.cli.measure_runtime import as_dict, print_runtime
-from crosswind.cli.outputs import Force, Json, writable
+from crosswind.cli.measure_gpu import show_gpu
+from crosswind.cli.measure_runtime import as_dict, with_runtime
+from crosswind.cli.outputs import Force, Json, writable, written
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 
 Normalise = Literal["idle", "max"]
 MOST_RATES = 3
 """Rates of which the table has losses: with their names and the interference rate they fill a terminal."""
+MOST_SENTENCES = 4
 NAMED_NODES = 4
 """Nodes of a platform up to which all are named."""
 
@@ -82,7 +83,7 @@ def fit(
         if len(measurements) > 1 or platform or earlier or out:
             message = f"{gpus[0]} is a measurement of a GPU; it is fitted alone, and calibrates no platform"
             raise DescriptionError(message, "argument", f"crosswind fit {gpus[0]}")
-        print_gpu(fit_gpu(gpus[0], seed=seed), json=json)
+        show_gpu(fit_gpu(gpus[0], seed=seed), json=json)
         return
     known = [Measurement.load(path) for path in earlier or ()]
     fits = [fit_one(Measurement.load(path), normalise=normalise, seed=seed, earlier=known) for path in measurements]
@@ -92,17 +93,18 @@ def fit(
         names = ", ".join(str(p) for p in measurements)
         calibrated.platform.save(out, f"calibrated by `crosswind fit` from {names}")
     documents = [one.to_dict() | _by_runtime(one) for one in fits] if json else []
+    answer = _of_platform(calibrated.platform, fits) if calibrated else answer_of(fits)
+    for one in fits:
+        if "runtime" in one.measurement.header:
+            answer = with_runtime(answer, one.measurement, one)
     show(
-        None if json else _of_platform(calibrated.platform, fits) if calibrated else answer_of(fits),
+        None if json else answer,
         warnings=calibrated.warnings if calibrated else [],
         earlier=[told for one in fits for told in one.warnings],
         source="the measurement" if len(fits) == 1 else "the measurements",
-        wrote=[str(out)] if out else [],
+        wrote=written(out),
         document=(documents[0] if len(documents) == 1 else {"fits": documents}) if json else None,
     )
-    for one in fits if not json else ():
-        if "runtime" in one.measurement.header:
-            print_runtime(one.measurement, one)
 
 
 def _of_platform(platform: Any, fits: list[Any]) -> Answer:
@@ -148,7 +150,7 @@ def _fit_trace(trace: Any, out: Path | None, force: bool, json: bool) -> None:
     if out:
         writable(out, "platform", force=force, of={"name": found.platform().name})
         found.platform().save(out, f"calibrated by `crosswind fit` from a trace of {trace.header['experiment']}")
-    wrote = [str(out)] if out else []
+    wrote = written(out)
     if json:
         show(None, warnings=found.warnings, wrote=wrote, document=found.to_dict())
         return
@@ -187,6 +189,8 @@ def answer_of(fits: Sequence[Any]) -> Answer:
         if not any(told["code"] == "jit-compiles" for told in one.warnings):  # then there is no headline
             whole = f"`{one.measurement.header['kernel']['task']}`" if _is_task(one) else "what one CPU computes"
             lines += [_sentence(channel, whole, several) for channel in one.channels if channel.headline]
+    if len(lines) > MOST_SENTENCES:
+        lines = [*lines[:MOST_SENTENCES], f"{len(lines) - MOST_SENTENCES} more below."]
     if any(peer["loopback"] for one in fits for peer in one.measurement.header["peers"]):
         lines.append("First look only: the traffic never left this machine.")
     return Answer(

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from crosswind.cli.answer import Answer, Section, show
-from crosswind.cli.outputs import Force, Json, writable
+from crosswind.cli.outputs import Force, Json, writable, written
 from crosswind.cli.verbs import help_of
 
 By = Literal["latency", "throughput"]
@@ -46,7 +46,7 @@ def contention(
     show(
         None if json else _answer(found),
         warnings=found.warnings,
-        wrote=[str(out)] if out else [],
+        wrote=written(out),
         document=found.to_dict() if json else None,
     )
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
-from crosswind.cli.outputs import Force, writable
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.console import number_of, print_json, print_table, tell, tell_warnings
+from crosswind.cli.figures import half_of, percent, with_half
+from crosswind.cli.outputs import Force, writable, written
 from crosswind.cli.verbs import help_of
 from crosswind.errors import CrosswindError, DescriptionError, Told
 from crosswind.files.atomic import is_standard_output
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 UNTRUSTED = 3
 INTERRUPTED = 130
 MOST_CAUSES = 5
+MOST_RANKS = 4
+"""Ranks with a line of their own, those that lost most; `--json` has all."""
 
 GROUPS = {
     "How it is injected": ("how", "busy", "seed", "start_file", "keep_running"),
@@ -139,12 +143,15 @@ def inject(
         )
     if out:
         injected.save(out)
-        tell(f"wrote {out}")
-    tell_warnings([told for told in injected.warnings if told["code"] not in first])
-    if json:
-        print_json(injected.to_dict())
-    else:
+    if not json:
         _tell(injected)
+    show(
+        None,
+        warnings=[told for told in injected.warnings if told["code"] not in first],
+        shown=len(first),
+        wrote=written(out),
+        document=injected.to_dict() if json else None,
+    )
     raise typer.Exit(_exit_code(injected))
 
 
@@ -155,17 +162,19 @@ def _compared(disturbance: Path, command: list[str], pairs: int, options: dict[s
     del options["keep_running"]
     with progress_lines() as advance:
         turns = compare_injected(disturbance, command, pairs=pairs, **options, stdout_to_stderr=True, progress=advance)
-    tell_warnings(turns.warnings)
     longer = turns.longer(DISTURBED, BARE)
-    if json:
-        ends = {"mean": longer.mean, "low": longer.low, "high": longer.high}
-        print_json({**turns.to_dict(), "slowdown": ends})
-    else:
-        for name in (BARE, DISTURBED):
-            mean = turns.mean_s(name)
-            print_text(f"{name:12} {mean.mean:.4g} s ± {mean.high - mean.mean:.2g}")
-        half = 50 * (longer.high - longer.low)
-        print_text(f"{'slower by':12} {100 * longer.mean:+.1f} % ± {half:.1f} % (95 %, {len(turns.elapsed_s)} pairs)")
+    ends = {"mean": longer.mean, "low": longer.low, "high": longer.high}
+    known = "" if longer.is_told_from_zero else "Not settled: "
+    line = f"{known}the disturbance slows the command by {percent(longer.mean, (longer.low, longer.high))}."
+    times = {name: turns.mean_s(name) for name in (BARE, DISTURBED)}
+    rows = [[name, with_half(one.mean, half_of(one.mean, (one.low, one.high)))] for name, one in times.items()]
+    note = f"{number_of(len(turns.elapsed_s), 'pair')}. ±: 95 % confidence interval"
+    answer = Answer([line[:1].upper() + line[1:]], [Section([("", "left"), ("s", "right")], rows)], [note])
+    show(
+        None if json else answer,
+        warnings=turns.warnings,
+        document={**turns.to_dict(), "slowdown": ends} if json else None,
+    )
     return INTERRUPTED if turns.interrupted else 0
 
 
@@ -194,7 +203,7 @@ def _tell(injected: Injected) -> None:
     used = summary["cpu_user_s"] + summary["cpu_system_s"]
     took = f"{summary['elapsed_s']:.4g} s, of which it computed {used:.4g} s"
     tell(f"{shlex.join(summary['command'])}: {took}; {_end(summary)}")
-    for rank in summary["ranks"]:
+    for rank in sorted(summary["ranks"], key=lambda one: -one["away_s"])[:MOST_RANKS]:
         causes = sorted(rank["causes"], key=lambda cause: -cause["away_s"])
         ways = ", ".join(
             f"{cause['cause']} {cause['intervals']} times {cause['away_s']:.4g} s ({' and '.join(cause['how'])})"
@@ -203,6 +212,8 @@ def _tell(injected: Injected) -> None:
         ways += f", and {len(causes) - MOST_CAUSES} causes more (--json)" if len(causes) > MOST_CAUSES else ""
         late = f"late by {1e6 * rank['late_mean_s']:.0f} us on average, {1e6 * rank['late_max_s']:.0f} us at most"
         tell(f"rank {rank['rank']}: away {rank['away_s']:.4g} s ({rank['share']:.1%}), {late}: {ways or 'nothing'}")
+    if len(summary["ranks"]) > MOST_RANKS:
+        tell(f"{number_of(len(summary['ranks']) - MOST_RANKS, 'more rank')} lost less each: --json")
 
 
 def _print_preview(found: dict[str, Any], json: bool) -> None:

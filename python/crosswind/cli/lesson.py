@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
-from crosswind.cli.console import print_json, print_text, tell
-from crosswind.cli.outputs import Force, writable
+from crosswind.cli.answer import Answer, show
+from crosswind.cli.console import print_json
+from crosswind.cli.outputs import Force, writable, written
 from crosswind.cli.verbs import help_of
+from crosswind.files.atomic import is_standard_output
 from crosswind.terminal.progress import progress_bar
 
 EXAMPLES = """
@@ -41,9 +43,9 @@ def lesson(
         path = write(platform, out, task_size_mb=task_size_mb, task_work=task_work, force=force, progress=progress)
     if json:
         print_json({"lesson": str(path)})
-    else:
-        tell("wrote the lesson:")
-        print_text(str(path))
+    elif not is_standard_output(path):
+        (there,) = written(path)
+        show(Answer([f"Wrote {there}. Open it in a browser."]))
     if open_it:
         import webbrowser
 

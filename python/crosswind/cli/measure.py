@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from crosswind.cli.answer import show
+from crosswind.cli.answer import Answer, show
 from crosswind.cli.console import tell
 from crosswind.cli.fit import answer_of
 from crosswind.cli.measure_gpu import USUAL_FILE, GpuOptions, measure_on_gpu
 from crosswind.cli.measure_options import INTERRUPTED, UNTRUSTED, Measuring, Peers
-from crosswind.cli.measure_runtime import as_dict, print_runtime
+from crosswind.cli.measure_runtime import as_dict, with_runtime
 from crosswind.cli.options import spread
-from crosswind.cli.outputs import OUTPUT, Force, Json, writable
+from crosswind.cli.outputs import OUTPUT, Force, Json, writable, written
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError, warning
 from crosswind.terminal.progress import progress_bar
@@ -112,24 +112,27 @@ def _once(out: Path, force: bool, arguments: dict[str, Any], json: bool) -> int:
         tell(f"interrupted before anything was sampled; {out} was not written")
         return INTERRUPTED
     measurement.save(out)
-    wrote = [str(out)]
+    wrote = written(out)
     if measurement.beside:
         there = beside_file(out)
         measurement.beside.save(there)
-        wrote.append(str(there))
+        wrote += written(there)
     by_runtime = "runtime" in measurement.header
     try:
         result = fit(measurement)
     except DescriptionError as error:
-        show(None, warnings=[warning(error.code, str(error), error.hint or ""), *measurement.warnings], wrote=wrote)
-        if by_runtime and not json:
-            print_runtime(measurement, None)
+        nothing = Answer(["Too little was sampled for an interference rate."])
+        show(
+            None if json else with_runtime(nothing, measurement, None) if by_runtime else nothing,
+            warnings=[warning(error.code, str(error), error.hint or ""), *measurement.warnings],
+            wrote=wrote,
+        )
         return INTERRUPTED if measurement.header["ended"] == "interrupted" else UNTRUSTED
     document = result.to_dict() | ({"runtime": as_dict(measurement, result)} if by_runtime else {})
-    answer = None if json else answer_of([result])
-    show(answer, warnings=result.warnings, wrote=wrote, document=document if json else None)
-    if by_runtime and not json:
-        print_runtime(measurement, result)
+    answer = answer_of([result])
+    if by_runtime:
+        answer = with_runtime(answer, measurement, result)
+    show(None if json else answer, warnings=result.warnings, wrote=wrote, document=document if json else None)
     if measurement.header["ended"] == "interrupted":
         return INTERRUPTED
     return 0 if result.trustworthy else UNTRUSTED

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from crosswind.cli.access import AllowLooseToken, TokenFile
+from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.clusters import cluster_on
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.console import number_of
+from crosswind.cli.figures import plain
 from crosswind.cli.measure_options import INTERRUPTED, UNTRUSTED, Measuring
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import Force, Json, writable
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from crosswind.measure.cluster import MeasuredCluster
 
 Pairs = Literal["all", "star", "tree"]
+MOST_LINKS = 8
+"""Links on a terminal, the slowest first."""
 _HOSTS = "Hosts"
 Per = Literal["host", "worker"]
 
@@ -121,22 +126,59 @@ def cluster(
             progress=advance,
             **arguments,
         )
-    tell_warnings(found.warnings)
-    tell(f"wrote {out} ({found.measured} of {found.asked} measurements)")
-    if json:
-        print_json(found.to_dict())
-    else:
-        _print(found)
+    show(
+        None if json else _answer(found),
+        warnings=found.warnings,
+        wrote=[f"{out} ({found.measured} of {found.asked} measurements)"],
+        document=found.to_dict() if json else None,
+    )
     if found.interrupted:
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(0 if found.trustworthy else UNTRUSTED)
 
 
-def _print(found: MeasuredCluster) -> None:
+def _answer(found: MeasuredCluster) -> Answer:
+    """Return how unequal hosts and links are, with the slowest of them."""
     if not found.links:
-        return
+        return Answer([f"{found.measured} of {number_of(found.asked, 'measurement')}."])
+    hosts, links = found.links.hosts, sorted(found.links.links, key=lambda one: one["receive_limit_mb_per_s"])
+    rates = [f"{plain(one['compute_per_s'])} work units/s ({one['name']})" for one in _extremes(hosts, "compute_per_s")]
+    lines = [f"{found.links.name}: {number_of(len(hosts), 'host')}, {' to '.join(rates)}."]
+    if links:
+        ends = [
+            f"{plain(one['receive_limit_mb_per_s'])} MB/s ({one['from']} to {one['to']})"
+            for one in _extremes(links, "receive_limit_mb_per_s")
+        ]
+        lines.append(f"{number_of(len(links), 'link')}: {' to '.join(ends)}.")
+    columns = [("from", "left"), ("to", "left"), ("MB/s", "right"), ("receiving, s/GB", "right")]
+    columns.append(("sending, s/GB", "right"))
+    rows = [
+        [
+            one["from"],
+            one["to"],
+            plain(one["receive_limit_mb_per_s"]),
+            plain(1e3 * one["ir_receive_s_per_mb"], 2),
+            plain(1e3 * one["ir_send_s_per_mb"], 2),
+        ]
+        for one in links[:MOST_LINKS]
+    ]
+    notes = ["receiving, sending: share of the computation lost per GB/s"]
+    if len(links) > MOST_LINKS:
+        notes.insert(0, f"The {MOST_LINKS} slowest of {len(links)} links")
+    tables = [Section(columns, rows, first=("MB/s", "from", "to"))] if rows else []
+    return Answer(lines, tables, notes if rows else [], wide=_whole(found), rest="All hosts and links")
+
+
+def _extremes(rows: Sequence[dict[str, Any]], field: str) -> list[dict[str, Any]]:
+    """Return the rows with the least and the largest value of a field; one where both are the same."""
+    ordered = sorted(rows, key=lambda one: one[field])
+    return ordered[:1] if ordered[0][field] == ordered[-1][field] else [ordered[0], ordered[-1]]
+
+
+def _whole(found: MeasuredCluster) -> list[Section]:
+    assert found.links
     rows = [[h["name"], f"{h['compute_per_s']:.6g}", f"{h.get('send_limit_mb_per_s', '')}"] for h in found.links.hosts]
-    print_table([("host", "left"), ("work/s", "right"), ("sends MB/s", "right")], rows, title=found.links.name)
+    hosts = Section([("host", "left"), ("work/s", "right"), ("sends MB/s", "right")], rows)
     columns = [("from", "left"), ("to", "left"), ("MB/s", "right"), ("latency ms", "right")]
     columns += [("IR receive s/GB", "right"), ("IR send s/GB", "right")]
     rows = [
@@ -150,7 +192,7 @@ def _print(found: MeasuredCluster) -> None:
         ]
         for link in found.links.links
     ]
-    print_table(columns, rows)
+    return [hosts, Section(columns, rows)]
 
 
 def add_to(app: typer.Typer) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
-from crosswind.cli.outputs import writable
-from crosswind.errors import DescriptionError
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.console import tell
+from crosswind.cli.outputs import writable, written
+from crosswind.errors import DescriptionError, warning
 from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 USUAL_S = 240.0
 USUAL_FILE = Path("gpu.parquet")
 UNTRUSTED, INTERRUPTED = 3, 130
+MOST_PAIRS, NARROW = 8, 5
+"""Pairs and columns on a terminal."""
 _GPU = "With --gpu"
 
 
@@ -93,26 +97,26 @@ def measure_on_gpu(
         tell(f"interrupted before anything was measured; {out} was not written")
         return INTERRUPTED
     measurement.save(out)
-    tell(f"wrote {out} ({measurement.header['ended']}, {measurement.header['elapsed_s']:.1f} s)")
+    wrote = written(out, f"{measurement.header['elapsed_s']:.0f} s")
     try:
         fit = fit_gpu(measurement)
     except DescriptionError as error:
-        tell_warnings([{"message": str(error), "hint": error.hint or ""}])
+        nothing = Answer(["Too little was measured for a fit."])
+        show(None if json else nothing, warnings=[warning(error.code, str(error), error.hint or "")], wrote=wrote)
         return INTERRUPTED if interrupted else UNTRUSTED
-    print_gpu(fit, json=json)
+    show_gpu(fit, json=json, wrote=wrote)
     return INTERRUPTED if interrupted else 0 if fit.trustworthy else UNTRUSTED
 
 
-def print_gpu(fit: GpuFit, *, json: bool) -> None:
-    """Print a sentence with what costs most, and one row per pair."""
+def show_gpu(fit: GpuFit, *, json: bool, wrote: Sequence[str] = ()) -> None:
+    """Print what costs most, and one row per pair."""
+    answer = None if json else _answer(fit)
+    show(answer, warnings=fit.warnings, wrote=wrote, document=fit.to_dict() if json else None)
+
+
+def _answer(fit: GpuFit) -> Answer:
     from crosswind.gpu.words import gb_per_s, per_cent, sentences, with_half
 
-    tell_warnings(fit.warnings)
-    if json:
-        print_json(fit.to_dict())
-        return
-    for sentence in sentences(fit):
-        print_text(sentence)
     columns = [("kernel", "left"), ("traffic", "left"), ("at GB/s", "right"), ("kernel loses", "right")]
     columns += [("traffic loses", "right"), ("IR s/GB", "right"), ("line", "left")]
     rows = [
@@ -127,5 +131,10 @@ def print_gpu(fit: GpuFit, *, json: bool) -> None:
         ]
         for one in fit.pairs
     ]
+    costly = sorted(range(len(rows)), key=lambda k: -fit.pairs[k].unpaced.loss)[:MOST_PAIRS]
+    narrow = Section(columns[:NARROW], [rows[k][:NARROW] for k in costly], first=("kernel loses", "kernel", "traffic"))
     device = fit.measurement.header["device"]["name"]
-    print_table(columns, rows, title=f"{device}: traffic without a limit beside each kernel; ± 95 % CI")
+    notes = [f"{device}: traffic without a limit beside each kernel. ±: 95 % confidence interval"]
+    if len(rows) > len(costly):
+        notes.append(f"The {len(costly)} costliest of {len(rows)} pairs")
+    return Answer(sentences(fit), [narrow], notes, wide=[Section(columns, rows)], rest="All pairs, interference rates")

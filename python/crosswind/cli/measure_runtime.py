@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from crosswind.cli.console import print_table, print_text
+from crosswind.cli.answer import Answer, Section
 
 if TYPE_CHECKING:
     from crosswind.measurement import Measurement
@@ -28,8 +29,8 @@ def as_dict(measurement: Measurement, fit: Any) -> dict[str, Any]:
     return document
 
 
-def print_runtime(measurement: Measurement, fit: Any) -> None:
-    """Print intercept, rate and slope beside each other, with a sentence for each direction."""
+def with_runtime(answer: Answer, measurement: Measurement, fit: Any) -> Answer:
+    """Return an answer with intercept, rate and slope beside each other, and a sentence for each direction."""
     from crosswind.measure.runtime.summary import beside_sentence, compared, cpu_shares, direction_row
 
     runtime = measurement.header["runtime"]
@@ -49,17 +50,22 @@ def print_runtime(measurement: Measurement, fit: Any) -> None:
     ]
     facts = " ".join(f"{key}={value}" for key, value in runtime["facts"].items())
     title = f"{runtime['name']} {runtime['version']} {facts}".rstrip()
-    print_table(columns, cells, title=f"{title}, pinned as {runtime['pin']}, {runtime['forks']} forks")
-    for row in rows:
-        if row["why"]:
-            print_text(f"{row['direction']}: {row['why']}")
-    shares = cpu_shares(measurement)
-    if shares:
-        text = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares.items())
-        print_text(f"CPU time at the top: {text}")
-    if measurement.beside:
-        for one in compared(measurement):
-            print_text(beside_sentence(runtime, one))
+    title = f"{title}, pinned as {runtime['pin']}, {runtime['forks']} forks"
+    at = [k for k, (name, _) in enumerate(columns) if name != "const"]
+    narrow = Section([columns[k] for k in at], [[row[k] for k in at] for row in cells], title=title)
+    notes = [f"{row['direction']}: {row['why']}" for row in rows if row["why"]]
+    if shares := cpu_shares(measurement):
+        notes.append(
+            f"CPU time at the top: {', '.join(f'{name} {100 * share:.1f} %' for name, share in shares.items())}"
+        )
+    notes += [beside_sentence(runtime, one) for one in (compared(measurement) if measurement.beside else [])]
+    whole = Section(columns, cells, title=title)
+    return replace(
+        answer,
+        tables=[*answer.tables, narrow],
+        notes=[*answer.notes, *notes],
+        wide=[*answer.wide, whole],
+    )
 
 
 def _known(value: float | None, form: str) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.console import number_of
+from crosswind.cli.figures import half_of, percent, plain, with_half
 from crosswind.cli.measure import USUAL_S
 from crosswind.cli.measure_options import INTERRUPTED, UNTRUSTED, Measuring, Peers
 from crosswind.cli.options import spread
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["footprint", "message-size", "streams", "wait", "placement", "runtime"]
 
+MOST_LINES = 4
 GROUPS = {"Where the threads run": ("placement",), "Output": ("resume",)}
 
 EXAMPLES = """
@@ -80,25 +83,87 @@ def sweep(
 
 def told(result: Sweep, directory: Path, json: bool) -> int:
     """Print a sweep and return the exit code."""
-    tell(f"wrote {directory} ({len(result.points)} points)")
-    tell_warnings(result.warnings)
-    if json:
-        rows = result.to_arrow().to_pylist()
-        print_json({"kind": result.kind, "directory": str(directory), "points": rows, "warnings": result.warnings})
-    else:
-        _print(result)
+    rows = result.to_arrow().to_pylist()
+    document = {"kind": result.kind, "directory": str(directory), "points": rows, "warnings": result.warnings}
+    show(
+        None if json else _answer(result, rows),
+        warnings=result.warnings,
+        wrote=[f"{directory} ({number_of(len(result.points), 'point')})"],
+        document=document if json else None,
+    )
     if not result.complete:
         return INTERRUPTED
     return 0 if result.trustworthy else UNTRUSTED
 
 
-def _print(result: Sweep) -> None:
-    """Print a line per value, peer and direction: what is not known is a hyphen."""
+def _answer(result: Sweep, rows: list[dict[str, Any]]) -> Answer:
+    """Return which value costs least and which most at a rate that all reached, then a line per value and direction."""
+    several = len({row["peer"] for row in rows}) > 1
+    by_channel: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        by_channel.setdefault((row["direction"], row["peer"]), []).append(row)
+    lines = [
+        line
+        for (_, peer), alike in by_channel.items()
+        if (line := _sentence(result.kind, alike, peer if several else ""))
+    ]
+    if not lines:
+        lines = [f"Nothing to compare: {number_of(len(result.points), 'point')} of {len(result.values)}."]
+    elif len(lines) > MOST_LINES:
+        lines = [*lines[:MOST_LINES], f"{len(lines) - MOST_LINES} more peers: the table."]
+    columns = [(result.kind, "right"), *([("peer", "left")] if several else []), ("direction", "left")]
+    columns += [("lost", "right"), ("at MB/s", "right"), ("IR, s/GB", "right")]
+    first = ("lost", result.kind, "direction", *(["peer"] if several else []), "at MB/s", "IR, s/GB")
+    cells = [
+        [
+            str(row["value"]),
+            *([row["peer"]] if several else []),
+            row["direction"],
+            percent(row["loss_at_matched"]) if math.isfinite(row["loss_at_matched"]) else "-",
+            _known(row["matched_mb_per_s"], ".0f"),
+            _ir(row),
+        ]
+        for row in rows
+    ]
+    notes = ["lost: at the highest rate that all values reach. ±: 95 % confidence interval"]
+    if any(not row["settled"] for row in rows):
+        notes.append(
+            "Not settled: " + ", ".join(dict.fromkeys(str(row["value"]) for row in rows if not row["settled"]))
+        )
+    return Answer(lines, [Section(columns, cells, first=first)], notes, wide=[_whole(result, rows)], rest="All figures")
+
+
+def _sentence(kind: str, rows: list[dict[str, Any]], peer: str) -> str:
+    """Return what the best and the worst value cost in one direction; nothing where fewer than two are known."""
+    known = sorted(
+        (row for row in rows if math.isfinite(row["loss_at_matched"])), key=lambda row: row["loss_at_matched"]
+    )
+    if len(known) < 2:
+        return ""
+    least, most = known[0], known[-1]
+    moves = "Sending" if least["direction"] == "send" else "Receiving"
+    where = f" {'to' if least['direction'] == 'send' else 'from'} {peer}" if peer else ""
+    costs = f"{percent(least['loss_at_matched'])} ({kind} {least['value']})"
+    return (
+        f"{moves} {plain(least['matched_mb_per_s'])} MB/s{where} costs {costs} to {percent(most['loss_at_matched'])} "
+        f"({kind} {most['value']}) of the computation."
+    )
+
+
+def _ir(row: dict[str, Any]) -> str:
+    if row["upper_bound_s_per_mb"] is not None:
+        return f"< {plain(1000 * row['upper_bound_s_per_mb'])}"
+    value, ends = 1000 * row["ir_s_per_mb"], (1000 * row["ir_low"], 1000 * row["ir_high"])
+    return with_half(value, half_of(value, ends)) if math.isfinite(value) else "-"
+
+
+def _whole(result: Sweep, points: list[dict[str, Any]]) -> Section:
+    """Return a line per value, peer and direction: what is not known is a hyphen."""
     columns = [(result.kind, "right"), ("peer", "left"), ("direction", "left"), ("IR s/GB", "right"), ("95 %", "right")]
     columns += [("up to MB/s", "right"), ("loss there", "right"), ("all reach MB/s", "right"), ("loss there", "right")]
     columns += [("settled", "left")]
     rows = []
-    for row in result.to_arrow().to_pylist():
+    for row in points:
         low, high, bound = 1000 * row["ir_low"], 1000 * row["ir_high"], row["upper_bound_s_per_mb"]
         ir = f"< {1000 * bound:.4f}" if bound is not None else _known(1000 * row["ir_s_per_mb"], ".4f")
         interval = f"{low:.4f} .. {high:.4f}" if math.isfinite(low + high) else "-"
@@ -106,7 +171,7 @@ def _print(result: Sweep) -> None:
         at_top, at_matched = (_known(row[name], ".1%") for name in ("loss_at_top", "loss_at_matched"))
         where = [str(row["value"]), row["peer"], row["direction"]]
         rows.append([*where, ir, interval, reached, at_top, matched, at_matched, "yes" if row["settled"] else "no"])
-    print_table(columns, rows)
+    return Section(columns, rows)
 
 
 def _known(value: float, form: str) -> str:

@@ -12,7 +12,7 @@ from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.console import number_of, print_json, print_table, tell
 from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.measure_options import parse_cpus
-from crosswind.cli.outputs import Force, file_of, writable
+from crosswind.cli.outputs import Force, file_of, writable, written
 from crosswind.cli.settings import settings_of
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
@@ -152,7 +152,7 @@ def overlap(
     show(
         None if json else _answer(found),
         warnings=found.warnings,
-        wrote=[f"{out} ({number_of(len(found), 'cell')})"] if out else [],
+        wrote=written(out, number_of(len(found), "cell"), goes_on=resume),
         document=found.summary if json else None,
     )
     if _is_busy(found):

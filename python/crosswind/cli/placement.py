@@ -11,7 +11,7 @@ import typer
 
 from crosswind.cli.access import ACCESS, AllowLooseToken, token_in
 from crosswind.cli.console import tell
-from crosswind.cli.outputs import OUTPUT, writable
+from crosswind.cli.outputs import OUTPUT, writable, written
 from crosswind.cli.settings import hosts_of_nodes
 from crosswind.cluster.hosts import Place
 from crosswind.errors import DescriptionError
@@ -146,7 +146,7 @@ class Recorded:
             from crosswind.run.perfetto import write_perfetto
 
             write_perfetto(done.trace, self.perfetto)
-        return [str(path) for path in (self.trace, self.perfetto) if path]
+        return [*written(self.trace), *written(self.perfetto)]
 
 
 def seconds_of(option: str, value: float | None, *, above_zero: bool = False) -> float | None:

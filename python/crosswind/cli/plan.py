@@ -9,7 +9,7 @@ import typer
 
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.figures import plain
-from crosswind.cli.outputs import Force, Json, writable
+from crosswind.cli.outputs import Force, Json, writable, written
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 from crosswind.plan import BOUND, Method, Plan, Ports
@@ -63,7 +63,7 @@ def plan(
         warnings=[told for told in result.warnings if told not in stored],
         earlier=[told for told in result.warnings if told in stored],
         source=str(platform),
-        wrote=[str(out)] if out else [],
+        wrote=written(out),
         document=result.to_dict() if json else None,
     )
 

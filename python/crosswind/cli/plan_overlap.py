@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, print_text, tell_warnings
+from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.outputs import Json
 from crosswind.cli.verbs import help_of
 from crosswind.gpu.words import gb_per_s
@@ -46,27 +46,27 @@ def overlap(
     from crosswind.gpu.overlap import plan_overlap
 
     fit = fit_gpu(measurement, seed=seed)
-    tell_warnings(fit.warnings)
     step = plan_overlap(fit, kernel, traffic, kernel_ms / 1e3, mb)
-    if json:
-        print_json(as_dict(step))
-    else:
-        print_step(step)
+    show(
+        None if json else _answer(step),
+        earlier=fit.warnings,
+        source=str(measurement),
+        document=as_dict(step) if json else None,
+    )
     raise typer.Exit(0 if step.decided else UNDECIDED)
 
 
-def print_step(step: StepPlan) -> None:
-    """Print the answer, and each way with its time."""
+def _answer(step: StepPlan) -> Answer:
+    """Return the fastest way, and each way with its time."""
     best = step.best
     if not step.decided:
-        print_text("Overlapping and serialising are not distinguishable: the intervals overlap.")
+        line = "Overlapping and serialising are not distinguishable: the intervals overlap."
     else:
         serial = next(one for one in step.choices if one.way == "serialise")
         by = f" with {best.by}" if best.by != step.traffic else ""
         at = f", {gb_per_s(best.mb_per_s)} GB/s" if best.way == "overlap at a limited rate" else ""
-        text = f"Fastest: {best.way}{by}{at}, {_ms(best)}"
         gain = f" instead of {1e3 * serial.seconds:.4g} ms one after the other" if best is not serial else ""
-        print_text(f"{text}{gain}.")
+        line = f"Fastest: {best.way}{by}{at}, {_ms(best)}{gain}."
     several = len({one.by for one in step.choices}) > 1
     columns = [("way", "left"), *([("by", "left")] if several else []), ("transfer GB/s", "right"), ("step", "right")]
     rows = [
@@ -78,10 +78,9 @@ def print_step(step: StepPlan) -> None:
         ]
         for one in step.choices
     ]
-    print_table(
-        columns,
-        rows,
-        title=f"{step.traffic} of {step.amount_mb:g} MB beside {1e3 * step.kernel_s:g} ms of {step.kernel}",
+    what = f"{step.traffic} of {step.amount_mb:g} MB beside {1e3 * step.kernel_s:g} ms of {step.kernel}"
+    return Answer(
+        [line], [Section(columns, rows, first=("step", "way", "by"))], [f"{what}. ±: 95 % confidence interval"]
     )
 
 

@@ -9,7 +9,7 @@ import typer
 
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.figures import plain
-from crosswind.cli.outputs import Force, Json, writable
+from crosswind.cli.outputs import Force, Json, writable, written
 from crosswind.cli.settings import Settings, settings_of
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
@@ -51,8 +51,7 @@ def queues(
         found = plan_queues(experiment, local_slowdown=local_slowdown, progress=advance)
     if out:
         found.save(out)
-    wrote = [str(out)] if out else []
-    show(None if json else _answer(found), wrote=wrote, document=found.to_dict() if json else None)
+    show(None if json else _answer(found), wrote=written(out), document=found.to_dict() if json else None)
 
 
 def _row(of: dict[str, Any], says: str) -> list[str]:

@@ -9,7 +9,7 @@ import typer
 
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.figures import plain
-from crosswind.cli.outputs import Force, Json, writable
+from crosswind.cli.outputs import Force, Json, writable, written
 from crosswind.cli.plan import SendsAtOnce, TaskSize, TaskWork, task_of
 from crosswind.cli.verbs import help_of
 
@@ -60,7 +60,7 @@ def tree(
     show(
         None if json else _answer(built),
         warnings=built.warnings,
-        wrote=[str(out)] if out else [],
+        wrote=written(out),
         document=built.to_dict() if json else None,
     )
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from crosswind.cli.console import print_json, print_text
+from crosswind.cli.console import number_of, print_json, print_text
 from crosswind.cli.verbs import help_of
 
 FAILED = 1
@@ -46,6 +46,8 @@ def probe(
     if json:
         print_json({"findings": findings, "conforms": not wrong})
     else:
+        steps = number_of(len(findings), "step")
+        print_text(f"The probe {'breaks' if wrong else 'keeps to'} the protocol ({steps}).", bold=True)
         for finding in findings:
             print_text(f"{finding['verdict']:6} {finding['step']:16} {finding['message']}", indent=24)
     if wrong:

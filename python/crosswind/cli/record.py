@@ -7,9 +7,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.console import number_of, tell
+from crosswind.cli.figures import plain
 from crosswind.cli.measure_options import parse_cpus
-from crosswind.cli.outputs import Force, writable
+from crosswind.cli.outputs import Force, writable, written
 from crosswind.cli.verbs import help_of
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.files.atomic import is_standard_output
@@ -18,6 +20,11 @@ from crosswind.terminal.progress import progress_bar
 
 UNTRUSTED = 3
 INTERRUPTED = 130
+USUAL_ROWS = 8
+MOST_CPUS = 2
+"""CPUs that the table has a column for; of more it shows the worst."""
+NAMED = 3
+"""Processes that kept ranks from running, each with a line."""
 
 How = Literal["auto", "trace", "loop", "none"]
 
@@ -70,7 +77,7 @@ def record(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The file: noise.toml unless given, with a command app.trace.")
     ] = None,
-    rows: Annotated[int | None, typer.Option(help="Most causes in the printed table; 20 unless given.", min=1)] = None,
+    rows: Annotated[int | None, typer.Option(help="Most causes in the printed table; 8 unless given.", min=1)] = None,
     mpicc: Annotated[
         str | None, typer.Option(help="Compiler command of the program's MPI; else the one beside the launcher.")
     ] = None,
@@ -94,7 +101,7 @@ def record(
         _record_noise(
             out or Path("noise.toml"),
             {"seconds": seconds or 60.0, "cpus": chosen, "how": how, "threshold_us": threshold_us or 1.0, "name": name},
-            rows or 20,
+            rows or USUAL_ROWS,
             force=force,
             json=json,
         )
@@ -118,13 +125,13 @@ def _record_noise(out: Path, settings: dict[str, Any], rows: int, *, force: bool
     with progress_bar() as advance:
         noise = perform(**settings, progress=advance)
     noise.save(out)
-    files = str(out) if whole_file else f"{out} and {table_beside(out)}"
-    tell(f"wrote {files} ({noise.summary['total']['intervals']} intervals in {noise.summary['length_s']:.4g} s)")
-    tell_warnings(noise.warnings)
-    if json:
-        print_json(noise.to_dict())
-    else:
-        _print(noise.summary, rows)
+    counted = f"{number_of(noise.summary['total']['intervals'], 'interval')} in {noise.summary['length_s']:.4g} s"
+    show(
+        None if json else answer_of(noise.summary, rows),
+        warnings=noise.warnings,
+        wrote=[*written(out, counted), *(written(table_beside(out)) if not whole_file else [])],
+        document=noise.to_dict() if json else None,
+    )
     if noise.summary["interrupted"]:
         return INTERRUPTED
     lost = {warning["code"] for warning in noise.warnings} & {"events-lost", "recording-full"}
@@ -142,16 +149,16 @@ def _record_program(
     options: dict[str, Any] = {"how": how, "mpicc": mpicc, "force": force, "stdout_to_stderr": to_stderr}
     recorded = record_program(command, out, **options, notify=tell)
     summary = recorded.summary
-    megabytes = f", {summary['bytes'] / 1e6:.3g} MB" if summary["bytes"] else ""
-    ranks = f"{summary['ranks']} rank{'s' if summary['ranks'] != 1 else ''}"
-    tell(f"wrote {' and '.join(summary['files'])} ({ranks}, {summary['records']} records{megabytes})")
-    for cause in summary["causes"][:3]:
-        group = cause["cgroup"] or "control group not known"
-        process = f" ({cause['pid']}, {group})" if cause["pid"] is not None else ""
-        tell(f"kept ranks from running for {cause['seconds']:.4g} s: {cause['name']}{process}")
-    tell_warnings(recorded.warnings)
-    if json:
-        print_json(recorded.to_dict())
+    size = f"{summary['bytes'] / 1e6:.3g} MB" if summary["bytes"] else ""
+    counted = [f"{summary['records']} records", *([size] if size else [])]
+    # The command's own output is on standard output, and stays alone there.
+    tell_answer(summary)
+    show(
+        None,
+        warnings=recorded.warnings,
+        wrote=[one for file in summary["files"] for one in written(Path(file), *counted)],
+        document=recorded.to_dict() if json else None,
+    )
     if summary["interrupted"]:
         return INTERRUPTED
     if summary["exit_status"] != 0:
@@ -161,28 +168,77 @@ def _record_program(
     return 0 if summary["complete"] and not summary["kernel_trace"]["lost_events"] else UNTRUSTED
 
 
-def _print(summary: dict[str, Any], rows: int) -> None:
+def tell_answer(summary: dict[str, Any]) -> None:
+    """Say on standard error what was recorded of a program, and what kept its ranks from running."""
+    tell(f"Recorded {number_of(summary['ranks'], 'rank')}. Which one is slow: crosswind blame {summary['files'][0]}")
+    for cause in summary["causes"][:NAMED]:
+        group = cause["cgroup"] or "control group not known"
+        process = f" ({cause['pid']}, {group})" if cause["pid"] is not None else ""
+        tell(f"kept ranks from running for {cause['seconds']:.4g} s: {cause['name']}{process}")
+
+
+def answer_of(summary: dict[str, Any], rows: int) -> Answer:
+    """Return how much of the CPUs' time programs lose here, and what takes it."""
+    total, cpus = summary["total"], summary["cpus"]
+    causes = total["causes"]
+    shown = [_row(one, cpus) for one in causes[:rows]]
+    each = [(f"CPU {cpu['cpu']}", "right") for cpu in cpus] if len(cpus) <= MOST_CPUS else [("worst CPU", "right")]
+    columns = [("lost to", "left"), *([("all CPUs", "right")] if len(cpus) > 1 else []), *each, ("longest", "right")]
+    first = ("lost to", "all CPUs", each[0][0], "longest")
+    more = f"{len(causes) - rows} more causes: --rows {len(causes)}"
+    lost = "Incomplete: not all of it could be kept. Take the shares as estimates."
+    return Answer(
+        [_sentence(summary), *([lost] if summary["lost_events"] or summary["full"] else [])],
+        [Section(columns, shown, first=first)] if shown else [],
+        [more] if len(causes) > rows else [],
+        wide=[_whole(summary, rows)],
+        rest="Every CPU, and how often",
+    )
+
+
+def _sentence(summary: dict[str, Any]) -> str:
+    total = summary["total"]
+    by = f"{summary['name']}, {summary['length_s']:.4g} s, by {summary['how']}"
+    if not total["causes"]:
+        return f"Nothing kept a program from running ({by})."
+    most = total["causes"][0]
+    largest = f", most to {most['cause']} ({_percent(most['share'])})" if len(total["causes"]) > 1 else ""
+    only = f" to {most['cause']}" if len(total["causes"]) == 1 else ""
+    return f"Programs here lose {_percent(total['share'])} of the CPUs' time{only}{largest} ({by})."
+
+
+def _row(cause: dict[str, Any], cpus: list[dict[str, Any]]) -> list[str]:
+    parts = [_part_of(cause, cpu) for cpu in cpus]
+    if len(cpus) <= MOST_CPUS:
+        each = [_percent(part["share"]) if part else "" for part in parts]
+    else:
+        share, number = max((part["share"] if part else 0.0, cpu["cpu"]) for part, cpu in zip(parts, cpus, strict=True))
+        each = [f"{_percent(share)} (CPU {number})"]
+    whole = [_percent(cause["share"])] if len(cpus) > 1 else []
+    return [cause["cause"], *whole, *each, f"{plain(1e3 * cause['longest_s'], 2)} ms"]
+
+
+def _part_of(cause: dict[str, Any], cpu: dict[str, Any]) -> dict[str, Any] | None:
+    return next((one for one in cpu["causes"] if one["cause"] == cause["cause"]), None)
+
+
+def _whole(summary: dict[str, Any], rows: int) -> Section:
     total, cpus = summary["total"], summary["cpus"]
     columns = [("cause", "left"), ("all", "right"), *((f"CPU {cpu['cpu']}", "right") for cpu in cpus)]
     columns += [("intervals", "right"), ("longest us", "right")]
 
     def cells(name: str, found: dict[str, Any], parts: list[dict[str, Any] | None]) -> list[str]:
-        shares = [_percent(part["share"]) if part else "" for part in parts]
-        return [name, _percent(found["share"]), *shares, str(found["intervals"]), f"{1e6 * found['longest_s']:.1f}"]
+        shares = [f"{100 * part['share']:.3f} %" if part else "" for part in parts]
+        counts = [str(found["intervals"]), f"{1e6 * found['longest_s']:.1f}"]
+        return [name, f"{100 * found['share']:.3f} %", *shares, *counts]
 
     table = [cells("all", total, cpus)]
-    for cause in total["causes"][:rows]:
-        parts = [next((one for one in cpu["causes"] if one["cause"] == cause["cause"]), None) for cpu in cpus]
-        table.append(cells(cause["cause"], cause, parts))
-    print_table(
-        columns, table, title=f"{summary['name']}: part of the time in which a CPU was away, by {summary['how']}"
-    )
-    if len(total["causes"]) > rows:
-        print_text(f"and {len(total['causes']) - rows} causes more (--rows, --json)")
+    table += [cells(one["cause"], one, [_part_of(one, cpu) for cpu in cpus]) for one in total["causes"][:rows]]
+    return Section(columns, table, f"{summary['name']}: share of the time in which a CPU was away")
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.3f} %"
+    return f"{plain(100 * share, 2)} %"
 
 
 def add_to(app: typer.Typer) -> None:

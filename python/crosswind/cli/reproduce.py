@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, print_text, tell
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.console import number_of
 from crosswind.cli.interruption import tells_what_is_kept
-from crosswind.cli.outputs import Force, writable
+from crosswind.cli.outputs import Force, writable, written
 from crosswind.cli.verbs import help_of
 from crosswind.files.output import writable_directory
 from crosswind.terminal.printable import printable
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from crosswind.papers.studies import AnyStudy
 
 Paper = Literal["scheduling-and-communication", "communication-interactions", "quadrics-overlap"]
+MOST_REASONS = 3
+
 Form = Literal["quick", "full"]
 
 EXAMPLES = """
@@ -70,27 +73,44 @@ def reproduce(
     with tells_what_is_kept(directory, "the same command goes on with them"), progress_bar() as advance:
         found = run(paper, directory, form, workers=workers, force=force, progress=advance)
     page = write(found, page_out, figures, force=force)
-    tell(f"wrote {directory / 'study.json'} and {page}")
-    if json:
-        print_json(found.summary())
-    else:
-        _print(found, title(paper))
-
-
-def _print(found: AnyStudy, title: str) -> None:
-    print_table(
-        [("claim", "left"), ("verdict", "left"), ("", "left"), ("", "left")],
-        [[claim.id, claim.verdict, claim.parts.removesuffix(" parts hold"), claim.text] for claim in found.claims],
-        title=f"{title}, {found.form} form",
+    show(
+        None if json else _answer(found, title(paper)),
+        wrote=[*written(directory / "study.json", goes_on=True), *written(Path(page))],
+        document=found.summary() if json else None,
     )
-    for claim in found.claims:
-        for check in claim.checks:
-            if check.verdict != "holds":
-                print_text(printable(f"\n{claim.id} {check.verdict}: {check.text}\n     {check.found}", lines=True))
-    print_text("\nclaim  verdict: what it hangs on")
-    for claim in found.claims:
-        why = claim.hangs_on or _nothing_else(claim)
-        print_text(printable(f"{claim.id:<6} {claim.verdict}{': ' if why else ''}{why}"))
+
+
+def _answer(found: AnyStudy, title: str) -> Answer:
+    """Return how many claims hold, the verdict on each, and what those hang on that do not hold."""
+    held = sum(claim.verdict == "holds" for claim in found.claims)
+    apart = [claim for claim in found.claims if claim.verdict != "holds"]
+    line = f"{held} of {number_of(len(found.claims), 'claim')} of the paper hold{'s' * (held == 1)} here."
+    rows = [[claim.id, claim.verdict, claim.parts.removesuffix(" parts hold"), claim.text] for claim in found.claims]
+    columns = [("claim", "left"), ("verdict", "left"), ("parts", "left"), ("", "left")]
+    why = [[claim.id, printable(claim.hangs_on or _nothing_else(claim), lines=True)] for claim in found.claims]
+    return Answer(
+        [line, f"{title}, {found.form} form."],
+        [Section(columns, rows, first=("verdict", "claim", ""))],
+        [f"{claim.id} {claim.verdict}: {claim.hangs_on or _nothing_else(claim)}" for claim in apart[:MOST_REASONS]],
+        wide=[
+            Section(columns, rows),
+            *_failed(found),
+            Section([("claim", "left"), ("what it hangs on", "left")], [row for row in why if row[1]]),
+        ],
+        rest="What was found against each, what they hang on",
+    )
+
+
+def _failed(found: AnyStudy) -> list[Section]:
+    """Return the parts of claims that do not hold, with what was found."""
+    rows = [
+        [claim.id, check.verdict, check.text, check.found]
+        for claim in found.claims
+        for check in claim.checks
+        if check.verdict != "holds"
+    ]
+    heads = [("claim", "left"), ("verdict", "left"), ("part", "left"), ("found", "left")]
+    return [Section(heads, rows)] if rows else []
 
 
 def _nothing_else(claim: Claim) -> str:

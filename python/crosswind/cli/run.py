@@ -12,7 +12,7 @@ from crosswind.cli.answer import show
 from crosswind.cli.console import number_of, tell
 from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.options import spread
-from crosswind.cli.outputs import OUTPUT, Force, Json, file_of, writable
+from crosswind.cli.outputs import OUTPUT, Force, Json, file_of, writable, written
 from crosswind.cli.placement import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of, tell_events
 from crosswind.cli.run_answers import answer_of
 from crosswind.cli.settings import Settings, set_fields, settings_of
@@ -137,7 +137,7 @@ def run(
         placing=placing,
         force=force,
     )
-    wrote = [f"{out} ({number_of(len(done), 'run')})"] if out else []
+    wrote = written(out, number_of(len(done), "run"), goes_on=resume)
     show(
         None if json else answer_of(done, rows),
         warnings=done.warnings,

@@ -21,28 +21,57 @@ Kind = Literal[
     "experiment",
     "disturbance",
     "measurement",
+    "gpu-measurement",
+    "sweep",
+    "measured-cluster",
+    "contention",
     "plan",
+    "queues-plan",
     "runs",
     "program-runs",
     "streams-runs",
     "trace",
     "overlap",
     "hosts",
+    "recorded-program",
+    "recorded-blame",
+    "injection",
+    "blame",
+    "command-blame",
+    "cost",
+    "comparison",
+    "comparison-of-several",
     "check",
     "cluster-check",
-    "comparison",
-    "cost",
-    "command-blame",
+    "study",
 ]
 
 _SHAPES = {
+    "blame": ("crosswind.blame.shape", "BlameShape"),
     "check": ("crosswind.check.shape", "CheckShape"),
     "cluster-check": ("crosswind.check.shape", "ClusterCheckShape"),
-    "comparison": ("crosswind.compare.shape", "ComparisonShape"),
-    "cost": ("crosswind.cost.shape", "CostShape"),
     "command-blame": ("crosswind.blame.shape", "CommandBlameShape"),
+    "comparison": ("crosswind.compare.shape", "ComparisonShape"),
+    "comparison-of-several": ("crosswind.compare.shape", "SeveralShape"),
+    "contention": ("crosswind.model.shape", "ContentionShape"),
+    "cost": ("crosswind.cost.shape", "CostShape"),
+    "gpu-measurement": ("crosswind.gpu.shape", "GpuHeaderShape"),
+    "injection": ("crosswind.blame.shape", "InjectionShape"),
+    "measured-cluster": ("crosswind.measure.shape", "MeasuredClusterShape"),
+    "queues-plan": ("crosswind.plan.shape", "QueuesPlanShape"),
+    "recorded-blame": ("crosswind.blame.shape", "RecordedBlameShape"),
+    "recorded-program": ("crosswind.recorder.shape", "RecordedHeadShape"),
+    "study": ("crosswind.papers.shape", "AnyStudyShape"),
+    "sweep": ("crosswind.measure.shape", "SweepShape"),
 }
 """Kinds whose fields are described in Python, with the module and the name of the description."""
+_VERSION: dict[str, dict[str, object]] = {"schema_version": {"type": "integer"}}
+_HEADS: dict[str, dict[str, dict[str, object]]] = {
+    "gpu-measurement": _VERSION,
+    "recorded-blame": {"kind": {"const": "recorded-blame"}},
+    "recorded-program": {},
+}
+"""Fields that say what a file is, where those are not `schema_version` and `kind`: heads of files, printed results."""
 
 EXAMPLES = """
 Examples:
@@ -50,6 +79,8 @@ Examples:
     crosswind schema platform -o platform.schema.json
 
     crosswind schema check | jq .properties
+
+Of tables and recorded programs it is the schema of their header.
 """
 
 
@@ -67,14 +98,19 @@ def schema(
         write_json(document, out)
 
 
+def shape_of(kind: str) -> Any:
+    """Return the description in Python of a kind's fields."""
+    module, name = _SHAPES[kind]
+    return getattr(import_module(module), name)
+
+
 def _of_shape(kind: str) -> dict[str, Any]:
     """Return the JSON Schema of a kind that is described in Python."""
     from pydantic import TypeAdapter
 
-    module, name = _SHAPES[kind]
-    document: dict[str, Any] = TypeAdapter(getattr(import_module(module), name)).json_schema()
-    head = {"schema_version": {"type": "integer"}, "kind": {"const": kind}}
-    document["properties"] = head | document["properties"] | head
+    document: dict[str, Any] = TypeAdapter(shape_of(kind)).json_schema()
+    head = _HEADS.get(kind, {**_VERSION, "kind": {"const": kind}})
+    document["properties"] = head | document.get("properties", {}) | head
     document["required"] = list(dict.fromkeys([*head, *document.get("required", [])]))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document, "title": kind}
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import shlex
 import signal
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,12 +18,16 @@ from crosswind.compare.clock import By
 from crosswind.compare.process import LateError, Run, Runner
 from crosswind.compare.runs import Judged, judge
 from crosswind.cost.estimate import LEAST_GROUPS, jackknife
+from crosswind.cost.result import finite
 from crosswind.errors import DescriptionError, MeasurementError
+from crosswind.files.atomic import write_json
 from crosswind.terminal.command_line import words_of
 from crosswind.terminal.progress import Advance
 from crosswind.terminal.signals import heard
 
 SCHEMA_VERSION = 1
+KIND = "comparison-of-several"
+HINT = "`crosswind compare A B C -o` writes one"
 MOST_COMMANDS = 26
 HELD_TO = 1.1
 """Longest duration, as a multiple of the limit."""
@@ -44,6 +50,8 @@ class Several:
         A row for each round: the time of each command, summed over its two runs.
     interrupted : bool
         Whether it was asked to end before its time.
+    how : dict
+        How they ran: `shell`, `prepare`, `ignore_failure`, `seed`, `warm_up`, and the `host`.
     """
 
     commands: list[str]
@@ -52,6 +60,28 @@ class Several:
     wall_s: list[list[float]] = field(default_factory=list)
     cpu_s: list[list[float]] = field(default_factory=list)
     interrupted: bool = False
+    how: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Several:
+        """Read what `crosswind compare A B C -o FILE` wrote: the times are read, everything else follows from them.
+
+        Raises
+        ------
+        DescriptionError
+            When it is another file, or with the first field that is wrong.
+        """
+        from crosswind.compare.shape import SeveralShape
+        from crosswind.files.shape import read_shaped
+
+        document = read_shaped(path, KIND, SCHEMA_VERSION, HINT, SeveralShape)
+        times = (document["wall_s"], document["cpu_s"])
+        commands = list(document["commands"].values())
+        return cls(commands, document["by"], document["margin"], *times, document["interrupted"], document["how"])
+
+    def save(self, path: str | Path) -> None:
+        """Write it as JSON."""
+        write_json(finite(self.to_dict()), path)
 
     @property
     def runs(self) -> int:
@@ -135,7 +165,8 @@ class Several:
         against = {self.name(place): self.against_best(place).to_dict() for place in self.others}
         return {
             "schema_version": SCHEMA_VERSION,
-            "kind": "comparison-of-several",
+            "kind": KIND,
+            "asked": asked_for(self.commands, self.margin, self.by, self.how),
             "commands": {self.name(k): command for k, command in enumerate(self.commands)},
             "by": self.by,
             "margin": self.margin,
@@ -144,9 +175,24 @@ class Several:
             "settled": self.is_settled,
             "sentences": self.sentences,
             "interrupted": self.interrupted,
+            "how": self.how,
             "wall_s": self.wall_s,
             "cpu_s": self.cpu_s,
         }
+
+
+def asked_for(commands: Sequence[str], margin: float, by: By, how: Mapping[str, Any]) -> str:
+    """Return what a comparison is of, as one would type it: a file of another one is replaced only by force.
+
+    Examples
+    --------
+    >>> asked_for(["./a 1", "./b", "./c"], 0.02, "cpu", {"shell": True, "prepare": "sync"})
+    "--margin 2% --by cpu --shell --prepare sync './a 1' ./b ./c"
+    """
+    options = ["--margin", f"{100 * margin:.6g}%", "--by", by, *(["--shell"] if how.get("shell") else [])]
+    options += ["--prepare", how["prepare"]] if how.get("prepare") else []
+    options += ["--ignore-failure"] if how.get("ignore_failure") else []
+    return shlex.join([*options, *commands])
 
 
 def expanded(commands: Sequence[str], parameters: Mapping[str, Sequence[str]]) -> list[str]:
@@ -214,10 +260,13 @@ def compare_several(
     """
     if not 2 <= len(commands) <= MOST_COMMANDS:
         raise DescriptionError(f"{len(commands)} commands; there must be 2 to {MOST_COMMANDS}", "command")
+    from crosswind.host import describe
+
     letters = [chr(ord("A") + place) for place in range(len(commands))]
     words = [words_of(text, letter, shell=shell) for text, letter in zip(commands, letters, strict=True)]
     before = words_of(prepare, "--prepare", shell=shell) if prepare else None
-    found = Several(list(commands), by, margin)
+    how = {"shell": shell, "prepare": prepare, "ignore_failure": ignore_failure, "seed": seed, "warm_up": warm_up}
+    found = Several(list(commands), by, margin, how={**how, "host": describe()})
     draw, begun = np.random.default_rng(seed), time.monotonic()
     until, longest_s = begun + HELD_TO * seconds, 0.0
     with heard(_HEARD) as asked, Runner() as runner:

@@ -1,14 +1,14 @@
-"""The fields of a `comparison.json` (docs/reference/files.md)."""
+"""The fields of a `comparison.json`, of two commands and of several (docs/reference/files.md)."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired
 
-from annotated_types import Len
+from annotated_types import Ge, Len
 from pydantic import AfterValidator
 from typing_extensions import TypedDict
 
-from crosswind.files.shape import Host, LooksShape, Positive, Share, Told, Two, of_one_length
+from crosswind.files.shape import Host, LooksShape, NotNegative, Positive, Share, Told, Two, of_one_length
 
 
 class _Fields(TypedDict):
@@ -25,6 +25,42 @@ class _Fields(TypedDict):
     cpu_s: list[Two]
     warnings: list[Told]
     interrupted: NotRequired[bool]
+
+
+class HowShape(TypedDict):
+    """How several commands ran."""
+
+    shell: bool
+    prepare: str | None
+    ignore_failure: bool
+    seed: int
+    warm_up: Annotated[int, Ge(0)]
+    host: Host
+
+
+class _SeveralFields(TypedDict):
+    """A comparison of several commands."""
+
+    asked: str
+    commands: Annotated[dict[str, str], Len(2, 26)]
+    by: Literal["wall", "cpu"]
+    margin: Share
+    how: HowShape
+    interrupted: bool
+    wall_s: list[list[Positive]]
+    cpu_s: list[list[NotNegative]]
+
+
+def _of_all(document: Any) -> Any:
+    of_one_length(document, ("wall_s", "cpu_s"))
+    count = len(document["commands"])
+    for name in ("wall_s", "cpu_s"):
+        if any(len(row) != count for row in document[name]):
+            raise ValueError(f"{name} has a row without a value for each of {count} commands")
+    return document
+
+
+SeveralShape = Annotated[_SeveralFields, AfterValidator(_of_all)]
 
 
 def _consistent(document: Any) -> Any:

@@ -143,6 +143,14 @@ def distinct(outputs: Mapping[str, str | Path | None]) -> None:
         known[place] = option
 
 
+def has_content(path: str | Path) -> bool:
+    """Whether a file that is not empty lies at a path."""
+    try:
+        return Path(path).stat().st_size > 0
+    except OSError:
+        return False
+
+
 def _files(path: Path) -> Iterable[Path]:
     return path.iterdir() if path.is_dir() else (path,)
 

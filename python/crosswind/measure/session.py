@@ -28,6 +28,7 @@ from crosswind.measure.subject import Subject
 from crosswind.measure.task import refuse_slow
 from crosswind.measure.trust import warnings_of
 from crosswind.measurement import Measurement
+from crosswind.terminal.progress import duration
 
 WARM_UP_S = 1.0
 TRAFFIC_WARM_UP_S = 1.0
@@ -436,11 +437,13 @@ class Session:
             return
         cycle_s = self._blocks_s(len(design.LADDER) * self.timing.passes)
         missing = sum(known[i].cycles_to_go(*goals) if i in known else math.inf for i in open_channels)
-        left = max(min(missing * cycle_s + reserve, self._left_s()), 0.0)
+        wanted, permitted = missing * cycle_s + reserve, self._left_s()
+        left = max(min(wanted, permitted), 0.0)
         elapsed = self.max_seconds - self._left_s()
         worst = max((p.ir_half_width / abs(p.ir_s_per_mb) for p in known.values() if p.ir_s_per_mb), default=math.inf)
         word = f"IR known to {100 * worst:.0f} %" if worst < 1 else "measuring"
-        self.tell(elapsed / max(elapsed + left, 1e-9), f"{word}, about {left:.0f} s left")
+        how = "about" if wanted < permitted else "at most"
+        self.tell(elapsed / max(elapsed + left, 1e-9), f"{word}, {how} {duration(left)} left")
 
     def so_far(self, finished: bool = False) -> Measurement:
         """Return what there is as a measurement."""

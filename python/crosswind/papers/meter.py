@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from crosswind.terminal.progress import left_in_words
+
 if TYPE_CHECKING:
     from crosswind.run.grid import Progress
 
@@ -39,9 +41,8 @@ class Meter:
         def tell(fraction: float, message: str) -> None:
             done = round(fraction * size)
             now, whole = ran + done - kept, sum(self._sizes.values())
-            pace = (self._clock() - self._begun) / max(now, 1)
-            left = pace * (whole - before - done)
+            left = left_in_words(now, now + whole - before - done, self._clock() - self._begun)
             if self._progress is not None:
-                self._progress((before + done) / whole, f"{before + done} of about {whole} runs, {left:.0f} s left")
+                self._progress((before + done) / whole, f"{before + done} of about {whole} runs{left}")
 
         return tell

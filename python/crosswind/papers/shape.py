@@ -107,3 +107,7 @@ class TabledShape(_Study):
     paper: str
     title: str
     parts: list[Annotated[_Part, AfterValidator(_rectangular)]]
+
+
+AnyStudyShape = StudyShape | TabledShape
+"""Of either kind of study."""

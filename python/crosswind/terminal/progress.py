@@ -1,7 +1,8 @@
-"""A progress bar with the time left, for people who wait at a terminal or in a notebook."""
+"""How far long work is: a bar at a terminal and in a notebook, a line now and then in a log."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,12 @@ from html import escape as escaped_html
 from crosswind.terminal.printable import is_plain, printable
 
 LINES_EVERY_S = 10.0
+"""Least time between two lines of a log."""
+LINES_PER_DURATION = 6
+"""A line each sixth of the time so far, once that is longer: some 30 lines in an hour."""
+LINES_AT_MOST_EVERY_S = 600.0
+NO_PROGRESS = "CROSSWIND_PROGRESS"
+"""The environment variable that turns progress off when it is 0."""
 LEAST_KNOWN_S = 1.0
 """Time after which the pace so far says something."""
 BAR_WIDTH = 20
@@ -58,38 +65,75 @@ def first_words(message: str, room: int) -> str:
     return (message[: room + 1].rpartition(",")[0] or message[: room + 1].rpartition(" ")[0]) or message[:room]
 
 
+class Lines:
+    """Whole lines for a log, or for a terminal that another program writes to, each in one write.
+
+    The first comes after `every_s`. Later ones are rarer: a log of hours stays short.
+
+    Parameters
+    ----------
+    every_s : float
+        Least time between two lines, s.
+    timed : bool
+        Whether a line has the share that is done and the time so far.
+    """
+
+    def __init__(self, every_s: float = LINES_EVERY_S, *, timed: bool = False) -> None:
+        self._every_s, self._timed = every_s, timed
+        self._begun = time.monotonic()
+        self._next_s = every_s
+
+    def __call__(self, fraction: float, message: str) -> None:
+        """Write a line if one is due."""
+        elapsed_s = time.monotonic() - self._begun
+        if elapsed_s < self._next_s:
+            return
+        self._next_s = elapsed_s + pause_after(elapsed_s, self._every_s)
+        share = f"{100 * fraction:.0f} %, " if self._timed and fraction > 0.0 else ""
+        so_far = f", {duration(elapsed_s)} so far" if self._timed else ""
+        sys.stderr.write(f"crosswind: {share}{printable(message)}{so_far}\n")
+        sys.stderr.flush()
+
+
+def pause_after(elapsed_s: float, every_s: float = LINES_EVERY_S) -> float:
+    """Return how long a log is silent after a line, s.
+
+    Examples
+    --------
+    >>> pause_after(10.0), pause_after(600.0), pause_after(36_000.0)
+    (10.0, 100.0, 600.0)
+    """
+    return max(every_s, min(elapsed_s / LINES_PER_DURATION, LINES_AT_MOST_EVERY_S))
+
+
 @contextmanager
 def progress_lines(every_s: float = LINES_EVERY_S) -> Iterator[Advance | None]:
-    """Say on a terminal how far work is, a line each `every_s`: for programs that write to the same terminal.
+    """Say in whole lines how far work is: for programs that write to the same terminal or log.
 
-    A bar would share its line with what they write. Yields `advance(fraction, message)`, or None elsewhere.
+    A bar would share its line with what they write. Yields `advance(fraction, message)`; None where progress is off.
     """
-    if is_plain(sys.stderr):
-        yield None
-        return
-    last = time.monotonic()
+    yield None if _is_off() else Lines(every_s)
 
-    def advance(fraction: float, message: str) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= every_s:
-            last = now
-            sys.stderr.write(f"crosswind: {printable(message)}\n")
 
-    yield advance
+def _is_off() -> bool:
+    return os.environ.get(NO_PROGRESS) == "0"
 
 
 @contextmanager
 def progress_bar() -> Iterator[Advance | None]:
-    """Show a progress bar on a terminal or in a notebook; yields `advance(fraction, message)`, or None elsewhere.
+    """Show a progress bar on a terminal or in a notebook, and whole lines in a log.
 
-    While the fraction is 0 nothing is known of the time: the bar moves to and fro.
+    Yields `advance(fraction, message)`; None where progress is off. While the fraction is 0 nothing is known of the
+    time: the bar moves to and fro.
     """
+    if _is_off():
+        yield None
+        return
     if _in_notebook():
         yield _notebook_bar()
         return
     if is_plain(sys.stderr):
-        yield None
+        yield Lines(timed=True)
         return
     from rich.console import Console
     from rich.markup import escape
@@ -97,7 +141,7 @@ def progress_bar() -> Iterator[Advance | None]:
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     if not console.is_terminal:
-        yield None
+        yield Lines(timed=True)
         return
     bar = Progress(
         SpinnerColumn(),
@@ -126,7 +170,7 @@ def progress_bar() -> Iterator[Advance | None]:
 
 @contextmanager
 def progress_of_long_work(after_s: float = 2.0) -> Iterator[Advance]:
-    """Show a progress bar, as `progress_bar` does, of work that takes longer than `after_s` seconds only."""
+    """Show a progress bar of work that takes longer than `after_s` seconds; a log gets nothing unasked."""
     begun, tried = time.monotonic(), False
     shown: Advance | None = None
     with ExitStack() as stack:
@@ -134,7 +178,9 @@ def progress_of_long_work(after_s: float = 2.0) -> Iterator[Advance]:
         def advance(fraction: float, message: str) -> None:
             nonlocal tried, shown
             if not tried and time.monotonic() - begun >= after_s:
-                tried, shown = True, stack.enter_context(progress_bar())
+                tried = True
+                if _in_notebook() or not is_plain(sys.stderr):
+                    shown = stack.enter_context(progress_bar())
             if shown is not None:
                 shown(fraction, message)
 

@@ -1,8 +1,10 @@
 """Which of several commands is fastest, from known times."""
 
+import json
 import os
 import signal
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +14,9 @@ from crosswind.cli import app
 from crosswind.cli.compare import _in_markdown, _parameters
 from crosswind.compare.several import Several, compare_several, expanded
 from crosswind.errors import DescriptionError, MeasurementError
+
+HOST = {"name": "a1", "cpu": None, "kernel": None, "settings": {}}
+HOW = {"shell": False, "prepare": None, "ignore_failure": False, "seed": 1, "warm_up": 1, "host": HOST}
 
 
 def of(*means, rounds=40, noise=0.01, seed=1):
@@ -99,7 +104,35 @@ def test_the_line_that_hyperfine_users_type(monkeypatch):
     assert (done.exit_code, done.output[:17]) == (0, "A is the fastest:")
 
 
-def test_several_write_no_file(tmp_path):
-    done = CliRunner().invoke(app, ["compare", "a", "b", "c", "-o", str(tmp_path / "c.json")])
+def test_a_file_of_several_says_what_they_did_and_is_not_run_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["crosswind.compare.several"], "compare_several", lambda *_, **__: known)
+    known, out = replace(of(0.1, 0.2, 0.3), how=HOW), tmp_path / "c.json"
+    for times in (1, 2):
+        done = CliRunner().invoke(app, ["compare", *known.commands, "-o", str(out)])
+        assert done.exit_code == 0, done.output
+        assert ("an older one was replaced" in done.stderr) == (times == 2)
+    assert Several.load(out) == known
+    again = CliRunner().invoke(app, ["compare", str(out)])
+    assert "only one of two runs again" in str(again.exception)
+    other = CliRunner().invoke(app, ["compare", "a", "b", "other", "-o", str(out)])
+    assert "but of another" in str(other.exception)
+    page = tmp_path / "c.html"
+    done = CliRunner().invoke(app, ["report", str(out), "-o", str(page)])
+    assert done.exit_code == 0, done.output
+    assert "Comparison of 3 commands" in page.read_text()
+
+
+def test_what_needs_a_verdict_on_b_is_refused_of_several(tmp_path):
+    done = CliRunner().invoke(app, ["compare", "a", "b", "c", "--junit", str(tmp_path / "c.xml")])
     assert isinstance(done.exception, DescriptionError)
-    assert "--json" in done.exception.hint
+    assert "--junit" in str(done.exception)
+    assert "-o" in done.exception.hint
+
+
+@pytest.mark.parametrize(("field", "value"), [("wall_s", [[1.0, 2.0]]), ("commands", {"A": "a"}), ("by", "sun")])
+def test_a_file_that_is_none_of_several_is_refused_with_the_field(tmp_path, field, value):
+    out = tmp_path / "c.json"
+    replace(of(0.1, 0.2, 0.3), how=HOW).save(out)
+    out.write_text(json.dumps(json.loads(out.read_text()) | {field: value}))
+    with pytest.raises(DescriptionError, match=field):
+        Several.load(out)

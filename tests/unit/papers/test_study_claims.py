@@ -156,11 +156,11 @@ def test_time_left_is_at_the_pace_of_what_was_run_now_and_knows_what_stood_in_fi
     first = meter.within("a", 100, kept=90)
     now[0] = 20.0
     first(1.0, "")
-    assert told[-1] == (0.25, "100 of about 400 runs, 600 s left")
+    assert told[-1] == (0.25, "100 of about 400 runs, about 10 min left")
     second = meter.within("b", 200, kept=0)
     now[0] = 40.0
     second(0.05, "")
-    assert told[-1] == (110 / 300, "110 of about 300 runs, 380 s left")
+    assert told[-1] == (110 / 300, "110 of about 300 runs, about 6 min left")
 
 
 TINY = {

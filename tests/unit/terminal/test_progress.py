@@ -1,13 +1,29 @@
-"""Progress of long work: shown at a terminal and in a notebook, never where output is piped."""
+"""Progress of long work: a bar at a terminal and in a notebook, whole lines in a log, more rarely as time passes."""
 
 import io
 import sys
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
 import rich.console
 
+from crosswind.terminal import progress as module
 from crosswind.terminal.progress import progress_bar, progress_lines, progress_of_long_work
+
+
+@pytest.fixture(autouse=True)
+def on(monkeypatch):
+    monkeypatch.delenv("CROSSWIND_PROGRESS")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time, in a list."""
+    now = [100.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
 
 
 @pytest.fixture
@@ -37,14 +53,49 @@ def terminal(monkeypatch):
     return sys.stderr
 
 
-def test_what_is_piped_is_told_nothing(monkeypatch):
-    stderr = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", stderr)
+def test_a_log_gets_a_whole_line_every_ten_seconds_and_more_rarely_later(capsys, clock):
     with progress_bar() as advance:
-        assert advance is None
+        for second in range(7200):
+            clock[0] = 100.0 + second
+            advance(second / 7200, f"second {second}")
+    lines = capsys.readouterr().err.splitlines()
+    seconds = [int(line.split(", ")[1].removeprefix("second ")) for line in lines]
+    assert seconds[:7] == [10, 20, 30, 40, 50, 60, 70]
+    pauses = [later - before for before, later in pairwise(seconds)]
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == 600
+    assert len(lines) < 40
+    assert lines[6] == "crosswind: 1 %, second 70, 70 s so far"
+    assert all(line.startswith("crosswind: ") and line.endswith(" so far") for line in lines)
+
+
+def test_short_work_leaves_a_log_alone(capsys, clock):
+    with progress_bar() as advance:
+        for second in range(10):
+            clock[0] = 100.0 + second
+            advance(0.5, "half")
+    assert capsys.readouterr().err == ""
+
+
+def test_what_is_not_known_yet_is_no_share_in_a_log_either(capsys, clock):
+    with progress_bar() as advance:
+        clock[0] += 12.0
+        advance(0.0, "connecting\x1b[2J")
+    assert capsys.readouterr().err == "crosswind: connecting\\x1b[2J, 12 s so far\n"
+
+
+def test_a_log_of_a_library_gets_nothing_unasked(capsys, clock):
     with progress_of_long_work(0.0) as advance:
+        clock[0] += 60.0
         advance(0.5, "half")
-    assert stderr.getvalue() == ""
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_is_turned_off(monkeypatch):
+    monkeypatch.setenv("CROSSWIND_PROGRESS", "0")
+    for shown in (progress_bar, progress_lines):
+        with shown() as advance:
+            assert advance is None
 
 
 def test_a_terminal_shows_the_message_of_long_work(monkeypatch):
@@ -74,9 +125,8 @@ def test_a_notebook_shows_one_bar_that_moves(notebook):
 
 def test_ipython_in_a_terminal_is_no_notebook(notebook, monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=SimpleNamespace))
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
     with progress_bar() as advance:
-        assert advance is None
+        advance(1.0, "done")
     assert notebook == []
 
 

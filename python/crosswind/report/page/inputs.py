@@ -11,6 +11,7 @@ from crosswind.blame.command import CommandBlame
 from crosswind.blame.result import Blame
 from crosswind.check.result import Check
 from crosswind.compare.result import Comparison
+from crosswind.compare.several import Several
 from crosswind.cost.result import Cost
 from crosswind.disturbance import Disturbance
 from crosswind.errors import CrosswindError, DescriptionError
@@ -44,6 +45,7 @@ Item: TypeAlias = (
     | CommandBlame
     | Cost
     | Comparison
+    | Several
     | Check
     | AnyStudy
     | Disturbance

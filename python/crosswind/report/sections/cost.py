@@ -1,4 +1,4 @@
-"""The sections about what a background process costs a job, and about two commands that were compared."""
+"""The sections about what a background process costs a job, and about commands that were compared."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from crosswind.compare.clock import BYS
 from crosswind.compare.result import Comparison
 from crosswind.compare.runs import Pairs, slowdown
+from crosswind.compare.several import Several
 from crosswind.cost.estimate import NAMES, Estimate, estimate
 from crosswind.cost.result import Cost, CostOf
 from crosswind.report.figures.estimates import by_estimator, over_time
@@ -140,6 +141,37 @@ def comparison_section(found: Comparison, place: int) -> CostedSection:
     )
 
 
+def several_section(found: Several, place: int) -> CostedSection:
+    """Prepare the section of a comparison of several commands at `place` (from 1)."""
+    prefix, best = f"several-{place}", found.name(found.best)
+    ratios = [(name, found.against_best(k)) for k, name in enumerate(found.commands) if k != found.best]
+    rows = [
+        {"of": name, "way": found.by, "middle": 100 * one.value, "low": 100 * one.low, "high": 100 * one.high}
+        for name, one in ratios
+        if math.isfinite(one.low + one.high)
+    ]
+    alt = f"Dots with 95 % intervals: how much longer each of {len(rows)} commands takes than the fastest."
+    chart = by_estimator(rows, 100 * found.margin, f"takes longer than {best}, %")
+    columns = [Column("", numeric=False), Column("command", numeric=False), Column("wall", "ms"), Column("CPU", "ms")]
+    columns.append(Column("times the best", "", "cost-interval"))
+    return CostedSection(
+        id=prefix,
+        title=f"Comparison of {len(found.commands)} commands",
+        where=f"{found.runs} runs of each, in turn; host {found.how['host'].get('name')}",
+        headline=" ".join(found.sentences),
+        cards=[
+            Card("fastest", best, found.commands[found.best]),
+            Card("margin", percent(found.margin), "counts as equivalent", "cost-margin"),
+        ],
+        estimates=Figure(f"{prefix}-estimates", f"How much longer each takes than {best}", alt, chart)
+        if rows
+        else None,
+        course=None,
+        table=Table("Times of one run", columns, found.rows()),
+        warnings=[],
+    )
+
+
 def _points(found: Estimate, level: float) -> str:
     return number(100 * found.half_width(level), 2)
 
@@ -234,7 +266,9 @@ def _table(found: Cost) -> Table:
     return Table("What each costs", columns, rows, f"Shares of what they cost together: {note}." if note else "")
 
 
-def _section(found: Cost | Comparison, place: int) -> CostedSection:
+def _section(found: Cost | Comparison | Several, place: int) -> CostedSection:
+    if isinstance(found, Several):
+        return several_section(found, place)
     return cost_section(found, place) if isinstance(found, Cost) else comparison_section(found, place)
 
 
@@ -242,7 +276,7 @@ COSTS = Kind(
     "cost",
     "costs",
     "cost.html.j2",
-    of_type(Cost, Comparison),
+    of_type(Cost, Comparison, Several),
     each(_section),
-    {"cost": Cost.load, "comparison": Comparison.load},
+    {"cost": Cost.load, "comparison": Comparison.load, "comparison-of-several": Several.load},
 )

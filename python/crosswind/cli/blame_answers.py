@@ -1,0 +1,206 @@
+"""What `crosswind blame` found, as an answer with its tables: of a program in virtual time, and of a command."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from crosswind.cli.answer import Answer, Section
+from crosswind.cli.console import number_of
+from crosswind.cli.figures import half_of, percent, plain, with_half
+
+if TYPE_CHECKING:
+    from crosswind.blame.command import CommandBlame
+    from crosswind.blame.result import Blame, CauseCost
+    from crosswind.blame.shares import Estimate
+
+NOT_SETTLED = "not distinguishable from 0"
+NAMED = 3
+"""Causes that a sentence names."""
+
+
+def answer_of(found: Blame) -> Answer:
+    """Return what the causes cost a program, and which of them costs most."""
+    bare, below = found.undisturbed, found.below_the_noise
+    causes = sorted(found.by_cause, key=lambda one: -one.best.mean)
+    apart = [one for one in causes if one not in below]
+    rows = [[one.cause, _share(one.part), part_of(one.best, bare)] for one in apart]
+    if below:
+        known = [one.part for one in below if one.part is not None]
+        rows.append([_together(len(below)), _share(sum(known) if known else None), part_of(found.below_together, bare)])
+    columns = [("cause", "left"), ("share", "right"), ("slowdown", "right")]
+    if not found.is_shared_out:  # nothing sums to 100 %
+        columns, rows = [columns[0], ("removing it saves", "right")], [[row[0], row[2]] for row in rows]
+    several = len(found.seeds) > 1
+    notes = [f"±: 95 % confidence interval over {len(found.seeds)} seeds"] if several else []
+    return Answer(
+        lines=_sentences(found),
+        tables=[Section(columns, rows, first=[columns[-1][0], "cause"])],
+        notes=notes,
+        wide=[_whole(found), _by_cause(found, apart)],
+        rest="Seconds, each removed and alone",
+    )
+
+
+def _sentences(found: Blame) -> list[str]:
+    bare = found.undisturbed
+    programs = "; ".join(dict.fromkeys(f"{one.data['program']}, {one.data['ranks']:,} ranks" for one in found.runs))
+    lines = [f"{slowed(found.cost, bare, 'the program')}{_most(found)}"]
+    if found.unaligned.low > 0.0:
+        aligned = part_of(found.aligned_cost, bare)
+        nothing = "" if found.aligned_cost.is_told_from_zero else "nothing measurable: "
+        lines.append(f"Run at the same moment on all ranks, they would cost {nothing}{aligned}.")
+    lines.append(f"{found.experiment}: {programs}, {number_of(len(found.seeds), 'seed')}.")
+    return lines
+
+
+def _most(found: Blame) -> str:
+    """Return which cause costs most, as far as that is settled."""
+    most = found.leading
+    if not most.first or not found.cost.is_told_from_zero or len(found.seeds) == 1:
+        return ""
+    parts = {one.cause: one.part for one in found.by_cause}
+    first = most.first[0]
+    part = f" ({_share(parts[first])} of it)" if parts[first] is not None else ""
+    if most.open:
+        return f" {first} costs something{part}; which cause costs most is not settled."
+    if len(most.first) > 1:
+        return f" Most: {_listed(most.first)}, which are not distinguishable."
+    return f" Most: {first}{part}."
+
+
+def _whole(found: Blame) -> Section:
+    bare = found.undisturbed
+    rows = [
+        ["makespan", _seconds(found.makespan), ""],
+        ["undisturbed", _seconds(bare), ""],
+        ["all causes cost", _seconds(found.cost), _signed(found.cost, bare)],
+        ["beyond the sum of each alone", _seconds(found.together), _signed(found.together, bare)],
+        ["aligned over the ranks they would cost", _seconds(found.aligned_cost), _signed(found.aligned_cost, bare)],
+    ]
+    return Section([("", "left"), ("s", "right"), ("of undisturbed", "right")], rows)
+
+
+def _by_cause(found: Blame, apart: Sequence[CauseCost]) -> Section:
+    bare, below = found.undisturbed, found.below_the_noise
+    rows = [
+        [one.cause, _share(one.part), *_costs(one.best, bare), _seconds(one.removed), _seconds(one.alone)]
+        for one in apart
+    ]
+    if below:
+        known = [one.part for one in below if one.part is not None]
+        share = _share(sum(known) if known else None)
+        rows.append([_together(len(below)), share, *_costs(found.below_together, bare), "", ""])
+    columns = [("cause", "left"), ("share", "right"), ("costs s", "right"), ("of undisturbed", "right")]
+    columns += [("removed saves s", "right"), ("alone costs s", "right")]
+    if not found.is_shared_out:
+        shown = (0, 4, 3, 5)
+        columns, rows = [columns[k] for k in shown], [[row[0], row[2], row[3], row[5]] for row in rows]
+    return Section(columns, rows)
+
+
+def _together(count: int) -> str:
+    return f"{count} causes below the noise, together"
+
+
+def answer_of_command(found: CommandBlame) -> Answer:
+    """Return what the causes cost a command, and what removing each saves."""
+    bare, command = found.undisturbed, shlex.join(found.turns.command)
+    saves = sorted(((one, found.removed_saves_s(one)) for one in found.causes), key=lambda item: -item[1].mean)
+    line = slowed(found.cost_s, bare, "the command", share=found.cost)
+    most = found.leading
+    if most.first and not most.open and len(most.first) == 1:
+        line += f" Removing {most.first[0]} saves most."
+    rows = [[name, part_of(one, bare), "" if one.is_told_from_zero else NOT_SETTLED] for name, one in saves]
+    blocks = f"{found.disturbance}: {number_of(found.blocks, 'run')} of each. Undisturbed: {_seconds(bare)} s"
+    notes = [f"{blocks}. ±: 95 % confidence interval"]
+    if found.kept:
+        notes.append(f"In every disturbed run: {number_of(len(found.kept), 'more cause')}; --cause NAME removes one")
+    whole = [
+        ["disturbed", _seconds(found.makespan), ""],
+        ["undisturbed", _seconds(bare), ""],
+        ["all causes cost", _seconds(found.cost_s), _whole_part(found.cost)],
+    ]
+    each = [[name, _seconds(one), *row[1:]] for (name, one), row in zip(saves, rows, strict=True)]
+    saved = ("removing it saves", "right")
+    return Answer(
+        lines=[line],
+        tables=[Section([("cause", "left"), saved, ("", "left")], rows, first=(saved[0], "cause", ""))],
+        notes=notes,
+        wide=[
+            Section([("", "left"), ("s", "right"), ("of undisturbed", "right")], whole, title=command),
+            Section([("cause", "left"), ("removed saves s", "right"), ("of undisturbed", "right"), ("", "left")], each),
+        ],
+        rest="Seconds",
+    )
+
+
+def slowed(cost: Estimate, bare: Estimate, what: str, *, share: Estimate | None = None) -> str:
+    """Return what all causes cost, as a sentence: not settled where that is not distinguishable from 0.
+
+    Parameters
+    ----------
+    cost, bare : Estimate
+        The cost of all causes and the undisturbed time, s.
+    what : str
+        What is slowed.
+    share : Estimate, optional
+        The cost as a part of the undisturbed time; by default it follows from `cost` and `bare`.
+
+    Examples
+    --------
+    >>> from crosswind.blame.shares import Estimate
+    >>> slowed(Estimate(0.7, 0.6, 0.8), Estimate(35.0, 35.0, 35.0), "the program")
+    'All causes slow the program by 2.0 % ± 0.3.'
+    >>> slowed(Estimate(-0.6, -6.0, 4.8), Estimate(5.0, 1.0, 9.0), "the command")
+    'Not settled: all causes slow the command by -12 % ± 108.'
+    """
+    part = part_of(cost, bare) if share is None else _whole_part(share)
+    if not math.isfinite(cost.high):
+        return f"All causes slow {what} by {part}, in one run; no interval is known."
+    if not cost.is_told_from_zero:
+        return f"Not settled: all causes slow {what} by {part}."
+    return f"All causes slow {what} by {part}."
+
+
+def part_of(found: Estimate, whole: Estimate) -> str:
+    """Return a time as a part of another, with half of its interval.
+
+    Examples
+    --------
+    >>> from crosswind.blame.shares import Estimate
+    >>> part_of(Estimate(0.29, 0.26, 0.32), Estimate(35.5, 35.5, 35.5))
+    '0.82 % ± 0.08'
+    """
+    if not whole.mean:
+        return "unknown"
+    return with_half(
+        100 * found.mean / whole.mean, 100 * half_of(found.mean, (found.low, found.high)) / whole.mean, " %"
+    )
+
+
+def _whole_part(found: Estimate) -> str:
+    return percent(found.mean, (found.low, found.high))
+
+
+def _share(part: float | None) -> str:
+    return "" if part is None else f"{plain(100 * part, 2)} %"
+
+
+def _costs(found: Estimate, bare: Estimate) -> list[str]:
+    return [_seconds(found), _signed(found, bare)]
+
+
+def _seconds(found: Estimate) -> str:
+    return with_half(found.mean, half_of(found.mean, (found.low, found.high)), least=4)
+
+
+def _signed(found: Estimate, whole: Estimate) -> str:
+    return f"{found.mean / whole.mean:+.2%}" if whole.mean else ""
+
+
+def _listed(causes: Sequence[str]) -> str:
+    words = list(causes) if len(causes) <= NAMED + 1 else [*causes[:NAMED], f"{len(causes) - NAMED} others"]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,107 @@
+"""What users type first, in a terminal of 80 x 30: the answer begins in the first 10 lines, and one screen has all."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import typed
+from recorded_ranks import write_profiles
+
+FIRST = 10
+"""Lines in which the answer begins."""
+WARNINGS = 3
+LIMIT_S = 120
+QUICK = "--seeds 2 --set workload.parameters.iterations=50"
+TASK = "--task-size-mb 2 --task-work 5"
+
+pytestmark = pytest.mark.live
+
+ANSWERS = {
+    f"crosswind blame examples/barriers_under_daemons.toml {QUICK}": (0, "All causes slow the program by # % ± #"),
+    "crosswind blame traces": (4, "Rank # costs # s ± # of # s (# %), in # of # steps."),
+    "crosswind record --seconds 0.5 --how loop -o noise.toml": (0, "of the CPUs' time|Nothing kept a program"),
+    f"crosswind plan examples/fork_of_table_4.toml {TASK}": (0, "# tasks/s, # times as many as the root alone."),
+    "crosswind run ring.goal": (0, "# ranks"),
+    "crosswind fit examples/gpu/h100.parquet": (0, "d2h-sm costs most: at # GB/s the chase kernel loses # ± # %"),
+    "crosswind plan overlap examples/gpu/h100.parquet --kernel triad --kernel-ms 20 --traffic h2d --mb 600": (
+        0,
+        "Fastest: ",
+    ),
+    "crosswind map 'gzip -c {input} > {output}' --inputs 'data/*'": (0, "# of # files in # s"),
+    "crosswind lesson -o lesson.html": (0, "Wrote lesson.html. Open it in a browser."),
+    "crosswind reproduce quadrics-overlap -o study": (0, "# of # claims of the paper hold"),
+    "crosswind report plan.json -o report.html": (0, "Wrote report.html. Its answers:"),
+}
+"""Line -> exit code, and what must stand in the first lines; # stands for any number."""
+FORGOTTEN = {
+    "crosswind inject half.toml true -n 2": "-n is not an option of `crosswind inject`. Put -- before the command",
+    "crosswind blame --ranks 2 -- true": "error: the disturbance file is missing before --",
+    "crosswind compare true": "error: a second command is missing",
+    "crosswind compare 'true | cat' true --seconds 1": "'|' is shell syntax, and no shell runs it",
+    "crosswind map 'wc -c < {input}' --inputs data": "--inputs 'data/*'",
+    "crosswind map 'wc -c < {input}' --inputs data/*": "Quote the pattern",
+    "crosswind schema blam": "'blame'",
+}
+"""Line with something missing -> what the error says."""
+
+
+RING = """num_ranks 2
+rank 0 {
+l1: calc 1000
+l2: send 8b to 1 tag 0
+l2 requires l1
+}
+rank 1 {
+l1: recv 8b from 0 tag 0
+}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    typed.settle(typed.ROOT / "docs" / "start" / "mpi.md", tmp_path)
+    (tmp_path / "data").mkdir()
+    for number in range(3):
+        (tmp_path / "data" / f"{number}.log").write_text("a line\n")
+    (tmp_path / "half.toml").write_text(
+        'schema_version = 1\nname = "half"\n[[source]]\nkind = "coscheduled"\nquantum_s = 0.01\n'
+    )
+    (tmp_path / "ring.goal").write_text(RING)
+    (tmp_path / "traces").mkdir()
+    write_profiles(tmp_path / "traces", "late")
+    return tmp_path
+
+
+def seen(screen: str, lines: int | None = None) -> str:
+    """Return the first lines of a screen as one; words are compared without the breaks of the terminal."""
+    return typed.plain(" ".join(screen.splitlines()[:lines]))
+
+
+@pytest.mark.parametrize("line", ANSWERS)
+def test_the_answer_is_on_the_first_screen(line, folder):
+    if "plan.json" in line:
+        typed.type_in(f"crosswind plan examples/fork_of_table_4.toml {TASK} -o plan.json", folder, LIMIT_S)
+    expected, answer = ANSWERS[line]
+    code, screen, _ = typed.type_in(line, folder, LIMIT_S)
+    assert code == expected, screen
+    assert any(typed.plain(one) in seen(screen, FIRST) for one in answer.split("|")), screen
+    assert screen.count("warning: ") <= WARNINGS, screen
+    assert len(screen.splitlines()) <= typed.ROWS, screen
+    assert not re.search(r"\d+ more columns with --wide: .*(verdict|costs|slowdown)", screen), screen
+
+
+@pytest.mark.parametrize("line", FORGOTTEN)
+def test_what_was_forgotten_is_said_with_the_line_to_type(line, folder):
+    code, screen, _ = typed.type_in(line, folder, LIMIT_S)
+    assert code == 2, screen
+    assert typed.plain(FORGOTTEN[line]) in seen(screen, FIRST), screen
+
+
+def test_the_last_line_says_that_an_older_result_was_replaced(folder):
+    line = f"crosswind plan examples/fork_of_table_4.toml {TASK} -o plan.json"
+    _, first, _ = typed.type_in(line, folder, LIMIT_S)
+    _, second, _ = typed.type_in(line, folder, LIMIT_S)
+    assert first.splitlines()[-1].endswith("Wrote plan.json")
+    assert "Wrote plan.json (an older one was replaced)" in seen(second)
