@@ -13,13 +13,12 @@ FIRST = 10
 """Lines in which the answer begins."""
 WARNINGS = 3
 LIMIT_S = 120
-QUICK = "--seeds 2 --set workload.parameters.iterations=50"
 TASK = "--task-size-mb 2 --task-work 5"
 
 pytestmark = pytest.mark.live
 
 ANSWERS = {
-    f"crosswind blame examples/barriers_under_daemons.toml {QUICK}": (0, "All causes slow the program by # % ± #"),
+    "crosswind blame examples/barriers_under_daemons.toml --seeds 2": (0, "All causes slow the program by # % ± #"),
     "crosswind blame traces": (4, "Rank # costs # s ± # of # s (# %), in # of # steps."),
     "crosswind record --seconds 0.5 --how loop -o noise.toml": (0, "of the CPUs' time|Nothing kept a program"),
     f"crosswind plan examples/fork_of_table_4.toml {TASK}": (0, "# tasks/s, # times as many as the root alone."),
@@ -30,18 +29,18 @@ ANSWERS = {
         "Fastest: ",
     ),
     "crosswind map 'gzip -c {input} > {output}' --inputs 'data/*'": (0, "# of # files in # s"),
+    "crosswind map 'wc -c < {input}' --inputs data/*": (0, "# of # files in # s"),
     "crosswind lesson -o lesson.html": (0, "Wrote lesson.html. Open it in a browser."),
     "crosswind reproduce quadrics-overlap -o study": (0, "# of # claims of the paper hold"),
     "crosswind report plan.json -o report.html": (0, "Wrote report.html. Its answers:"),
 }
 """Line -> exit code, and what must stand in the first lines; # stands for any number."""
 FORGOTTEN = {
-    "crosswind inject half.toml true -n 2": "-n is not an option of `crosswind inject`. Put -- before the command",
+    "crosswind inject half.toml true -n 2": "put -- before the command: crosswind inject half.toml -- true -n 2",
     "crosswind blame --ranks 2 -- true": "error: the disturbance file is missing before --",
     "crosswind compare true": "error: a second command is missing",
     "crosswind compare 'true | cat' true --seconds 1": "'|' is shell syntax, and no shell runs it",
     "crosswind map 'wc -c < {input}' --inputs data": "--inputs 'data/*'",
-    "crosswind map 'wc -c < {input}' --inputs data/*": "Quote the pattern",
     "crosswind schema blam": "'blame'",
 }
 """Line with something missing -> what the error says."""

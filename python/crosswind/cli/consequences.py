@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from crosswind.errors import Told
@@ -30,6 +31,21 @@ def most_consequential(warnings: Sequence[Told]) -> list[Told]:
     ['loopback', 'other', 'idle-cost']
     """
     return sorted(warnings, key=lambda one: _place(one.get("code", "")))
+
+
+def of_each_kind(warnings: Sequence[Told]) -> list[Told]:
+    """Return them in that order, and of those that differ in numbers only the first.
+
+    Examples
+    --------
+    >>> alike = [{"code": "late", "message": f"rank {rank} began late"} for rank in range(3)]
+    >>> [one["message"] for one in of_each_kind(alike)]
+    ['rank 0 began late']
+    """
+    first: dict[str, Told] = {}
+    for one in most_consequential(warnings):
+        first.setdefault(re.sub(r"[\d.]+", "#", one["message"]), one)
+    return list(first.values())
 
 
 def _place(code: str) -> int:
