@@ -28,7 +28,7 @@ def blame_of_traces(traces: Sequence[Path], json: bool) -> int:
 
 
 def answer_of(found: dict[str, Any]) -> Answer:
-    """Return which rank is slow and what that costs, then where it loses the time, and who waits for it."""
+    """Return which rank is slow and what that costs, then where it loses the time, and which ranks wait for it."""
     culprits = found["culprits"]
     if culprits:
         lines = [_sentence(culprit, found) for culprit in culprits[:MOST_CULPRITS]]
