@@ -315,8 +315,9 @@ impl<P: TaskBytes> Agent<P> {
     }
 
     fn send(&mut self, child: u32, task: u64, limit: Option<f64>, at_ns: u64) {
-        let begins = self.children.get(child as usize).is_some_and(|child| !child.out.sent.contains(&task));
-        if begins && self.is_answered_here(task) {
+        let sending = self.children.get(child as usize).and_then(|child| child.out.sending);
+        let goes_on = sending.is_some_and(|sending| sending.task == task && sending.paused);
+        if !goes_on && self.is_answered_here(task) {
             // Report the task as sent to the child and failed there, with a new request, so that the child keeps its
             // place.
             let events =
@@ -332,7 +333,6 @@ impl<P: TaskBytes> Agent<P> {
         if !state.connected {
             return;
         }
-        let goes_on = state.out.sending.is_some_and(|sending| sending.task == task && sending.paused);
         // `share` sets emulated rates below, when the number of transfers that share the port is known.
         let untold = emulated && (goes_on || state.link.receive_limit.is_finite());
         let rate = if untold {

@@ -1,10 +1,10 @@
 //! Task store of a node: keeps a task's bytes from its arrival until its result is passed on, and counts its failed
 //! attempts.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crosswind_policy::farm::giving_up;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::action::TaskBytes;
 
@@ -26,38 +26,40 @@ pub struct Finished<P> {
     pub payload: P,
 }
 
-/// Tasks and results by number. They are only looked up, never iterated, so the order of a hash map has no effect.
+/// Tasks and results by number. They are only looked up, never iterated, so the order of a hash map has no effect. Each
+/// task is looked up some twenty times on its way, and its number comes from the root: a hash against foreign keys would
+/// cost more than the rest of the look-up.
 #[derive(Debug)]
 pub(crate) struct Stock<P> {
-    tasks: HashMap<u64, Stored<P>>,
-    finished: HashMap<u64, Finished<P>>,
+    tasks: FxHashMap<u64, Stored<P>>,
+    finished: FxHashMap<u64, Finished<P>>,
     held_bytes: u64,
     /// How many children were lost while they computed each task.
-    lost_with: HashMap<u64, u32>,
+    lost_with: FxHashMap<u64, u32>,
     /// Attempts of each task that ended their agents by exceeding the time limit.
-    over_time: HashMap<u64, u32>,
+    over_time: FxHashMap<u64, u32>,
     /// Tasks that the user withdraws, held by a child's subtree that has not answered yet.
-    recalling: HashSet<u64>,
+    recalling: FxHashSet<u64>,
     /// Tasks that are withdrawn: no node begins them any more.
-    recalled: HashSet<u64>,
+    recalled: FxHashSet<u64>,
     /// The names of tasks that have one.
-    names: HashMap<u64, Arc<[u8]>>,
+    names: FxHashMap<u64, Arc<[u8]>>,
     /// Tasks that are batches of calls, and whether the outcomes of their first calls have been passed on.
-    batches: HashMap<u64, bool>,
+    batches: FxHashMap<u64, bool>,
 }
 
 impl<P: TaskBytes> Stock<P> {
     pub fn new() -> Self {
         Self {
-            tasks: HashMap::new(),
-            finished: HashMap::new(),
+            tasks: FxHashMap::default(),
+            finished: FxHashMap::default(),
             held_bytes: 0,
-            lost_with: HashMap::new(),
-            over_time: HashMap::new(),
-            recalling: HashSet::new(),
-            recalled: HashSet::new(),
-            names: HashMap::new(),
-            batches: HashMap::new(),
+            lost_with: FxHashMap::default(),
+            over_time: FxHashMap::default(),
+            recalling: FxHashSet::default(),
+            recalled: FxHashSet::default(),
+            names: FxHashMap::default(),
+            batches: FxHashMap::default(),
         }
     }
 
