@@ -141,6 +141,7 @@ def _target(world: World) -> Any:
     used = SimpleNamespace(ns=lambda: round(world.x_s * 1e9), watch=lambda pids: None)
     return SimpleNamespace(
         text="pid:100", name="agent", cpu=used, members={-1}, process=None, is_gone=False, group=None, roots=[],
+        incomplete=lambda: None,
         total_s=lambda: world.x_s,
         freeze=freeze, thaw=thaw, defer=lambda due_ns: None, refresh=lambda: None, close=thaw,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -33,6 +33,8 @@ _LOOK_S = 0.1
 _WAYS = ("auto", "stop", "freeze", "burn")
 _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _HARMLESS = {"too-short", "leftovers-removed", WATCHDOG_ONLY}
+NOT_INJECTED = {"missing-ranks", "no-rank", "no-start"}
+"""Codes of warnings that say that a command was not disturbed as asked."""
 LATE_S = 0.005
 """A mean lateness above this makes a result untrustworthy, s."""
 SHORT_PART = 0.05
@@ -194,6 +196,7 @@ def inject(
         "limit_s": limit_s,
         "keep_running": keep_running,
         "ranks_asked": ranks,
+        "ranks_struck": [] if _is_a_rank(os.environ) else _struck(text, file),
         "removed": removed,
     }
     found = json.loads(summary)
@@ -201,6 +204,27 @@ def inject(
     if asked and (found["ended"] == "exited" or (found["ended"] == "limit" and keep_running)):
         found |= {"ended": "asked", "asked_by_signal": asked[0]}
     return Injected(about | found, recorded)
+
+
+def _is_a_rank(environment: Mapping[str, str]) -> bool:
+    """Whether a launcher started this injector as a rank, so that the others have injectors of their own.
+
+    A batch script of Slurm has a rank too, and is no step.
+    """
+    own = [name for name in _core.RANK_VARIABLES if name in environment]
+    by_torchrun = "WORLD_SIZE" in environment or "LOCAL_RANK" in environment
+    is_told = {"RANK": by_torchrun, "SLURM_PROCID": "SLURM_STEP_ID" in environment}
+    return any(is_told.get(name, True) for name in own)
+
+
+def _struck(text: bytes, file: str) -> list[int]:
+    """Return the ranks that a disturbance names."""
+    if b"ranks" not in text:  # a recording names none, and may be large
+        return []
+    is_json = text.lstrip()[:1] == b"{"
+    read = _core.Disturbance.from_json if is_json else _core.Disturbance.from_toml
+    document = json.loads(read(text, file).to_json())
+    return sorted({rank for one in document.get("source", []) for rank in one.get("ranks") or []})
 
 
 def preview(
@@ -332,6 +356,11 @@ def _changes(
     return changes
 
 
+def _listed(ranks: Sequence[int]) -> str:
+    """Return numbers of ranks, the first ten of many."""
+    return ", ".join(map(str, sorted(ranks)[:10])) + (f" and {len(ranks) - 10} more" if len(ranks) > 10 else "")
+
+
 def _warnings(summary: dict[str, Any]) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
 
@@ -364,6 +393,13 @@ def _warnings(summary: dict[str, Any]) -> list[dict[str, str]]:
             seen = f"of {asked} ranks 1 was found: no process says which rank it is, so all were held as rank 0"
         variables = ", ".join(_core.RANK_VARIABLES)
         warning("missing-ranks", seen, f"start the command by a launcher that sets one of {variables} on this host")
+    elif (missing := sorted(set(summary.get("ranks_struck", [])) - {one["rank"] for one in ranks})) and ranks:
+        named = f"rank{'s' if len(missing) > 1 else ''} {_listed(missing)}"
+        have = f"found {'was' if len(ranks) == 1 else 'were'} {_listed([one['rank'] for one in ranks])}"
+        told = summary["ranks_told_by"]
+        by = f"told by {told}" if told else "since no process says which rank it is"
+        hint = "name ranks that there are, or start more; a rank on another host needs its own `crosswind inject`"
+        warning("missing-ranks", f"the disturbance strikes {named}, not found; {have}, {by}", hint)
     elif not ranks:
         warning("no-rank", "nothing was injected: no rank of the disturbance was found", "say how many: --ranks N")
     if summary["ended"] == "limit" and summary["keep_running"]:

@@ -11,7 +11,7 @@ import signal
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from crosswind import _core
@@ -29,6 +29,7 @@ _KIND = 'kind = "recorded"\n'
 _LOOK_S = 0.5  # to look more often would be noise
 _WAYS = ("auto", "trace", "loop")
 _HEARD = (signal.SIGINT, signal.SIGTERM)
+MOST_PROCESSES = 3
 OWN_SHARE = 0.001
 """Part of the time above which noise that the recorder causes itself is reported."""
 
@@ -44,7 +45,9 @@ class Noise(Observed):
         `no_trace` (why it was not used), `lost_events`, `throttled` (periods in which a quota of CPU time was used up),
         `interrupted`, `full`, `own_share` (0 to 1, left out of the rest), `interrupts` (per CPU: name, count),
         `steal_s` (per CPU), and in `total` and each of `cpus`: `share` (0 to 1), `intervals`, `longest_s`,
-        `longest_cause`, and the same for each of `causes`, the worst first.
+        `longest_cause`, and the same for each of `causes`, the worst first. By the trace, causes of `total` have their
+        `processes`, at most 5: `pid`, `command` (its first two words), `cgroup`, `container` (runtime and id, or None)
+        and `share`.
     recorded : str
         The intervals as a `disturbance.toml` of kind recorded.
     """
@@ -65,9 +68,36 @@ class Noise(Observed):
         return float(self.summary["total"]["share"])
 
     @property
+    def processes(self) -> list[str]:
+        """The processes that kept the CPUs longest, a line each: cause, process, its control group or container."""
+        found = [(one["share"], cause["cause"], one) for cause in self.summary["total"]["causes"] for one in _of(cause)]
+        found.sort(key=lambda each: -each[0])
+        return [
+            f"{cause.partition(' (')[0]}: {_command(one)}process {one['pid']} in {_where(one)}, {100 * share:.3f} %"
+            for share, cause, one in found[:MOST_PROCESSES]
+        ]
+
+    @property
     def warnings(self) -> list[dict[str, str]]:
         """What one should know before using it: code, message, hint."""
         return [*_warnings(self.summary), *self.summary.get("removed", [])]
+
+
+def _of(cause: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(cause.get("processes", ()))
+
+
+def _command(process: dict[str, Any]) -> str:
+    """Return the names of the program and of its script, to stand before the number."""
+    words = [PurePath(word).name for word in process["command"].split(" ") if not word.startswith("-")]
+    return f"{' '.join(words)}, " if words else ""
+
+
+def _where(process: dict[str, Any]) -> str:
+    if process["container"]:
+        runtime, _, name = process["container"].partition(" ")
+        return f"{runtime} container {name}"
+    return process["cgroup"] or "a control group that is not known"
 
 
 def record(

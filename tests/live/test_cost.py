@@ -277,7 +277,7 @@ def test_a_process_is_named_by_its_script_and_has_a_life(tmp_path):
             found = cost(f"pid:{process.pid}", seconds=5, to_the_end=True)
         finally:
             process.kill()
-    assert found.targets[0]["name"] == f"exporter.py ({process.pid})"
+    assert found.targets[0]["name"] == "exporter.py"
     assert 0.0 < found.targets[0]["age_s"] < 600.0
     assert found.verdict.outcome == "unknown"
 

@@ -76,6 +76,11 @@ def test_a_daemon_on_the_recorded_cpu_is_found_and_by_the_trace_named(how, daemo
     assert theirs["intervals"] >= 3
     assert theirs["share"] > 0.02
     assert theirs["longest_s"] > 0.0005
+    if how == "trace":
+        [process] = theirs["processes"]
+        assert (process["pid"], process["command"]) == (daemon.pid, f"{sys.executable} -c")
+        assert process["cgroup"] in Path(f"/proc/{daemon.pid}/cgroup").read_text()
+        assert process["share"] == pytest.approx(theirs["share"])
 
 
 @pytest.mark.parametrize("how", WAYS)

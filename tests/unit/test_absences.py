@@ -3,10 +3,12 @@
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import crosswind
 from crosswind import Disturbance, _core, absences
 from crosswind.cli import inject
-from crosswind.inject import Injected
+from crosswind.inject import Injected, _is_a_rank
 from crosswind.noise import Noise, _with_warnings
 
 DOCS = Path(__file__).parents[2] / "docs" / "guides"
@@ -49,6 +51,50 @@ def test_fewer_ranks_than_were_asked_for_are_not_trusted():
     [told] = injected(2, 1, None).warnings
     assert "no process says which rank it is" in told["message"]
     assert "RANK" in told["hint"]
+
+
+def test_the_processes_that_took_most_are_named_with_group_or_container():
+    def process(pid, share, container=None):
+        command = "/usr/bin/python3 /opt/agent.py" if container else "rustc --crate-name"
+        return {"pid": pid, "command": command, "cgroup": "/a.slice/b", "container": container, "share": share}
+
+    causes = [
+        {"cause": "thread:python3 (docker 3f2a)", "processes": [process(7, 0.02, "docker 3f2a")]},
+        {"cause": "timer", "processes": []},
+        {"cause": "thread:opt", "processes": [process(8, 0.5), process(9, 0.001), process(10, 0.0001)]},
+    ]
+    assert Noise({"total": {"causes": causes}}, "").processes == [
+        "thread:opt: rustc, process 8 in /a.slice/b, 50.000 %",
+        "thread:python3: python3 agent.py, process 7 in docker container 3f2a, 2.000 %",
+        "thread:opt: rustc, process 9 in /a.slice/b, 0.100 %",
+    ]
+    assert Noise({"total": {"causes": [{"cause": "another thread"}]}}, "").processes == []
+
+
+def test_a_rank_that_the_disturbance_names_and_that_is_not_found_is_not_trusted():
+    ranks = [RANK | {"rank": rank} for rank in (0, 1)]
+    struck = Injected(INJECTED | {"ranks": ranks, "ranks_told_by": "RANK", "ranks_struck": [1, 3, 4]}, "")
+    [told] = struck.warnings
+    assert (told["code"], struck.trustworthy) == ("missing-ranks", False)
+    assert told["message"] == "the disturbance strikes ranks 3, 4, not found; found were 0, 1, told by RANK"
+    alone = Injected(INJECTED | {"ranks": ranks[:1], "ranks_told_by": None, "ranks_struck": [1]}, "")
+    said = "the disturbance strikes rank 1, not found; found was 0, since no process says which rank it is"
+    assert alone.warnings[0]["message"] == said
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_rank"),
+    [
+        ({}, False),
+        ({"RANK": "1"}, False),
+        ({"RANK": "1", "WORLD_SIZE": "2"}, True),
+        ({"SLURM_PROCID": "0"}, False),
+        ({"SLURM_PROCID": "0", "SLURM_STEP_ID": "0"}, True),
+        ({"PMI_RANK": "0"}, True),
+    ],
+)
+def test_an_injector_that_is_a_rank_itself_misses_no_other(environment, is_rank):
+    assert _is_a_rank(environment) == is_rank
 
 
 def test_as_many_ranks_as_were_asked_for_or_any_number_are_trusted():

@@ -81,6 +81,11 @@ impl PyFreezer {
         self.call(py, |freezer| freezer.seize_group(&directory)).map(PyTarget)
     }
 
+    /// Adds processes with all their descendants; those of another target move to this one.
+    fn extend(&self, py: Python<'_>, target: &PyTarget, roots: Vec<Pid>) -> PyResult<()> {
+        self.call(py, |freezer| freezer.extend(target.0, &roots))
+    }
+
     /// Stops all of it until it is thawed, planned for `due_ns` (CLOCK_MONOTONIC). Returns whether all were stopped.
     fn freeze(&self, py: Python<'_>, target: &PyTarget, due_ns: u64) -> PyResult<bool> {
         self.call(py, |freezer| freezer.freeze(target.0, due_ns)).map(|frozen| frozen.all)

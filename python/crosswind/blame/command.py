@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crosswind.blame.interleaving import BARE, DISTURBED, Turns, run_in_turns
+from crosswind.blame.interleaving import BARE, DISTURBED, MOST_BLOCKS, Turns, run_in_turns
 from crosswind.blame.shares import Estimate, Leading, leading
 from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
@@ -65,6 +65,7 @@ class CommandBlame:
             np.array(list(times.values()), dtype=float).T,
             document["interrupted"],
             document["warnings"],
+            document.get("iterations_s"),
         )
         return cls(document["disturbance"], [row["cause"] for row in document["causes"]], document["kept"], turns)
 
@@ -102,6 +103,25 @@ class CommandBlame:
         """Which causes save most when they are removed."""
         whole = self.turns.of(DISTURBED)
         return leading({cause: whole - self.turns.of(WITHOUT + cause) for cause in self.causes})
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on what times are of, and how many blocks are needed."""
+        found, told = [], self.turns.settled
+        if told is not None:
+            runs = [len(run) for of in (self.turns.iterations or {}).values() for run in of]
+            count = f"{min(runs)}" if min(runs) == max(runs) else f"{min(runs)} to {max(runs)}"
+            first = (
+                f"the first {told.warm_up} are left out as warm-up" if told.warm_up else "none is left out as warm-up"
+            )
+            worth = f"the others of a run are worth {float(np.median(told.worth)):.0f} independent ones"
+            found.append(f"Times are of an iteration: {count} a run; {first}, {worth}.")
+        needed = self.turns.blocks_to_show()
+        if needed is None:
+            found.append(f"More than {MOST_BLOCKS} blocks would be needed to show a cost of 1 %.")
+        elif needed > self.blocks:
+            found.append(f"About {needed} blocks are needed to show a cost of 1 %: --blocks {needed}.")
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return figures and every time."""

@@ -25,6 +25,7 @@ class _Fields(TypedDict):
     elapsed_s: dict[str, Annotated[list[Positive], Len(2)]]
     interrupted: bool
     warnings: list[Told]
+    iterations_s: NotRequired[dict[str, list[Annotated[list[Positive], Len(2)]]]]
 
 
 def _consistent(document: Any) -> Any:
@@ -33,6 +34,12 @@ def _consistent(document: Any) -> Any:
     if sorted(needed) != sorted(document["elapsed_s"]):
         raise ValueError(f"elapsed_s has {', '.join(document['elapsed_s'])}; its causes need {', '.join(needed)}")
     of_one_length(document["elapsed_s"], tuple(needed))
+    if "iterations_s" in document:
+        if sorted(needed) != sorted(document["iterations_s"]):
+            raise ValueError(
+                f"iterations_s has {', '.join(document['iterations_s'])}; it must have {', '.join(needed)}"
+            )
+        of_one_length(document["iterations_s"] | {"elapsed_s": document["elapsed_s"][BARE]}, (*needed, "elapsed_s"))
     return document
 
 

@@ -45,8 +45,10 @@ class Estimate:
         return self.low > 0.0 or self.high < 0.0
 
 
-def estimate(values: Floats) -> Estimate:
+def estimate(values: Floats, least_variance: float = 0.0) -> Estimate:
     """Return the mean of one value per seed with Student's interval.
+
+    A spread of few values may be small by chance: a variance of one value that is known to be there is the least.
 
     Raises
     ------
@@ -58,8 +60,14 @@ def estimate(values: Floats) -> Estimate:
     mean = float(values.mean())
     if values.size == 1:
         return Estimate(mean, -np.inf, np.inf)
-    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size))
+    variance = max(float(values.var(ddof=1)), least_variance)
+    half = student_half(variance, values.size)
     return Estimate(mean, mean - half, mean + half)
+
+
+def student_half(variance: float, count: int) -> float:
+    """Return half of the 95 % interval of a mean of `count` values, at least 2, of this variance."""
+    return float(stats.t.ppf(0.5 + CONFIDENCE / 2, count - 1) * np.sqrt(variance / count))
 
 
 def cost_estimate(values: Floats) -> Estimate:

@@ -3,7 +3,7 @@
 | question | module |
 |---|---|
 | is it sick, by these intervals? | `decision`, without a clock |
-| is it the odd one among others, or among its own earlier checks? | `outliers`, without a clock; `history` |
+| is it the odd one among others, or among its own earlier checks? | `outliers`, without a clock; `history`, `peers` |
 | what is measured, in which order? | `session`: `rates`, `crosswind.noise`, `network` |
 | what else uses the host, and what does it hide? | `surroundings` |
 | what came of it? | `result` |
@@ -37,6 +37,7 @@ def check(
     token: str | None = None,
     tls: str | Path | None = None,
     history: str | Path | None = None,
+    peers: str | Path | None = None,
     limit_s: float | None = None,
     progress: Advance | None = None,
 ) -> Check:
@@ -58,6 +59,9 @@ def check(
     history : path, optional
         A directory of earlier checks of this node: without a baseline it is held against the median of the last ones
         and against the first ones, when there are 5 or more. This one is added, unless it was interrupted.
+    peers : path, optional
+        A directory that all nodes share: without a baseline and a history, this node is held against the newest checks
+        of three or more others of the same kind there. This one is added, unless it was interrupted.
     limit_s : float, optional
         Time limit, s, at least 10; default: `longest_s(seconds)`. What is not measured by then is unknown.
     progress : callable, optional
@@ -81,6 +85,7 @@ def check(
     >>> "noise" in found.readings, found.exit_code
     (True, 3)
     """
+    from crosswind.check import peers as others
     from crosswind.check.history import earlier, keep
     from crosswind.check.result import Check
     from crosswind.check.session import performed
@@ -89,14 +94,22 @@ def check(
     permitted(tolerance, seconds)
     if limit_s is not None and not limit_s >= LEAST_S:
         raise DescriptionError(f"limit_s is {limit_s:g} s; it must be at least {LEAST_S:g} s", "limit_s")
+    if peers is not None and (baseline is not None or history is not None):
+        message = "peers cannot be combined with a baseline or a history"
+        raise DescriptionError(message, "peers", "name one reference")
     base = Check.load(baseline) if isinstance(baseline, (str, Path)) else baseline
     past, told = ([], []) if history is None else earlier(made(history), socket.gethostname())
-    rates_of = base or (past[-1] if past else None)
+    if peers is not None:
+        there, told = others.newest(made(peers), socket.gethostname())
+    rates_of = base or (past[-1] if past else there[0] if peers is not None and there else None)
     limit_s = longest_s(seconds) if limit_s is None else limit_s
     document = performed(rates_of, tolerance, seconds, peer, token, tls, progress, limit_s)
-    found = Check({**document, "warnings": told + document["warnings"]}, base, None if history is None else past)
+    document = {**document, "warnings": told + document["warnings"]}
+    found = Check(document, base, None if history is None else past, None if peers is None else there)
     if history is not None and not found.interrupted:
         keep(history, found)
+    if peers is not None and not found.interrupted:
+        others.keep(peers, found)
     return found
 
 

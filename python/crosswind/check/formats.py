@@ -11,12 +11,25 @@ from crosswind.terminal.printable import printable
 if TYPE_CHECKING:
     from crosswind.check.result import Check
 
-Format = Literal["text", "nhc", "npd", "junit", "json"]
+Format = Literal["text", "nhc", "npd", "slurm", "junit", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 NPD_CHARACTERS = 80
 """Node Problem Detector cuts longer messages (`max_output_length`)."""
 NPD_CODES = {0: 0, 1: 1, 3: 2}
 """For its custom plugins 0 is OK, 1 is a problem, and all else is unknown."""
+SLURM_CODES = {0: 0, 1: 4, 3: 0}
+"""Slurm drains a node whose prologue does not end with 0; 4 is the status of no program that failed to start."""
+
+
+def code_of(code: int, form: Format) -> int:
+    """Return the exit code of a check as the other system reads it.
+
+    Examples
+    --------
+    >>> code_of(3, "slurm"), code_of(1, "slurm"), code_of(3, "npd"), code_of(3, "text")
+    (0, 4, 2, 3)
+    """
+    return {"npd": NPD_CODES, "slurm": SLURM_CODES}.get(form, {}).get(code, code)
 
 
 def nhc(found: Check) -> str:
@@ -39,7 +52,9 @@ def failed(why: str, form: Format) -> str:
     'WARNING: crosswind check: unknown: no peer'
     """
     said = printable(f"unknown: {why}")
-    return shortened(said) if form == "npd" else f"WARNING: crosswind check: {said}" if form == "nhc" else said
+    return (
+        shortened(said) if form == "npd" else f"WARNING: crosswind check: {said}" if form in ("nhc", "slurm") else said
+    )
 
 
 def shortened(said: str) -> str:

@@ -37,7 +37,7 @@ def earlier(directory: str | Path, node: str) -> tuple[list[Check], list[Told]]:
     that was cut off, is of a later version, or is no regular file does not end all checks after it.
     """
     last, tried, told = dict[Path, Check](), set[Path](), list[Told]()
-    paths = sorted(Path(directory).glob(f"{_name(node)}-*.json"))
+    paths = sorted(Path(directory).glob(f"{file_name(node)}-*.json"))
 
     def read(paths: Iterable[Path]) -> Iterable[Check]:
         for path in paths:
@@ -64,7 +64,7 @@ def earlier(directory: str | Path, node: str) -> tuple[list[Check], list[Told]]:
 
 def keep(directory: str | Path, found: Check) -> Path:
     """Write a check into a directory, which is created if missing; return its file."""
-    path = made(directory) / f"{_name(found.node)}-{re.sub(r'[^0-9TZ]', '', found.document['at'])}.json"
+    path = made(directory) / f"{file_name(found.node)}-{re.sub(r'[^0-9TZ]', '', found.document['at'])}.json"
     found.save(path)
     return path
 
@@ -134,5 +134,6 @@ def since_the_first(
     return replace(judged, outcome="unknown", why=why)
 
 
-def _name(node: str) -> str:
+def file_name(node: str) -> str:
+    """Return a node's name as it stands in names of files."""
     return re.sub(r"[^\w.-]", "_", node)

@@ -39,11 +39,14 @@ class Check:
     past : sequence of Check or None
         Earlier checks of the same node, in the order of time; fewer than 5: nothing is judged without a baseline. None:
         there is no history.
+    peers : sequence of Check or None
+        The newest checks of other nodes; fewer than 3 of the same kind: nothing is judged without a baseline.
     """
 
     document: dict[str, Any] = field(repr=False)
     base: Check | None = None
     past: Sequence[Check] | None = None
+    peers: Sequence[Check] | None = None
 
     @classmethod
     def load(cls, path: str | Path, *, links: Links = "own") -> Check:
@@ -100,6 +103,13 @@ class Check:
     @cached_property
     def judged(self) -> list[Judged]:
         """Each measure that both have, against the baseline or else earlier checks; of a file as it was judged then."""
+        if self.base is None and self.peers is not None:
+            from crosswind.check import peers
+
+            if len(peers.alike(self, self.peers)) < peers.LEAST_PEERS:
+                return []
+            found = peers.against(self, self.peers)
+            return sorted(found + self.failures(found), key=worst_first)
         if self.base is None and not self.past:
             stored: list[dict[str, Any]] = self.document.get("result", {}).get("judged", [])
             return [Judged(**(each | {name: math.nan for name in each if each[name] is None})) for each in stored]
@@ -158,14 +168,19 @@ class Check:
     def sentence(self) -> str:
         """One line, fit for a drain reason."""
         from crosswind.check.history import LEAST_PAST, MOST_PAST, quiet
+        from crosswind.check.peers import LEAST_PEERS, alike
 
         past = None if self.past is None else len(quiet(self.past))
+        peers = None if self.peers is None else len(alike(self, self.peers))
+        if not self.is_judged and peers is not None:
+            return f"No verdict: {peers} of the {LEAST_PEERS} checks of other nodes of this kind needed so far"
         if not self.is_judged:
             needed = f", and {past} of the {LEAST_PAST} quiet-host checks needed so far" if past is not None else ""
             return f"No verdict: no baseline{needed}"
         counted = [each for each in self.judged if each.outcome == self.outcome]
         if self.outcome == "healthy":
             of = f" of the median of {min(past, MOST_PAST)} earlier checks" if past and self.base is None else ""
+            of = f" of the median of {peers} other nodes" if peers else of
             said = f"{len(self.judged)} measures within tolerance{of}"
         else:
             said = ", ".join(each.shown + (f" ({each.why})" if each.why else "") for each in counted[:MOST_NAMED])

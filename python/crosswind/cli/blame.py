@@ -18,6 +18,7 @@ from crosswind.errors import DescriptionError
 from crosswind.inject import DEFAULT_LIMIT_S
 from crosswind.terminal.progress import progress_bar, progress_lines
 
+UNTRUSTED = 3
 INTERRUPTED = 130
 MANY_RUNS = 400
 """Runs above which their number is said before they begin."""
@@ -29,9 +30,11 @@ with those of an order that is drawn for each seed), and with all causes aligned
 is shared out by Shapley's value: the shares sum to the whole cost. A command (after --) runs for real under a
 disturbance.toml: with all causes, with none, without each, in blocks of random order.
 
+With --iterations, times are means of a run's iterations: what starts the program, and its warm-up, do not count.
+
 Of recorded ranks (traces of PyTorch's profiler, lines of JSON, liballprof's text, step times) it says which rank is
 slow, what that costs, and which ranks only wait for it. Exit code 0: no rank stands out; 4: one does; 3: that cannot be
-said, with the reason.
+said, with the reason. Of a command: 3 where a rank of the disturbance, or of --ranks, was not found.
 
 Examples:
 
@@ -42,6 +45,8 @@ Examples:
     crosswind blame experiment.toml --set workload.ranks=1024 --json
 
     crosswind blame noise.toml --blocks 10 -- ./app
+
+    crosswind blame noise.toml --iterations 're:step took (?P<ms>[0-9.]+) ms' -- mpirun -n 4 ./app
 
     crosswind blame traces/rank-*.json.gz
 """
@@ -85,6 +90,14 @@ def blame(
         bool,
         typer.Option("--pin", help="Bind rank r to the r-th CPU that may be used.", rich_help_panel=COMMAND),
     ] = False,
+    iterations: Annotated[
+        str | None,
+        typer.Option(
+            help="Iteration times of a run: a file it makes (s, one a line), or re:PATTERN of its output.",
+            metavar="FILE|re:PATTERN",
+            rich_help_panel=COMMAND,
+        ),
+    ] = None,
     limit_s: Annotated[
         float,
         typer.Option("--limit-s", help="The most that a run may take, s.", min=0.001, rich_help_panel=COMMAND),
@@ -103,7 +116,7 @@ def blame(
         if settings or resume or workers:
             option = "--set" if settings else "--resume" if resume else "--workers"
             raise DescriptionError(f"{option} belongs to an experiment", "argument", "a command runs for real, alone")
-        options = {"ranks": ranks, "pin": pin, "limit_s": limit_s}
+        options = {"ranks": ranks, "pin": pin, "limit_s": limit_s, "iterations": iterations}
         raise typer.Exit(_of_command(experiment, command, blocks, cause, options, out, force, json))
     from crosswind.blame import blame as find
     from crosswind.blame.variants import Variants
@@ -157,7 +170,7 @@ def _of_command(
         wrote=written(out),
         document=found.to_dict() if json else None,
     )
-    return INTERRUPTED if found.turns.interrupted else 0
+    return INTERRUPTED if found.turns.interrupted else UNTRUSTED if found.turns.is_incomplete else 0
 
 
 def add_to(app: typer.Typer) -> None:

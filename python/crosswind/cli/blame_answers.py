@@ -115,7 +115,7 @@ def answer_of_command(found: CommandBlame) -> Answer:
         line += f" Removing {most.first[0]} saves most."
     rows = [[name, part_of(one, bare), "" if one.is_told_from_zero else NOT_SETTLED] for name, one in saves]
     blocks = f"{found.disturbance}: {number_of(found.blocks, 'run')} of each. Undisturbed: {_seconds(bare)} s"
-    notes = [f"{blocks}. ±: 95 % confidence interval"]
+    notes = [f"{blocks}. ±: 95 % confidence interval", *found.notes]
     if found.kept:
         notes.append(f"In every disturbed run: {number_of(len(found.kept), 'more cause')}; --cause NAME removes one")
     whole = [

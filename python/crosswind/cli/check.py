@@ -16,7 +16,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from crosswind.check import LEAST_S, SECONDS, fault
-from crosswind.check.formats import NPD_CODES, Format, failed
+from crosswind.check.formats import Format, code_of, failed
 from crosswind.check.metrics import metrics, metrics_of_failure, write_metrics
 from crosswind.check.time_limit import process_age_s
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
@@ -60,16 +60,20 @@ Examples:
 
     crosswind check --history /var/lib/crosswind/checks --jitter 600
 
+    crosswind check --peers /shared/crosswind --seconds 10 --format slurm || [ $? -ne 4 ]
+
     crosswind check --on dask:tcp://scheduler:8786 --save cluster-check.json
 
     crosswind check --on hosts:hosts.toml --token-file token
 
 With --history a check is held against the last checks of the same node there, and against its first ones, and is added
-to them. With --on every host
-of a cluster and every link between two is checked once, and held against the others: no baseline is needed.
+to them. With --peers it is held against the newest checks of other nodes of the same kind, three at least, and is added
+to them. With --on every host of a cluster and every link between two is checked once, and held against the others: no
+baseline is needed.
 
 Exit codes: 0 healthy, or a baseline was saved; 1 sick; 3 unknown, or nothing to compare with; 2 bad input; 130
-interrupted. With --format npd, unknown is 2. Whatever fails, such as a measurement or a full disk, is unknown: 3.
+interrupted. With --format npd, unknown is 2; with slurm, sick is 4 and unknown 0. Whatever fails, such as a measurement
+or a full disk, is unknown: 3.
 """
 
 
@@ -92,6 +96,12 @@ class Many:
     history: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Earlier checks: hold this one against them, add it.", rich_help_panel=_MANY),
+    ] = None
+    peers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Shared by all nodes: hold this one against the others.", rich_help_panel=_MANY
+        ),
     ] = None
     jitter: Annotated[
         float,
@@ -162,22 +172,26 @@ def check(
     if per_cpu and prometheus is None:
         raise DescriptionError("--per-cpu is given without --prometheus", "argument", "--prometheus FILE.prom")
     if many.on is not None:
-        apart = {"--baseline": baseline, "--peer": peer, "--prometheus": prometheus, "--tls": tls}
+        apart = {
+            "--baseline": baseline,
+            "--peer": peer,
+            "--peers": many.peers,
+            "--prometheus": prometheus,
+            "--tls": tls,
+        }
         _refuse_beside_on(apart, form)
         hint = "without --on it checks this node"
         hosts = cluster_on(many.on, many.per, token_file, allow_loose_token, hint)
         raise typer.Exit(check_all(hosts, many.links, many.history, save, share, seconds, force, form))
-    if baseline is None and save is None and many.history is None:
-        hint = "crosswind check --save good.json on a healthy node, then --baseline good.json"
-        raise DescriptionError("none of --baseline, --history and --save is given", "command", hint)
+    is_verdict = _is_verdict(baseline, many, save)
     base = Check.load(baseline) if baseline else None
     of = {"host.name": socket.gethostname(), "peer": peer}
     writable(save, "check", "--save", inputs=[baseline], force=force, of=of)
     if many.history is not None:
         writable_directory(many.history, "--history")
+    writable_directory(many.peers, "--peers")
     writable(prometheus, "metrics", "--prometheus", inputs=[baseline], force=force)
     distinct({"--save": save, "--prometheus": prometheus})
-    is_verdict = baseline is not None or many.history is not None
     try:
         found = _measured(base, share, seconds, peer, token_in(token_file, allow_loose_token), tls, many)
         _print(found, form)
@@ -185,8 +199,8 @@ def check(
         if not is_verdict or (isinstance(error, CrosswindError) and error.exit_code not in (SICK, UNKNOWN)):
             raise
         _tell_failure(error, form, prometheus)
-        raise typer.Exit(NPD_CODES[UNKNOWN] if form == "npd" else UNKNOWN) from error
-    code = NPD_CODES[found.exit_code] if form == "npd" else found.exit_code
+        raise typer.Exit(code_of(UNKNOWN, form)) from error
+    code = code_of(found.exit_code, form)
     wrote: list[str] = []
     if prometheus and not found.interrupted:  # first: a file that --save refuses is no reason to leave old metrics
         write_metrics(metrics(found, per_cpu=per_cpu), prometheus)
@@ -203,6 +217,18 @@ def check(
         wrote += written(save, f"{len(found.readings)} measures")
     show(None, warnings=found.warnings, wrote=wrote)
     raise typer.Exit(INTERRUPTED if found.interrupted else code)
+
+
+def _is_verdict(baseline: Path | None, many: Many, save: Path | None) -> bool:
+    """Return whether there is a reference to hold the check against; refuse none at all, and too many."""
+    given = {"--baseline": baseline, "--history": many.history, "--peers": many.peers}
+    options = [option for option, value in given.items() if value is not None]
+    if not options and save is None:
+        hint = "crosswind check --save good.json on a healthy node, then --baseline good.json"
+        raise DescriptionError("none of --baseline, --history, --peers and --save is given", "command", hint)
+    if len(options) > 1 and many.peers is not None:
+        raise DescriptionError(f"--peers cannot be combined with {options[0]}", "argument", "name one reference")
+    return bool(options)
 
 
 def _measured(
@@ -229,6 +255,7 @@ def _measured(
             token=token,
             tls=tls,
             history=many.history,
+            peers=many.peers,
             limit_s=max(longest_s(seconds) - age_s, LEAST_S),
             progress=advance,
         )
@@ -295,7 +322,7 @@ def _print(found: Check, form: Format) -> None:
         print_json(finite(found.to_dict()))
     elif form == "junit":
         print_text(formats.junit(found).rstrip("\n"))
-    elif form == "nhc":
+    elif form in ("nhc", "slurm"):
         print_text(formats.nhc(found))
     elif form == "npd":
         print_text(formats.npd(found))

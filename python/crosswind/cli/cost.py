@@ -46,7 +46,9 @@ Examples:
 
     crosswind cost --of pid:1234 --seconds 90 -- ./my-job args
 
-    crosswind cost --of cgroup:/system.slice/exporter.service --job pid:5678 --progress file:/var/log/step.log
+    crosswind cost --of unit:exporter --job pid:5678 --progress file:/var/log/step.log
+
+    crosswind cost --of name:'loader*' --job pid:5678 --progress count:/dev/shm/steps
 
     crosswind cost --of 'command:./exporter --interval 1' --margin 0.5% --seconds 120 -o cost.json
 
@@ -66,7 +68,11 @@ def cost(
     ] = None,
     of: Annotated[
         list[str] | None,
-        typer.Option("--of", help="pid:N, cgroup:PATH or command:COMMAND; again for more.", metavar="TARGET"),
+        typer.Option(
+            "--of",
+            help="pid:N, name:PATTERN, unit:NAME, slurm:JOB, cgroup:PATH or command:COMMAND; again for more.",
+            metavar="TARGET",
+        ),
     ] = None,
     job: Annotated[str | None, typer.Option(help="A job that runs already: pid:N.")] = None,
     progress: Annotated[

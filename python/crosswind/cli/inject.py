@@ -54,7 +54,7 @@ Examples:
     crosswind inject noise.toml --pin -- ./app
 
 Exit codes: 0 done, 1 the command failed, or the limit was reached, 2 bad input, 3 done but not as it should be (late,
-not all injected, fewer ranks found than --ranks), 130 interrupted.
+not all injected, fewer ranks found than --ranks, a rank that the disturbance names not found), 130 interrupted.
 """
 
 
@@ -175,7 +175,7 @@ def _compared(disturbance: Path, command: list[str], pairs: int, options: dict[s
         warnings=turns.warnings,
         document={**turns.to_dict(), "slowdown": ends} if json else None,
     )
-    return INTERRUPTED if turns.interrupted else 0
+    return INTERRUPTED if turns.interrupted else UNTRUSTED if turns.is_incomplete else 0
 
 
 def _exit_code(injected: Injected) -> int:

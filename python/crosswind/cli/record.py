@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -35,9 +36,9 @@ GROUPS = {
 
 EXAMPLES = """
 Without a command, a loop on each CPU looks at the clock. As root, the kernel's trace tells what had the CPU meanwhile:
-interrupts, softirqs, threads by name. "quota": a quota of CPU time was used up. "lost events": the kernel could not
-keep the events of that time. "unknown" is not known to the kernel: the hypervisor, or the hardware. Without the trace,
-the causes are only three: a quota, another thread, and anything else.
+interrupts, softirqs, threads by name, with process, control group and container. "quota": a quota of CPU time was used
+up. "lost events": the kernel could not keep the events of that time. "unknown" is not known to the kernel: the
+hypervisor, or the hardware. Without the trace, the causes are only three: a quota, another thread, and anything else.
 
 With a command, its MPI ranks are recorded: each MPI call, CPU time and steps. As root, the kernel's trace adds when a
 rank could run and did not, and which process had its processor. The recorder is built once by the mpicc of the
@@ -127,7 +128,7 @@ def _record_noise(out: Path, settings: dict[str, Any], rows: int, *, force: bool
     noise.save(out)
     counted = f"{number_of(noise.summary['total']['intervals'], 'interval')} in {noise.summary['length_s']:.4g} s"
     show(
-        None if json else answer_of(noise.summary, rows),
+        None if json else answer_of(noise.summary, rows, noise.processes),
         warnings=noise.warnings,
         wrote=[*written(out, counted), *(written(table_beside(out)) if not whole_file else [])],
         document=noise.to_dict() if json else None,
@@ -172,13 +173,13 @@ def tell_answer(summary: dict[str, Any]) -> None:
     """Say on standard error what was recorded of a program, and what kept its ranks from running."""
     tell(f"Recorded {number_of(summary['ranks'], 'rank')}. Which one is slow: crosswind blame {summary['files'][0]}")
     for cause in summary["causes"][:NAMED]:
-        group = cause["cgroup"] or "control group not known"
+        group = cause.get("container") or cause["cgroup"] or "control group not known"
         process = f" ({cause['pid']}, {group})" if cause["pid"] is not None else ""
         tell(f"kept ranks from running for {cause['seconds']:.4g} s: {cause['name']}{process}")
 
 
-def answer_of(summary: dict[str, Any], rows: int) -> Answer:
-    """Return how much of the CPUs' time programs lose here, and what takes it."""
+def answer_of(summary: dict[str, Any], rows: int, processes: Sequence[str] = ()) -> Answer:
+    """Return how much of the CPUs' time programs lose here, and what takes it, with the processes that take most."""
     total, cpus = summary["total"], summary["cpus"]
     causes = total["causes"]
     shown = [_row(one, cpus) for one in causes[:rows]]
@@ -190,7 +191,7 @@ def answer_of(summary: dict[str, Any], rows: int) -> Answer:
     return Answer(
         [_sentence(summary), *([lost] if summary["lost_events"] or summary["full"] else [])],
         [Section(columns, shown, first=first)] if shown else [],
-        [more] if len(causes) > rows else [],
+        [*processes, *([more] if len(causes) > rows else [])],
         wide=[_whole(summary, rows)],
         rest="Every CPU, and how often",
     )

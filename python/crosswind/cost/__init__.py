@@ -4,6 +4,7 @@
 |---|---|
 | in which order, and what is counted? | `blocks` |
 | what follows from it? | `estimate`, `interim`, `verdict`, `result` |
+| what belongs to a target? | `finding`, `naming` |
 | what is frozen, and how? | `targets`, `crates/linux/src/freezer` |
 | how far is the job? | `job`, `counters`, `kernel`, `processes` |
 | what happens when? | `session` |
@@ -58,7 +59,8 @@ def cost(
     Parameters
     ----------
     of : str or sequence of str
-        What is investigated: "pid:N", "cgroup:PATH" or "command:COMMAND" (started, and ended at the end); 1 to 6.
+        What is investigated, 1 to 6: "pid:N", "name:PATTERN" (all processes whose script or program matches),
+        "unit:NAME" (of systemd), "slurm:JOB", "cgroup:PATH" or "command:COMMAND" (started, and ended at the end).
     command : sequence of str, optional
         The job, which is started, and ended at the end. With neither `command` nor `job`, built-in kernels are the
         job, one on each CPU that `of` may use.
@@ -114,6 +116,7 @@ def cost(
     True
     """
     from crosswind import _core
+    from crosswind.cost.naming import distinct
     from crosswind.cost.result import Cost
     from crosswind.cost.session import Session, Settings, chosen_progress, refuse_the_job
     from crosswind.cost.targets import opened, parsed, refuse
@@ -132,6 +135,8 @@ def cost(
         for text in texts:
             targets.append(opened(text, freezer))
             stack.callback(targets[-1].close)
+        for target, name in zip(targets, distinct([target.name for target in targets]), strict=True):
+            target.name = name
         of_job = _job(command, pid, kernel, targets)
         stack.callback(of_job.close)
         refuse_the_job(targets, of_job)
@@ -279,14 +284,9 @@ def _document(
 
 def _described(target: Target) -> dict[str, Any]:
     from crosswind.cost.lifetime import lifetime
-    from crosswind.cost.naming import name_of
-    from crosswind.cost.targets import parsed
 
-    kind, value = parsed(target.text)
-    roots = [target.process.pid] if target.process is not None else [int(value)] if kind == "pid" else []
-    age_s, used_s = lifetime(target.members, roots, target.group)
-    name = f"{name_of(int(value))} ({value})" if kind == "pid" else target.name
-    about = {"text": target.text, "name": name, "how": target.frozen.how, "cpus": []}
+    age_s, used_s = lifetime(target.members, target.roots, target.group)
+    about = {"text": target.text, "name": target.name, "how": target.frozen.how, "cpus": []}
     return about | {"age_s": age_s, "used_s": used_s}
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from crosswind.cost import counters, processes
-from crosswind.cost.naming import name_of, shortened
+from crosswind.cost.naming import shortened, stable_name
 from crosswind.cost.targets import end
 from crosswind.errors import DescriptionError, MeasurementError
 from crosswind.run.agent_process import environment
@@ -62,7 +62,7 @@ class Job:
         if (leader := processes.leader(pid)) != pid:
             message = f"--job is 'pid:{pid}'; {pid} is a thread of process {leader}, not a process"
             raise DescriptionError(message, "job", f"--job pid:{leader}")
-        return cls(pid, f"{name_of(pid)} ({pid})")
+        return cls(pid, stable_name(pid))
 
     @classmethod
     def of_kernels(cls, kernel: str, cpus: Sequence[int]) -> Job:

@@ -13,19 +13,59 @@ _WITH_VALUE = ("-X", "-W", "-cp", "-classpath", "--class-path", "-r", "--require
 _LONGEST = 48
 
 
+_LONGEST_COMM = 15
+
+
 def name_of(pid: int) -> str:
     """Return the name of a process: a script, the unit that it is in, or its program.
 
     A program that has named itself keeps that name.
     """
+    program, script = _program_and_script(pid)
+    return script or (unit_of(pid) if INTERPRETERS.fullmatch(program) else None) or program
+
+
+def stable_name(pid: int) -> str:
+    """Return the name of a process, with its number only where no more than its interpreter is known."""
+    name = name_of(pid)
+    return f"{name} ({pid})" if INTERPRETERS.fullmatch(name) else name
+
+
+def names_of(pid: int) -> list[str]:
+    """Return each name by which a process may be looked for: its script or module, its program, its own name."""
+    program, script = _program_and_script(pid)
+    return list(dict.fromkeys(name for name in (script, program, processes.name(pid)) if name))
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Return names of which no two are alike: the second `agent.py` is `agent.py #2`.
+
+    Examples
+    --------
+    >>> distinct(["agent.py", "exporter", "agent.py"])
+    ['agent.py', 'exporter', 'agent.py #2']
+    """
+    found: list[str] = []
+    for number, name in enumerate(names):
+        before = list(names[:number]).count(name)
+        found.append(f"{name} #{before + 1}" if before else name)
+    return found
+
+
+def _program_and_script(pid: int) -> tuple[str, str | None]:
+    """Return the name of a process as a program and, of an interpreter, what it runs.
+
+    The kernel keeps 15 bytes of a name: of a longer one, the rest is in the command line.
+    """
     comm = processes.name(pid)
     try:
         words = (processes.PROC / str(pid) / "cmdline").read_text(errors="replace").split("\0")
     except OSError:
-        return comm
-    if not INTERPRETERS.fullmatch(comm):
-        return comm
-    return script_of([word for word in words if word]) or unit_of(pid) or comm
+        return comm, None
+    if INTERPRETERS.fullmatch(comm):
+        return comm, script_of([word for word in words if word])
+    whole = PurePath(words[0]).name
+    return (whole if len(comm.encode()) >= _LONGEST_COMM and whole.startswith(comm) else comm), None
 
 
 def script_of(words: Sequence[str]) -> str | None:

@@ -141,7 +141,10 @@ class Session:
             self._warn("job-ended", message, "a larger input, or fewer --seconds")
             return True
         for target in self.targets:
-            if target.is_gone:
+            if told := target.incomplete():
+                self.document["warnings"] = [one for one in self.document["warnings"] if one["code"] != told["code"]]
+                self.document["warnings"].append(told)
+            if target.is_gone and not target.returns():
                 self._warn("target-ended", f"{target.name} ended before the measurement did", "nothing is left to stop")
                 return True
         return False

@@ -1,4 +1,4 @@
-"""What is investigated: `pid:`, `cgroup:` or `command:`; what must never be stopped is refused before anything is.
+"""What is investigated, such as `pid:` or `name:`; what must never be stopped is refused before anything is.
 
 It is frozen and thawed by a process of its own (`crates/linux/src/freezer`), which outlives this one.
 """
@@ -18,17 +18,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crosswind import _core
-from crosswind.cost import processes
+from crosswind.cost import finding, processes
 from crosswind.cost.lifetime import group_used_s
-from crosswind.cost.naming import shortened
-from crosswind.errors import CrosswindError, DescriptionError, Told, watchdog_only
-from crosswind.host.cgroup import unified_mount
+from crosswind.cost.naming import shortened, stable_name
+from crosswind.errors import CrosswindError, DescriptionError, Told, warning, watchdog_only
 
-KINDS = ("pid", "cgroup", "command")
-HINT = "--of pid:1234, --of cgroup:/system.slice/exporter.service or --of 'command:./exporter --interval 1'"
+KINDS = ("pid", "name", "unit", "slurm", "cgroup", "command")
+HINT = "--of pid:1234, --of name:'loader*', --of unit:exporter or --of 'command:./exporter --interval 1'"
 _LOGIN = ("sshd", "sshd-session", "dropbear")
 _PATIENCE_S = 2.0
 _BEGUN_S = 0.3
+_LOOK_S = 0.5
+"""How often processes that began since are looked for."""
+_RETURN_S = 2.0
+"""How long workers may be away, as between two epochs, before they count as ended."""
 
 
 def parsed(text: str) -> tuple[str, str]:
@@ -47,39 +50,11 @@ def parsed(text: str) -> tuple[str, str]:
     kind, colon, value = text.partition(":")
     if not colon or kind not in KINDS or not value.strip():
         hint = f"--of pid:{text.strip()}" if text.strip().isdecimal() else HINT
-        raise DescriptionError(f"--of is {text!r}; it must be pid:N, cgroup:PATH or command:COMMAND", "target", hint)
+        kinds = "pid:N, name:PATTERN, unit:NAME, slurm:JOB, cgroup:PATH or command:COMMAND"
+        raise DescriptionError(f"--of is {text!r}; it must be {kinds}", "target", hint)
     if kind == "pid" and not (value.isdecimal() and int(value) > 0):
         raise DescriptionError(f"--of is {text!r}; after pid: stands the number of a process", "target", HINT)
     return kind, value
-
-
-def group_directory(path: str) -> Path:
-    """Return the directory of a control group of version 2 by its path in the hierarchy, or its directory.
-
-    Raises
-    ------
-    DescriptionError
-        When there is none.
-    """
-    mount = unified_mount()
-    hint = "`systemctl show -p ControlGroup UNIT` shows the path of a unit's group"
-    if mount is None:
-        raise DescriptionError(f"--of is 'cgroup:{path}'; no control groups of version 2 are mounted", "target", hint)
-    found = Path(path) if Path(path).is_relative_to(mount) else mount / path.strip("/")
-    if not (found / "cgroup.procs").is_file():
-        raise DescriptionError(f"--of is 'cgroup:{path}'; {found} is not a control group", "target", hint)
-    if found == mount:
-        raise DescriptionError(f"--of is 'cgroup:{path}'; the root group holds everything", "target", hint)
-    return found
-
-
-def group_members(group: Path) -> set[int]:
-    """Return the processes of a group and of the groups below it."""
-    found: set[int] = set()
-    for procs in [group / "cgroup.procs", *group.glob("**/cgroup.procs")]:
-        with contextlib.suppress(OSError):
-            found |= {int(word) for word in procs.read_text().split()}
-    return found
 
 
 def refuse(members: Iterable[int], named: str, others: Iterable[int] = ()) -> None:
@@ -120,7 +95,7 @@ class Target:
     text : str
         As it was written.
     name : str
-        For tables: the command's or the process's name, or the group's path.
+        For tables: the command's, script's, program's or unit's name, or the group's path.
     freezer : Freezer
         The process that freezes it.
     frozen : Frozen
@@ -133,6 +108,10 @@ class Target:
         A command that we started.
     cpu : CpuTime
         What it uses.
+    find : callable or None
+        Returns what belongs to it now, beside what descends from that; None where nothing else can.
+    left_out : dict
+        Processes that belong to it and cannot be stopped, with the reason.
     """
 
     text: str
@@ -144,9 +123,20 @@ class Target:
     process: subprocess.Popen[bytes] | None = None
     cpu: processes.CpuTime = field(default_factory=processes.CpuTime)
     members: set[int] = field(default_factory=set)
+    find: Callable[[], set[int]] | None = None
+    left_out: dict[int, str] = field(default_factory=dict)
+    _look_at: float = 0.0
 
     def refresh(self) -> None:
         """Look which processes there are now."""
+        if self.find is not None and time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + _LOOK_S
+            for pid in sorted(self.find() - self.members - self.left_out.keys()):
+                try:
+                    self.freezer.extend(self.frozen, [pid])
+                except CrosswindError as error:
+                    if not processes.has_ended(pid):
+                        self.left_out[pid] = str(error)
         self.members = {pid for pid in self.freezer.members(self.frozen) if not processes.has_ended(pid)}
         self.cpu.watch(self.members)
 
@@ -183,6 +173,24 @@ class Target:
         """Whether nothing of it is left to stop."""
         return not self.members
 
+    def returns(self) -> bool:
+        """Whether it has processes again within 2 s: workers end and start anew between two epochs."""
+        until = time.monotonic() + (_RETURN_S if self.find is not None else 0.0)
+        while self.is_gone and time.monotonic() < until:
+            time.sleep(0.02)
+            self._look_at = 0.0
+            self.refresh()
+        return not self.is_gone
+
+    def incomplete(self) -> Told | None:
+        """Return a warning where processes of it began that cannot be stopped; None where there are none."""
+        if not self.left_out:
+            return None
+        [(_, why), *_] = self.left_out.items()
+        count = f"{len(self.left_out)} process{'es' if len(self.left_out) > 1 else ''}"
+        message = f"{count} of {self.name} began meanwhile and cannot be stopped: {why}"
+        return warning("left-out", message, "the cost is that of the others; measure again")
+
     def warning(self) -> Told | None:
         """Return what a `kill -9` of all of Crosswind would leave; None where it would leave nothing."""
         if not self.frozen.exposed:
@@ -211,19 +219,28 @@ def opened(text: str, freezer: _core.Freezer) -> Target:
         When it does not exist, or must not be stopped.
     """
     kind, value = parsed(text)
-    if kind == "cgroup":
-        return _opened_group(text, value, freezer)
-    if kind == "pid":
-        pid = int(value)
-        if processes.stat(pid) is None:
-            raise DescriptionError(f"--of is {text!r}; there is no process {pid}", "target", "`ps` lists them")
-        refuse(processes.with_descendants([pid]), f"--of {text}", {freezer.pid})
-        frozen = _taken(text, lambda: freezer.seize([pid]))
-        target = Target(text, f"{processes.name(pid)} ({pid})", freezer, frozen, [pid])
-    else:
+    if kind == "command":
         target = _opened_command(text, value, freezer)
+    elif kind == "pid":
+        target = _opened_process(text, int(value), freezer)
+    else:
+        by: dict[str, Callable[[str], finding.Found]] = {
+            "name": finding.by_name,
+            "unit": finding.by_unit,
+            "slurm": finding.by_job,
+            "cgroup": finding.by_group,
+        }
+        target = _opened_found(text, by[kind](value), freezer)
     target.refresh()
     return target
+
+
+def _opened_process(text: str, pid: int, freezer: _core.Freezer) -> Target:
+    if processes.stat(pid) is None:
+        raise DescriptionError(f"--of is {text!r}; there is no process {pid}", "target", "`ps` lists them")
+    refuse(processes.with_descendants([pid]), f"--of {text}", {freezer.pid})
+    frozen = _taken(text, lambda: freezer.seize([pid]))
+    return Target(text, stable_name(pid), freezer, frozen, [pid])
 
 
 def _taken(text: str, take: Callable[[], _core.Frozen]) -> _core.Frozen:
@@ -234,16 +251,19 @@ def _taken(text: str, take: Callable[[], _core.Frozen]) -> _core.Frozen:
         raise DescriptionError(f"--of is {text!r}; {error}", error.code, error.hint) from None
 
 
-def _opened_group(text: str, value: str, freezer: _core.Freezer) -> Target:
-    group = group_directory(value)
-    members = group_members(group)
+def _opened_found(text: str, found: finding.Found, freezer: _core.Freezer) -> Target:
+    """Take what was found: a group of version 2 as a whole, else each process, and later those that begin."""
+    members = found.members()
     if not members:
         raise DescriptionError(f"--of is {text!r}; no process is in that group", "target", HINT)
-    refuse(members, f"--of {text}", {freezer.pid})
-    frozen = _taken(text, lambda: freezer.seize_group(group))
-    target = Target(text, f"/{group.relative_to(unified_mount() or group)}", freezer, frozen, group=group)
-    target.refresh()
-    return target
+    if found.group is not None:
+        group = found.group
+        refuse(members, f"--of {text}", {freezer.pid})
+        frozen = _taken(text, lambda: freezer.seize_group(group))
+        return Target(text, found.name, freezer, frozen, group=group)
+    refuse(processes.with_descendants(members), f"--of {text}", {freezer.pid})
+    frozen = _taken(text, lambda: freezer.seize(sorted(members)))
+    return Target(text, found.name, freezer, frozen, sorted(members), find=found.members)
 
 
 def _opened_command(text: str, value: str, freezer: _core.Freezer) -> Target:

@@ -25,7 +25,7 @@ class NoJob:
         return 1_500_000_000
 
 
-@pytest.mark.parametrize("text", ["1234", "pid:", "pid:abc", "pid:-1", "name:sleep", "cgroup: "])
+@pytest.mark.parametrize("text", ["1234", "pid:", "pid:abc", "pid:-1", "names:sleep", "cgroup: ", "unit:"])
 def test_a_target_that_is_none_is_refused(text):
     with pytest.raises(DescriptionError, match="--of is"):
         parsed(text)
@@ -50,6 +50,9 @@ def test_a_margin_that_is_none_is_refused(text):
         ({"of": "command:/no/such/program"}, "cannot be started"),
         ({"of": "command:true"}, "ended by itself"),
         ({"of": "cgroup:/no/such/group"}, "not a control group|no control groups"),
+        ({"of": "name:no-such-process-*"}, "no process is called that"),
+        ({"of": "slurm:none"}, "the number of a job"),
+        ({"of": "unit:no-such-unit-of-any-host"}, "no unit is called no-such-unit-of-any-host.service"),
         ({"of": "pid:3", "seconds": 1.0}, "seconds is 1 s"),
         ({"of": "pid:3", "margin": 0.0}, "margin is 0 %"),
         ({"of": "pid:3", "block_ms": 1.0}, "block_ms is 1 ms"),

@@ -3,7 +3,9 @@
 //! The lines are those of `trace_pipe` with the events `sched_switch`, `irq_handler_*`, `softirq_*` and
 //! `irq_vectors`. Interrupts nest within threads and within each other; the innermost has the CPU.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+use crate::process::Process;
 
 /// A thread or interrupt that can have a CPU, as an index into [`Names`], or one of the constants below.
 pub type CauseId = u16;
@@ -21,33 +23,94 @@ pub const WITHHELD: CauseId = u16::MAX - 4;
 /// Most distinct causes; further ones are counted as "others".
 const MOST_CAUSES: usize = 500;
 const OTHERS: &str = "others";
+/// Most processes that are distinguished, and most threads whose process is remembered.
+const MOST_PROCESSES: usize = 20_000;
+const MOST_MET: usize = 100_000;
 
-/// Names of causes, in order of first appearance.
+/// Names of causes, in order of first appearance; threads of one name and process are one.
 #[derive(Debug, Default)]
 pub struct Names {
-    names: Vec<String>,
-    places: HashMap<String, CauseId>,
+    all: Vec<(String, Option<Process>)>,
+    places: HashMap<(String, Option<i32>), CauseId>,
+    kinds: HashSet<String>,
+    look_up: Option<fn(i32) -> Option<Process>>,
+    /// Name and cause of every thread that has had a CPU.
+    met: HashMap<i32, (String, CauseId)>,
 }
 
 impl Names {
+    /// Makes names that distinguish the processes of threads.
+    #[must_use]
+    pub fn with_processes(look_up: fn(i32) -> Option<Process>) -> Self {
+        Self { look_up: Some(look_up), ..Self::default() }
+    }
+
     /// Returns the index of a name, adding it if it is new.
     pub fn place(&mut self, name: &str) -> CauseId {
-        if let Some(place) = self.places.get(name) {
+        self.place_of(name, None)
+    }
+
+    /// Returns the index of a thread of this name.
+    fn of_thread(&mut self, kind: &str, tid: i32) -> CauseId {
+        if let Some((known, place)) = self.met.get(&tid)
+            && known == kind
+        {
             return *place;
         }
-        let name = if self.names.len() < MOST_CAUSES { name } else { OTHERS };
-        if let Some(place) = self.places.get(name) {
-            return *place;
+        let process = self.look_up.and_then(|look_up| look_up(tid)).filter(|_| self.all.len() < MOST_PROCESSES);
+        let place = self.place_of(&format!("thread:{kind}"), process);
+        if self.met.len() >= MOST_MET {
+            self.met.clear(); // those that still run are met again
         }
-        let place = self.names.len() as CauseId;
-        self.names.push(name.to_owned());
-        self.places.insert(name.to_owned(), place);
+        self.met.insert(tid, (kind.to_owned(), place));
         place
     }
 
+    fn place_of(&mut self, name: &str, process: Option<Process>) -> CauseId {
+        let known = self.kinds.contains(name) || self.kinds.len() < MOST_CAUSES;
+        let (name, process) = if known { (name, process) } else { (OTHERS, None) };
+        let key = (name.to_owned(), process.as_ref().map(|process| process.pid));
+        if let Some(place) = self.places.get(&key) {
+            return *place;
+        }
+        let place = self.all.len() as CauseId;
+        self.kinds.insert(name.to_owned());
+        self.all.push((name.to_owned(), process));
+        self.places.insert(key, place);
+        place
+    }
+
+    /// Returns the name of each cause for files: where processes of one name are in several control groups or
+    /// containers, these are part of it. Processes in the same one share a name.
     #[must_use]
-    pub fn all(&self) -> &[String] {
-        &self.names
+    pub fn for_files(&self) -> Vec<String> {
+        let mut groups: HashMap<&str, HashSet<&str>> = HashMap::new();
+        for (name, process) in &self.all {
+            if let Some(process) = process.as_ref().filter(|process| !process.cgroup.is_empty()) {
+                groups.entry(name.as_str()).or_default().insert(process.cgroup.as_str());
+            }
+        }
+        let mut used: HashSet<String> = self.kinds.clone();
+        let mut named = |(name, process): &(String, Option<Process>)| match process {
+            Some(process) if groups.get(name.as_str()).is_some_and(|groups| groups.len() > 1) => {
+                let full = format!("{name} ({})", process.place());
+                let fits = used.contains(&full) || used.len() < MOST_CAUSES;
+                if fits && !process.place().is_empty() {
+                    used.insert(full.clone());
+                    full
+                } else {
+                    name.clone()
+                }
+            }
+            _ => name.clone(),
+        };
+        self.all.iter().map(&mut named).collect()
+    }
+
+    /// Returns the process of each cause; `None`: an interrupt, a thread of the kernel, or not known.
+    #[must_use]
+    pub fn processes(&self) -> Vec<Option<Process>> {
+        self.all.iter().map(|(_, process)| process.clone()).collect()
     }
 }
 
@@ -157,7 +220,7 @@ impl Follower {
                 self.loop_is_ready &= next != Some(LOOP);
                 self.thread = match next {
                     None if thread == 0 && self.loop_is_ready => WITHHELD,
-                    known => known.unwrap_or_else(|| names.place(&format!("thread:{}", kind_of(name)))),
+                    known => known.unwrap_or_else(|| names.of_thread(kind_of(name), thread)),
                 };
                 self.nested.clear();
             }
@@ -189,7 +252,7 @@ mod tests {
             LOOP => "loop".to_owned(),
             LOST => "lost".to_owned(),
             WITHHELD => "withheld".to_owned(),
-            known => names.all()[usize::from(known)].clone(),
+            known => names.for_files()[usize::from(known)].clone(),
         };
         (turns.iter().map(|turn| (turn.from_ns / 1000 % 1_000_000, name(turn.cause))).collect(), names)
     }
@@ -280,7 +343,50 @@ mod tests {
         for number in 0..2 * MOST_CAUSES {
             names.place(&format!("thread:{number}"));
         }
-        assert_eq!(names.all().len(), MOST_CAUSES + 1);
+        assert_eq!(names.for_files().len(), MOST_CAUSES + 1);
         assert_eq!(names.place("thread:new"), names.place(OTHERS));
+    }
+
+    fn process(tid: i32) -> Option<Process> {
+        let group = match tid {
+            1..=2 => "/system.slice/exporter.service".to_owned(),
+            3 => format!("/docker/{}", "a".repeat(64)),
+            4 => String::new(),
+            _ => return None,
+        };
+        Some(Process { pid: tid, command: format!("command {tid}"), cgroup: group })
+    }
+
+    #[test]
+    fn processes_of_one_name_are_told_apart_by_their_groups_and_containers() {
+        let mut names = Names::with_processes(process);
+        let places: Vec<CauseId> = [1, 2, 3, 4, 5].map(|tid| names.of_thread("python", tid)).to_vec();
+        assert_eq!(places, [0, 1, 2, 3, 4]);
+        let expected = [
+            "thread:python (exporter.service)",
+            "thread:python (exporter.service)",
+            "thread:python (docker aaaaaaaaaaaa)",
+            "thread:python",
+            "thread:python",
+        ];
+        assert_eq!(names.for_files(), expected);
+        let pids: Vec<Option<i32>> = names.processes().iter().map(|one| one.as_ref().map(|one| one.pid)).collect();
+        assert_eq!(pids, [Some(1), Some(2), Some(3), Some(4), None]);
+    }
+
+    #[test]
+    fn processes_of_one_name_in_one_group_keep_the_name() {
+        let mut names = Names::with_processes(process);
+        names.of_thread("python", 1);
+        names.of_thread("python", 2);
+        assert_eq!(names.for_files(), ["thread:python"; 2]);
+    }
+
+    #[test]
+    fn a_thread_that_runs_another_program_is_looked_up_again() {
+        let mut names = Names::with_processes(process);
+        let (shell, program) = (names.of_thread("sh", 1), names.of_thread("sleep", 1));
+        assert_ne!(shell, program);
+        assert_eq!(names.of_thread("sleep", 1), program);
     }
 }

@@ -34,6 +34,7 @@ use self::outcome::{CpuNoise, Means, Recording};
 use self::quota::Quota;
 use self::trace::{Trace, Traced};
 use crate::DisturbError;
+use crate::process::Process;
 use crosswind_linux::now_ns;
 
 #[derive(Clone, Debug)]
@@ -228,7 +229,7 @@ struct TaskSource {
 
 impl TaskSource {
     fn new(config: &RecordConfig, from_ns: u64, loops: HashSet<i32>, asks: bool) -> Self {
-        let mut names = Names::default();
+        let mut names = Names::with_processes(Process::of_thread);
         let asked = asks.then(|| (names.place(PREEMPTED), names.place(INTERRUPTED)));
         let cpus = config.cpus.iter().map(|cpu| (*cpu, Default::default())).collect();
         Self { from_ns, names, loops, cpus, asked, full: false }
@@ -294,7 +295,8 @@ impl TaskSource {
         Recording {
             length_ns: end_ns.saturating_sub(from_ns),
             cpus: cpus.collect(),
-            names: self.names.all().to_vec(),
+            names: self.names.for_files(),
+            processes: self.names.processes(),
             means,
             no_trace: None,
             lost_events,

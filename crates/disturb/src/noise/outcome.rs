@@ -1,11 +1,14 @@
 //! Result of a recording: pieces of noise per CPU, as a disturbance file and in numbers.
 
+use std::collections::HashMap;
+
 use crosswind_schema::Disturbance;
 use crosswind_schema::disturbance::{Recorded, RecordedCpu, RecordedInterval, Source};
 use crosswind_schema::units::{PositiveSeconds, Seconds};
 
 use super::blame::{Piece, is_own};
-use super::events::{CauseId, LOST, UNKNOWN, WITHHELD};
+use super::events::{CauseId, LOST, WITHHELD};
+use crate::process::Process;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Means {
@@ -36,8 +39,10 @@ pub struct CpuNoise {
 pub struct Recording {
     pub length_ns: u64,
     pub cpus: Vec<CpuNoise>,
-    /// Names of causes, by index.
+    /// Names of causes, by index; several may have the same.
     pub names: Vec<String>,
+    /// Process of each cause; `None`: an interrupt, a thread of the kernel, or not known.
+    pub processes: Vec<Option<Process>>,
     pub means: Means,
     /// Reason why the kernel's trace was not used, if so.
     pub no_trace: Option<String>,
@@ -75,16 +80,14 @@ impl Recording {
     #[must_use]
     pub fn disturbance(&self, name: &str) -> Option<Disturbance> {
         let length_s = seconds(self.length_ns);
-        let mut used: Vec<(CauseId, u64)> = Vec::new();
+        let mut lengths: HashMap<&str, u64> = HashMap::new();
         for piece in self.noise() {
-            let cause = self.known(piece.cause);
-            match used.iter_mut().find(|(other, _)| *other == cause) {
-                Some((_, sum)) => *sum += piece.end_ns - piece.start_ns,
-                None => used.push((cause, piece.end_ns - piece.start_ns)),
-            }
+            *lengths.entry(self.name(piece.cause)).or_default() += piece.end_ns - piece.start_ns;
         }
-        used.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum)); // the largest first
-        let place = |cause: CauseId| used.iter().position(|(other, _)| *other == self.known(cause)).unwrap_or(0) as u16;
+        let mut used: Vec<(&str, u64)> = lengths.into_iter().collect();
+        used.sort_by_key(|(name, sum)| (std::cmp::Reverse(*sum), *name)); // the largest first
+        let places: HashMap<&str, u16> = used.iter().enumerate().map(|(at, (name, _))| (*name, at as u16)).collect();
+        let place = |cause: CauseId| places.get(self.name(cause)).copied().unwrap_or(0);
         let cpu = self.cpus.iter().map(|cpu| RecordedCpu {
             cpu: cpu.cpu as u32,
             intervals: cpu
@@ -100,7 +103,7 @@ impl Recording {
                 })
                 .collect(),
         });
-        let mut causes: Vec<String> = used.iter().map(|(cause, _)| self.name(*cause).to_owned()).collect();
+        let mut causes: Vec<String> = used.iter().map(|(name, _)| (*name).to_owned()).collect();
         if causes.is_empty() {
             causes.push(UNKNOWN_NAME.to_owned());
         }
@@ -119,15 +122,10 @@ impl Recording {
         })
     }
 
-    /// Maps every cause without a name to one.
-    fn known(&self, cause: CauseId) -> CauseId {
-        let is_idle = || self.names.iter().position(|name| name == IDLE_NAME).map(|place| place as CauseId);
-        match cause {
-            WITHHELD if self.throttled == 0 => is_idle().unwrap_or(WITHHELD),
-            LOST | WITHHELD => cause,
-            _ if usize::from(cause) < self.names.len() => cause,
-            _ => UNKNOWN,
-        }
+    /// Returns the process of a cause.
+    #[must_use]
+    pub fn process(&self, cause: CauseId) -> Option<&Process> {
+        self.processes.get(usize::from(cause))?.as_ref()
     }
 
     /// Returns the pieces of all CPUs, except the recorder's own.

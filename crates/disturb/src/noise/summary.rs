@@ -1,10 +1,17 @@
 //! Summary of a recording.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::blame::{Piece, is_own};
+use super::events::CauseId;
 use super::outcome::{CpuNoise, Recording};
 use super::own_ns;
+use crate::process::Process;
+
+/// Most processes that are listed for a cause.
+const MOST_PROCESSES: usize = 5;
 
 fn s(ns: u64) -> f64 {
     ns as f64 * 1e-9
@@ -19,13 +26,33 @@ fn length(piece: &Piece) -> u64 {
 pub fn summary(recording: &Recording) -> Value {
     let all: Vec<&Piece> = recording.noise().collect();
     let whole_ns = recording.length_ns * recording.cpus.len() as u64;
+    let mut total = of(recording, &all, whole_ns);
+    let mut of_each: BTreeMap<CauseId, u64> = BTreeMap::new();
+    all.iter().for_each(|piece| *of_each.entry(piece.cause).or_default() += length(piece));
+    for cause in total["causes"].as_array_mut().into_iter().flatten() {
+        cause["processes"] = processes(recording, &of_each, cause["cause"].as_str().unwrap_or_default(), whole_ns);
+    }
     json!({
         "length_s": s(recording.length_ns), "how": recording.means.name(), "no_trace": recording.no_trace,
         "lost_events": recording.lost_events, "throttled": recording.throttled, "interrupted": recording.interrupted, "full": recording.full,
         "own_share": own_ns(recording) as f64 / whole_ns.max(1) as f64,
-        "total": of(recording, &all, whole_ns),
+        "total": total,
         "cpus": recording.cpus.iter().map(|cpu| of_cpu(recording, cpu)).collect::<Vec<_>>(),
     })
+}
+
+/// Returns the processes of a cause, the one with the largest share first.
+fn processes(recording: &Recording, of_each: &BTreeMap<CauseId, u64>, name: &str, whole_ns: u64) -> Value {
+    let of_name = of_each.iter().filter(|(cause, _)| recording.name(**cause) == name);
+    let mut found: Vec<(&Process, u64)> =
+        of_name.filter_map(|(cause, ns)| Some((recording.process(*cause)?, *ns))).collect();
+    found.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    let shown = found.into_iter().take(MOST_PROCESSES).map(|(process, ns)| {
+        let mut shown = process.as_json();
+        shown["share"] = json!(ns as f64 / whole_ns.max(1) as f64);
+        shown
+    });
+    shown.collect()
 }
 
 fn of_cpu(recording: &Recording, cpu: &CpuNoise) -> Value {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Preemptions;
+use crate::process::container_of;
 
 impl Preemptions {
     /// Returns the absences of all processes, one after the other, and the rest as JSON: of each process how many bytes
@@ -26,11 +27,17 @@ impl Preemptions {
             processes
                 .push(json!({"pid": pid, "bytes": bytes.len() - before, "short": one.short.0, "short_s": short_s}));
         }
-        let causes = self
+        let causes: Vec<Value> = self
             .causes
             .iter()
-            .map(|one| json!({"name": one.name, "pid": one.pid, "cgroup": one.cgroup, "seconds": one.ns as f64 / 1e9}));
-        let causes: Vec<Value> = causes.collect();
+            .map(|one| {
+                let container = container_of(&one.cgroup).map(|(runtime, id)| format!("{runtime} {id}"));
+                json!({
+                    "name": one.name, "pid": one.pid, "cgroup": one.cgroup, "container": container,
+                    "seconds": one.ns as f64 / 1e9,
+                })
+            })
+            .collect();
         (bytes, json!({"processes": processes, "causes": causes, "lost_events": self.lost_events, "full": self.full}))
     }
 }

@@ -6,6 +6,7 @@ use std::fs;
 use super::events::Comms;
 use super::threads::{Absence, Kind, Occupant};
 use crate::noise::quota::Quota;
+use crate::process::cgroup_of;
 
 const MOST_MET: usize = 100_000;
 
@@ -129,29 +130,9 @@ fn looked_up(tid: i32) -> (i32, String) {
     (pid.unwrap_or(tid), cgroup_of(tid))
 }
 
-/// Returns a process's control group of version 2, or of the CPU controller; empty: not known.
-fn cgroup_of(tid: i32) -> String {
-    let text = fs::read_to_string(format!("/proc/{tid}/cgroup")).unwrap_or_default();
-    group_in(&text).to_owned()
-}
-
-fn group_in(text: &str) -> &str {
-    let parts = || text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
-    let unified = parts().find(|(controllers, _)| controllers.is_empty());
-    let of_cpu = parts().find(|(controllers, _)| controllers.split(',').any(|one| one == "cpu"));
-    of_cpu.or(unified).map_or("", |(_, group)| group)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_group_is_that_of_the_cpu_controller_or_of_version_2() {
-        assert_eq!(group_in("0::/system.slice/x.service\n"), "/system.slice/x.service");
-        assert_eq!(group_in("5:cpu,cpuacct:/a:b\n1:name=systemd:/c\n0::/\n"), "/a:b");
-        assert_eq!(group_in(""), "");
-    }
 
     #[test]
     fn a_cause_is_named_once_and_its_time_adds_up() {

@@ -35,6 +35,7 @@ def command_section(found: CommandBlame, place: int) -> BlamedSection:
     rows = [bar(cause, "saved when removed", one, bare) for cause, one in ordered]
     kept = f", {len(found.kept)} more in every disturbed run" if found.kept else ""
     interrupted = "; interrupted" if found.turns.interrupted else ""
+    unit = "s per iteration" if found.turns.settled else "s"
     id_ = f"command-blame-{place}"
     alt = f"Bars of what removing each of {len(rows)} causes saves, with 95 % intervals."
     return BlamedSection(
@@ -44,7 +45,7 @@ def command_section(found: CommandBlame, place: int) -> BlamedSection:
         + kept
         + interrupted,
         headline=f"{slowed(found.cost)} {_most(found)}",
-        cards=[Card("undisturbed", number(bare, 4), "s"), Card("disturbed", number(found.makespan.mean, 4), "s")],
+        cards=[Card("undisturbed", number(bare, 4), unit), Card("disturbed", number(found.makespan.mean, 4), unit)],
         bars=Figure(f"{id_}-causes", "What removing each cause saves", alt, cost_bars(rows)),
         table=_table(ordered, bare),
         warnings=found.turns.warnings,
