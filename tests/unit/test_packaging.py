@@ -2,6 +2,8 @@
 
 import ast
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -71,3 +73,21 @@ def test_guides_do_not_install_from_an_index():
 def test_pages_name_the_wheel_of_this_version(page):
     named = set(re.findall(r"crosswind-([\d.]+)-cp311", page.read_text()))
     assert named <= {VERSION}
+
+
+def features(*options: str) -> dict[str, str]:
+    """Return the features of each crate as cargo builds it with these options."""
+    tree = ["cargo", "tree", "--offline", "--prefix", "none", "--format", "{p}|{f}", *options]
+    lines = subprocess.run(tree, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    named = (line.removesuffix(" (*)").partition("|") for line in lines if "|" in line)
+    return {crate.split(" (")[0].strip(): names for crate, _, names in named}
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
+def test_the_extension_and_the_tests_of_its_crates_share_one_build():
+    """Where a dependency of tests asks for another feature of a common crate, cargo compiles everything twice."""
+    extension = features("--package", "crosswind-py", "--edges", "normal,build")
+    tests = features("--edges", "normal,build,dev")
+    shared = {crate for crate in extension.keys() & tests.keys() if not crate.startswith("pyo3")}
+    assert len(shared) > 80
+    assert {crate: extension[crate] for crate in shared} == {crate: tests[crate] for crate in shared}
