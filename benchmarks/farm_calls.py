@@ -19,6 +19,7 @@ with parts of names of measures: only those, and nothing is written.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import random
 import resource
 import shutil
@@ -203,7 +204,9 @@ class Gzip:
         out = self.directory / "out"
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir()
-        subprocess.run(["sh", "-c", command], check=True, cwd=self.directory, stderr=subprocess.DEVNULL)
+        environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}  # this `crosswind`
+        shell = ["sh", "-c", command]
+        subprocess.run(shell, check=True, cwd=self.directory, env=environment, stderr=subprocess.DEVNULL)
         assert sum(path.suffix == ".gz" for path in out.iterdir()) == FILES
 
     def measures(self) -> dict[str, Callable[[], Cost]]:
