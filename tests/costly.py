@@ -7,11 +7,20 @@ from typing import Any
 import numpy as np
 
 from crosswind.compare.result import Comparison
+from crosswind.compare.several import Several
 from crosswind.cost.blocks import FIELDS, contrasts
 from crosswind.cost.interim import Looks
 from crosswind.cost.result import Cost
 
 HOST = {"name": "here", "cpu": "a CPU", "cpus": 2, "kernel": "6.1", "settings": {"huge_pages": "madvise"}}
+
+
+def several(*means: float, rounds: int = 40, noise: float = 0.01, seed: int = 1) -> Several:
+    """Return commands that take these seconds, with a share of noise in each run."""
+    draw = np.random.default_rng(seed)
+    rows = (np.array(means) * 2 * (1 + noise * draw.standard_normal((rounds, len(means))))).tolist()
+    how = {"shell": False, "prepare": None, "ignore_failure": False, "seed": 1, "warm_up": 1, "host": HOST}
+    return Several([f"./job {k}" for k in range(len(means))], "wall", 0.02, rows, rows, how=how)
 
 
 def session(

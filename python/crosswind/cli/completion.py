@@ -44,6 +44,18 @@ def settings(ctx: Any, incomplete: str) -> list[str]:
     return [f"{path}={value}" for value in _values(path, fields, experiment)]
 
 
+def hint_for(description: dict[str, Any], path: str) -> str:
+    """Return which words a field takes, and the longer field that may be meant; nothing where it takes others."""
+    fields = dict(_fields(description))
+    words = (
+        _values(path, fields, None) if any("const" in form for form in fields.get(path, {}).get("forms", [])) else []
+    )
+    longer = [field for field in fields if field.startswith(f"{path}_")]
+    known = f"{path} is {' or '.join(words)}" if words else ""
+    meant = f"for a number: {', '.join(longer)}" if longer else ""
+    return "; ".join(part for part in (known, meant) if part)
+
+
 def _description(experiment: Any) -> dict[str, Any]:
     from crosswind.errors import CrosswindError
     from crosswind.experiment import Experiment

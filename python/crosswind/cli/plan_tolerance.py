@@ -9,6 +9,7 @@ import typer
 
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.console import narrow_width
+from crosswind.cli.figures import plain
 from crosswind.cli.outputs import Json
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
@@ -23,7 +24,7 @@ Examples:
     crosswind plan tolerance daemons.toml --ranks 64 --work-per-barrier-s 0.007 --slowdown 1.2 --simulate
 """
 
-MOST_LIMITS = 40
+MOST_LIMITS = 12
 MOST_LETTERS = 24
 LARGE = 1e9
 
@@ -124,7 +125,7 @@ def _sentence(found: Tolerance) -> str:
     line = f"{len(broken)} of {len(found.limits)} limits are not kept for {most}, with {d['ranks']} ranks."
     if worst["limit"] and worst["given"]:
         limit = f"{worst['relation']} {_shown(worst['limit'], 3)} {worst['unit']}".strip()
-        line += f" The farthest off: {worst['cause']}, {worst['field']} {_shown(worst['given'], 3)}, may be {limit}."
+        line += f" The farthest off: {worst['cause']}, {worst['field']} {plain(worst['given'])}, may be {limit}."
     return line
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from crosswind.experiment import Experiment
     from crosswind.run.results import Runs
 
+GOAL_SUFFIXES = (".goal", ".bin")
+HEAD_BYTES = 4096
 MUCH = 10_000_000
 """Tasks, or steps of ranks, from which on a simulation says how many it has: some ten seconds of work."""
 
@@ -201,10 +203,21 @@ def _read(path: Path, network: list[str] | None) -> Experiment:
         described = {"schema_version": 1, "name": path.stem, "workload": goal}
         fields = {f"network.{field}": value for field, value in settings_of(network or [], "--network").items()}
         return set_fields(Experiment.from_dict(described, path.parent), fields, "--network ")
+    if path.suffix in GOAL_SUFFIXES and _is_binary(path):
+        hint = "name the text that it was made from"
+        raise DescriptionError(f"{path} is a binary GOAL schedule; only those in text are read", "not-text", hint)
     if network and path.is_file():
         hint = "an experiment names its network: --set network.latency_s=1e-6"
         raise DescriptionError("--network belongs to a GOAL schedule", "argument", hint)
     return Experiment.load(path)
+
+
+def _is_binary(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return b"\0" in file.read(HEAD_BYTES)
+    except OSError:
+        return False
 
 
 def _performed(

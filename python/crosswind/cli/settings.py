@@ -15,6 +15,9 @@ from crosswind.files.reading import parse_json
 if TYPE_CHECKING:
     from crosswind.experiment import Experiment
 
+SAYS_WHERE = "says what each field may be"
+"""In a hint that names only the page of all fields."""
+
 
 def completed(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return what the shell may complete of a setting."""
@@ -84,8 +87,12 @@ def set_fields(experiment: Experiment, settings: Mapping[str, Any], option: str 
             else:
                 experiment = experiment.fixed({path: value})
         except DescriptionError as error:
+            from crosswind.cli.completion import hint_for
+
             shown = value if isinstance(value, str) else json.dumps(value)
             hint = error.hint
+            if hint and SAYS_WHERE in hint:
+                hint = hint_for(experiment.to_dict(), path) or hint
             if isinstance(value, list):
                 hint = f"several values: --set 'sweep.{path}={shown}'"
             field = path.removeprefix("network.") if option != "--set " else path

@@ -25,6 +25,7 @@ _TAKEN_BY = {
     "hosts": "`crosswind run EXPERIMENT.toml --on hosts:{file}` takes it",
     "links": f"`crosswind plan tree {{file}} {_TASK} -o platform.toml` makes a platform of it",
     "measurement": "run `crosswind fit {file} -o platform.toml` first: it makes a platform of it",
+    "perfetto": "of traces of PyTorch's profiler, one per rank, `crosswind blame TRACE...` says which rank is slow",
     "platform": f'`crosswind plan {{file}} {_TASK}` takes it; an experiment names it (`platform = "{{file}}"`)',
     "recording": _DISTURBS,
     "trace": "run `crosswind fit {file} -o platform.toml` first: it makes a platform of it",
@@ -64,8 +65,14 @@ def wrong_kind(path: str | Path, found: str, wanted: str) -> DescriptionError:
     run `crosswind fit here.parquet -o platform.toml` first: it makes a platform of it
     """
     shows = "`crosswind report {file}` shows it" if found not in _NOT_REPORTED else f"it must be {_CALLED[wanted]}"
-    hint = _TAKEN_BY.get(found, shows).format(file=shlex.quote(str(path)))
+    hint = taken_by(path, found) or shows.format(file=shlex.quote(str(path)))
     return DescriptionError(f"{path} is {WORDS[found]}, not {_CALLED[wanted]}", "wrong-kind", hint)
+
+
+def taken_by(path: str | Path, found: str) -> str | None:
+    """Return the command that takes a file of a kind; None where that is `crosswind report`, or no command does."""
+    hint = _TAKEN_BY.get(found)
+    return hint and hint.format(file=shlex.quote(str(path)))
 
 
 def _kind_of(path: str | Path) -> str:

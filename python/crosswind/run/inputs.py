@@ -209,7 +209,8 @@ def _nothing(given: str, path: Path) -> DescriptionError:
         return DescriptionError(f"--inputs is {given!r}: not a regular file", "no-file", "copy what it holds to a file")
     if any(letter in given for letter in "*?["):
         return DescriptionError(f"--inputs is {given!r}: no file matches", "no-file", "check the pattern")
-    return DescriptionError(f"--inputs is {given!r}: no such file", "no-file", "a pattern may hold *, ? and []")
+    hint = "a pattern may hold *, ? and []; values that are no files: --values 1 --values 2"
+    return DescriptionError(f"--inputs is {given!r}: no such file", "no-file", hint)
 
 
 def _unreadable(files: Names) -> list[Told]:

@@ -74,6 +74,19 @@ def test_a_fault_on_the_command_line_is_called_one():
     assert error.value.hint == """several values: --set 'sweep.policy.order=["planned", "arrival"]'"""
 
 
+def test_a_word_that_a_field_does_not_take_is_answered_with_those_that_it_does():
+    blamed = "examples/barriers_under_daemons.toml"
+    _, hint = refused("run", blamed, "--set", "policy.window=8")
+    assert hint == "policy.window is fixed or follow; for a number: policy.window_packets"
+
+
+def test_a_binary_schedule_is_called_one(tmp_path):
+    (tmp_path / "ring.goal").write_bytes(bytes([2, 0, 0, 255]) * 20)
+    message, hint = refused("run", str(tmp_path / "ring.goal"))
+    assert message.endswith("is a binary GOAL schedule; only those in text are read")
+    assert "the text" in hint
+
+
 def test_every_field_of_a_file_can_be_set():
     given = ["repetitions=3", "name=mine", 'sweep.policy.order=["planned","arrival"]', "workload.tasks=20"]
     changed = set_fields(Experiment.from_dict(STUDY), settings_of(given))

@@ -4,26 +4,15 @@ import json
 import os
 import signal
 import sys
-from dataclasses import replace
 
-import numpy as np
 import pytest
+from costly import several as of
 from typer.testing import CliRunner
 
 from crosswind.cli import app
 from crosswind.cli.compare import _in_markdown, _parameters
 from crosswind.compare.several import Several, compare_several, expanded
 from crosswind.errors import DescriptionError, MeasurementError
-
-HOST = {"name": "a1", "cpu": None, "kernel": None, "settings": {}}
-HOW = {"shell": False, "prepare": None, "ignore_failure": False, "seed": 1, "warm_up": 1, "host": HOST}
-
-
-def of(*means, rounds=40, noise=0.01, seed=1):
-    """Return commands that take these seconds, with a share of noise in each run."""
-    draw = np.random.default_rng(seed)
-    rows = np.array(means) * 2 * (1 + noise * draw.standard_normal((rounds, len(means))))
-    return Several([f"./job {k}" for k in range(len(means))], "wall", 0.02, rows.tolist(), rows.tolist())
 
 
 def test_the_fastest_is_found_and_each_other_is_compared_with_it():
@@ -106,7 +95,7 @@ def test_the_line_that_hyperfine_users_type(monkeypatch):
 
 def test_a_file_of_several_says_what_they_did_and_is_not_run_again(tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["crosswind.compare.several"], "compare_several", lambda *_, **__: known)
-    known, out = replace(of(0.1, 0.2, 0.3), how=HOW), tmp_path / "c.json"
+    known, out = of(0.1, 0.2, 0.3), tmp_path / "c.json"
     for times in (1, 2):
         done = CliRunner().invoke(app, ["compare", *known.commands, "-o", str(out)])
         assert done.exit_code == 0, done.output
@@ -132,7 +121,7 @@ def test_what_needs_a_verdict_on_b_is_refused_of_several(tmp_path):
 @pytest.mark.parametrize(("field", "value"), [("wall_s", [[1.0, 2.0]]), ("commands", {"A": "a"}), ("by", "sun")])
 def test_a_file_that_is_none_of_several_is_refused_with_the_field(tmp_path, field, value):
     out = tmp_path / "c.json"
-    replace(of(0.1, 0.2, 0.3), how=HOW).save(out)
+    of(0.1, 0.2, 0.3).save(out)
     out.write_text(json.dumps(json.loads(out.read_text()) | {field: value}))
     with pytest.raises(DescriptionError, match=field):
         Several.load(out)

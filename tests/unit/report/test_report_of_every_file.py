@@ -49,6 +49,7 @@ WRITERS = {
     "cluster-check": ("cluster.json", lambda out: checks.of_a_cluster().save(out)),
     "command-blame": ("blame.json", lambda out: disturbed.of_a_command().save(out)),
     "comparison": ("comparison.json", lambda out: costly.comparison(1.1).save(out)),
+    "comparison-of-several": ("several.json", lambda out: costly.several(0.1, 0.2, 0.3).save(out)),
     "cost": ("cost.json", lambda out: costly.session((0.02,)).save(out)),
     "gpu-measurement": ("gpu.parquet", lambda out: accelerators.h100(("triad",), ("h2d",)).save(out)),
     "injection": ("injected.json", lambda out: out.write_text(json.dumps(disturbed.injected().to_dict()))),

@@ -16,6 +16,7 @@ from crosswind.cost.result import Cost
 from crosswind.disturbance import Disturbance
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.files.kinds import WORDS, found_at
+from crosswind.files.wrong_kind import taken_by
 from crosswind.gpu.fit import GpuFit
 from crosswind.gpu.measurement import GpuMeasurement
 from crosswind.inject import Injected
@@ -148,7 +149,8 @@ def _loaded(path: Path) -> object:
         raise DescriptionError(f"{path}: no such file", "no-file", HINT)
     kind = found_at(path).kind
     if kind in WORDS and kind not in _LOADERS:
-        raise DescriptionError(f"{path} is {WORDS[kind]}, which a report does not show", "unknown-kind", HINT)
+        hint = taken_by(path, kind) or HINT
+        raise DescriptionError(f"{path} is {WORDS[kind]}, which a report does not show", "unknown-kind", hint)
     load = _LOADERS.get(kind) or _LOADERS.get(_BY_SUFFIX.get(path.suffix.lower(), ""))
     if load is None:
         raise DescriptionError(f"{path}: what it holds cannot be told from its name", "unknown-kind", HINT)
