@@ -9,7 +9,6 @@ import typer
 
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.console import narrow_width
-from crosswind.cli.figures import plain
 from crosswind.cli.outputs import Json
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
@@ -125,7 +124,7 @@ def _sentence(found: Tolerance) -> str:
     line = f"{len(broken)} of {len(found.limits)} limits are not kept for {most}, with {d['ranks']} ranks."
     if worst["limit"] and worst["given"]:
         limit = f"{worst['relation']} {_shown(worst['limit'], 3)} {worst['unit']}".strip()
-        line += f" The farthest off: {worst['cause']}, {worst['field']} {plain(worst['given'])}, may be {limit}."
+        line += f" The farthest off: {worst['cause']}, {worst['field']} {worst['given']:g}, may be {limit}."
     return line
 
 
