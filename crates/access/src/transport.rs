@@ -144,11 +144,13 @@ impl Transport {
         self.sealed.as_ref()?.session.peer_certificates()?.first()
     }
 
-    /// A secret shared by the two ends of a TLS connection, once the handshake is complete. Zeros without TLS.
-    #[must_use]
-    pub fn channel(&self) -> [u8; 32] {
-        let drawn = |sealed: &Sealed| sealed.session.export_keying_material([0; 32], b"EXPORTER-crosswind", None).ok();
-        self.sealed.as_deref().and_then(drawn).unwrap_or_default()
+    /// Returns a secret shared by the two ends of a TLS connection. Zeros without TLS.
+    ///
+    /// # Errors
+    /// If the handshake is not complete. Zeros in its place would bind nothing to the connection.
+    pub fn channel(&self) -> io::Result<[u8; 32]> {
+        let Some(sealed) = self.sealed.as_deref() else { return Ok([0; 32]) };
+        sealed.session.export_keying_material([0; 32], b"EXPORTER-crosswind", None).map_err(io::Error::other)
     }
 
     /// Whether bytes that were read from the socket may wait here, without the socket being readable.

@@ -1,9 +1,18 @@
-//! The agent's state machine: executes its policy's commands as actions, and passes their outcomes back to the policy
-//! as events.
+//! State machine of a farm's agent. It has no socket, thread or clock; a driver has them and calls [`Agent`].
 //!
-//! It is the same at the root, at inner nodes and at leaves. It never blocks and has no clock: every call passes the
-//! time on the agent's own monotonic clock, and queues actions ([`Agent::take_actions`]). The end of an emulated
-//! transfer or task counts from its due time, not from when the driver noticed it, so that delays do not accumulate.
+//! An agent turns the commands of its policy (`crosswind_policy::farm::Node`) into actions, and the outcomes of actions
+//! into events for the policy. The code is the same at the root, at inner nodes and at leaves. A driver calls four kinds
+//! of methods, each with the time on the agent's own monotonic clock, ns:
+//!
+//! - Inputs: a frame or a body arrived ([`Agent::hear`]), a transfer ended or paused ([`Agent::transferred`]), a task was
+//!   computed ([`Agent::worked`]), a link broke ([`Agent::lost`]).
+//! - Time: [`Agent::pass_time`] handles what is due and returns when to call again. [`Agent::beat`] sends heartbeats and
+//!   drops silent peers. [`Agent::progress`] advances the phase of the run.
+//! - Outputs: [`Agent::take_actions`] returns what to do, in order, and [`Agent::ended`] how the run ended.
+//! - At the root: [`Agent::submit`] takes a user's task, and [`Agent::take_results`] returns results.
+//!
+//! The end of an emulated transfer or task counts from its due time, not from when the driver noticed it, so that delays
+//! do not accumulate.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -344,7 +353,7 @@ impl<P: TaskBytes> Agent<P> {
         if goes_on {
             self.act(Action::GoOn { child, rate, at_ns });
         } else {
-            state.out.sent.push_back(task);
+            state.out.sent.push(task);
             state.allowance.had_one();
             if self.stock.is_batch(task) {
                 self.say(Peer::Child(child), Frame::Batch { task });

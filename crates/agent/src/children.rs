@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crosswind_policy::farm::{ChildSettings, Event};
 use crosswind_schema::units::Quantity;
+use rustc_hash::FxHashMap;
 
 use crate::action::{Action, Peer, TaskBytes};
 use crate::agent::{Agent, Processor};
@@ -55,10 +56,62 @@ pub(crate) struct Link {
 pub(crate) struct Out {
     /// The unfinished transfer to the child.
     pub sending: Option<Sending>,
-    /// Tasks sent to the child and not returned, in the order of sending, which is the order in which it computes them.
-    pub sent: VecDeque<u64>,
+    pub sent: Sent,
     /// The task that the child computes itself, if it has children and reports this.
     pub computing: Option<u64>,
+}
+
+/// Tasks sent to a child and not returned, in the order of sending, which is the order in which it computes them. A
+/// result is found without a search: below the root of a wide tree, there may be many thousands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sent {
+    /// Each task with its turn. The first one is held; others may have returned.
+    order: VecDeque<(u64, u64)>,
+    /// The turn of each task that is held.
+    held: FxHashMap<u64, u64>,
+    turn: u64,
+}
+
+impl Sent {
+    pub fn push(&mut self, task: u64) {
+        self.turn += 1;
+        self.order.push_back((task, self.turn));
+        self.held.insert(task, self.turn);
+    }
+
+    /// Removes a task. Returns whether it was there.
+    pub fn remove(&mut self, task: u64) -> bool {
+        let held = self.held.remove(&task).is_some();
+        while self.order.front().is_some_and(|entry| !self.holds(entry)) {
+            self.order.pop_front();
+        }
+        // A task that takes long stays in front of many that have returned.
+        if self.order.len() > 2 * self.held.len() + 64 {
+            let held = &self.held;
+            self.order.retain(|(task, turn)| held.get(task) == Some(turn));
+        }
+        held
+    }
+
+    fn holds(&self, (task, turn): &(u64, u64)) -> bool {
+        self.held.get(task) == Some(turn)
+    }
+
+    pub fn contains(&self, task: u64) -> bool {
+        self.held.contains_key(&task)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    pub fn first(&self) -> Option<u64> {
+        self.order.front().map(|(task, _)| *task)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        self.order.iter().filter(|entry| self.holds(entry)).map(|(task, _)| *task)
+    }
 }
 
 /// A task being sent to a child.
@@ -104,11 +157,6 @@ impl Child {
         }
     }
 
-    /// Removes a task from those held by the child. Returns whether the child held it.
-    pub fn had(&mut self, task: u64) -> bool {
-        self.out.sent.iter().position(|sent| *sent == task).map(|at| self.out.sent.remove(at)).is_some()
-    }
-
     /// Whether anything in the child's subtree may compute tasks of this node. A child that is not ready yet may. A
     /// ready one does if it holds tasks, or if it is served and requests some. An inner node left without children does
     /// neither.
@@ -128,7 +176,7 @@ impl Child {
         if self.failed {
             return None;
         }
-        self.out.computing.filter(|task| self.out.sent.contains(task)).or_else(|| self.out.sent.front().copied())
+        self.out.computing.filter(|task| self.out.sent.contains(*task)).or_else(|| self.out.sent.first())
     }
 }
 
@@ -233,4 +281,34 @@ impl<P: TaskBytes> Agent<P> {
 pub(crate) fn latency(run: &RunSettings, place: u32) -> u64 {
     let scale = if let Work::Emulated { time_scale, .. } = run.work { time_scale } else { 1.0 };
     (run.platform.nodes[place as usize].latency_s.get() / scale * 1e9) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_sent_to_a_child_keep_their_order_whichever_returns_first() {
+        let mut sent = Sent::default();
+        for task in [7, 3, 9, 5] {
+            sent.push(task);
+        }
+        assert!(sent.remove(3) && !sent.remove(3) && !sent.contains(3));
+        sent.push(3); // sent again: behind the others
+        assert_eq!((sent.first(), sent.iter().collect::<Vec<_>>()), (Some(7), vec![7, 9, 5, 3]));
+        assert!([7, 9, 5, 3].into_iter().all(|task| sent.remove(task)) && sent.is_empty());
+        assert_eq!(sent.first(), None);
+    }
+
+    #[test]
+    fn a_task_that_takes_long_does_not_keep_what_has_returned_behind_it() {
+        let mut sent = Sent::default();
+        sent.push(0);
+        for task in 1..10_000 {
+            sent.push(task);
+            assert!(sent.remove(task));
+        }
+        assert_eq!((sent.first(), sent.iter().count()), (Some(0), 1));
+        assert!(sent.order.len() < 100, "{}", sent.order.len());
+    }
 }

@@ -27,6 +27,15 @@ pub enum Form {
     Blank,
 }
 
+/// Kind of a refusal, as far as the refused end acts on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Trying again does not help.
+    Final,
+    /// A peer of this name is connected. It may be a predecessor whose end has not been noticed yet.
+    NameTaken,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frame {
     /// Child to parent: its name, and a proof that it knows the token.
@@ -42,7 +51,10 @@ pub enum Frame {
         /// JSON: the settings of the run.
         settings: Vec<u8>,
     },
+    /// The listener does not accept the connection.
     Refused {
+        refusal: Refusal,
+        /// The reason, for the other end's user.
         why: String,
     },
     /// Parent to child: a piece of the code to run (a pickled callable). `last` marks the last piece.
@@ -259,7 +271,9 @@ const PARTIAL: u8 = 33;
 const FUNCTION: u8 = 34;
 const FORGET: u8 = 35;
 const RAN: u8 = 36;
-const LAST: u8 = RAN;
+/// A refusal of its own kind, since the text of [`REFUSED`] fills the frame. Only authenticated peers get it.
+const NAME_TAKEN: u8 = 37;
+const LAST: u8 = NAME_TAKEN;
 
 /// Decodes the next frame. `None` while it is incomplete.
 ///
@@ -342,7 +356,8 @@ impl Reader<'_> {
                 Frame::Prove { proof, name: self.as_text(name)?, about: self.as_text(about)? }
             }
             WELCOME => Frame::Welcome { proof: self.take()?, settings: self.rest() },
-            REFUSED => Frame::Refused { why: self.text()? },
+            REFUSED => Frame::Refused { refusal: Refusal::Final, why: self.text()? },
+            NAME_TAKEN => Frame::Refused { refusal: Refusal::NameTaken, why: self.text()? },
             CODE => Frame::Code { last: self.flag()?, piece: self.rest() },
             READY => Frame::Ready { agents: self.u32()?, tasks: self.u64()? },
             START => Frame::Start { root_ns: self.u64()? },
@@ -424,8 +439,8 @@ impl Frame {
                 out.extend(proof);
                 out.extend(settings);
             }
-            Self::Refused { why } => {
-                out.push(REFUSED);
+            Self::Refused { refusal, why } => {
+                out.push(if *refusal == Refusal::NameTaken { NAME_TAKEN } else { REFUSED });
                 out.extend(why.as_bytes());
             }
             Self::Code { last, piece } => {
@@ -534,7 +549,8 @@ mod tests {
                 about
             }),
             (any::<[u8; 32]>(), bytes()).prop_map(|(proof, settings)| Frame::Welcome { proof, settings }),
-            ".{0,40}".prop_map(|why| Frame::Refused { why }),
+            ".{0,40}".prop_map(|why| Frame::Refused { refusal: Refusal::Final, why }),
+            ".{0,40}".prop_map(|why| Frame::Refused { refusal: Refusal::NameTaken, why }),
             (any::<bool>(), bytes()).prop_map(|(last, piece)| Frame::Code { last, piece }),
             (any::<u32>(), any::<u64>()).prop_map(|(agents, tasks)| Frame::Ready { agents, tasks }),
             any::<u64>().prop_map(|root_ns| Frame::Start { root_ns }),

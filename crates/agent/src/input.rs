@@ -157,7 +157,7 @@ impl<P: TaskBytes> Agent<P> {
             }
             Heard::Result { task, node, ok, payload } => {
                 // Otherwise the ledger would accept it for whichever child holds the task.
-                if !state.had(task) {
+                if !state.out.sent.remove(task) {
                     return Err("it sent a result of a task that it does not have");
                 }
                 if let Processor::Emulated(processor) = &mut self.processor {
@@ -173,7 +173,7 @@ impl<P: TaskBytes> Agent<P> {
                 return self.hear_ran(child as usize, Ran { task, began_ns, took_ns, said });
             }
             Heard::Said(Frame::HandBack { task }) => {
-                if !state.had(task) {
+                if !state.out.sent.remove(task) {
                     return Err("it gave back a task that it does not have");
                 }
                 if let Some(draining) = &mut state.draining {

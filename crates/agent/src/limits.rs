@@ -27,7 +27,7 @@ impl<P: TaskBytes> Agent<P> {
     /// the other tasks wait again.
     pub(crate) fn ends_over_time(&mut self, child: u32, task: u64, tried: u32, now_ns: u64) {
         let state = &self.children[child as usize];
-        if state.left || !state.out.sent.contains(&task) {
+        if state.left || !state.out.sent.contains(task) {
             self.lose(child, "it said what no child says", now_ns);
             return;
         }

@@ -16,6 +16,8 @@ const REPORT_PATIENCE_NS: u64 = 20_000_000_000;
 
 /// Event code: an agent ended before its run did.
 pub const AGENT_FAILED: &str = "agent-failed";
+/// Event code: the totals of an agent are missing from the summary, although it reported.
+pub const REPORT_UNREADABLE: &str = "report-unreadable";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -304,7 +306,11 @@ impl<P: TaskBytes> Agent<P> {
         for row in self.account.rows.drain(..) {
             row.encode(shift, &mut rows);
         }
-        let totals = serde_json::to_vec(&self.account.totals).unwrap_or_default();
+        let totals = serde_json::to_vec(&self.account.totals).unwrap_or_else(|error| {
+            self.happen(REPORT_UNREADABLE, None, format!("{} cannot report its totals: {error}", self.name));
+            Vec::new()
+        });
+        self.pass_on_happenings();
         let log = self.account.log.take().map_or_else(Vec::new, |log| log.0.into_bytes());
         for (part, bytes) in [(TOTALS, totals), (ROWS, rows), (LOG, log)] {
             for piece in bytes.chunks(PIECE) {

@@ -69,7 +69,7 @@ impl<P: TaskBytes> Agent<P> {
     }
 
     fn recall_waiting(&mut self, task: u64) {
-        let holder = self.children.iter().position(|child| !child.left && child.out.sent.contains(&task));
+        let holder = self.children.iter().position(|child| !child.left && child.out.sent.contains(task));
         let Some(child) = holder else {
             self.withdraw(task);
             return;
@@ -112,7 +112,7 @@ impl<P: TaskBytes> Agent<P> {
 
     /// Withdraws the tasks that a child, which is gone, was asked to give back.
     pub(crate) fn withdraw_recalled(&mut self, child: usize) {
-        let held: Vec<u64> = self.children[child].out.sent.iter().copied().collect();
+        let held: Vec<u64> = self.children[child].out.sent.iter().collect();
         for task in held {
             if self.stock.is_recalling(task) {
                 self.withdraw(task);
@@ -122,14 +122,14 @@ impl<P: TaskBytes> Agent<P> {
 
     /// Handles a child's answer that a task was withdrawn in its subtree. Others than those it holds are ignored.
     pub(crate) fn hear_recalled(&mut self, child: usize, task: u64) {
-        if self.children[child].out.sent.contains(&task) && !self.stock.is_withdrawn(task) {
+        if self.children[child].out.sent.contains(task) && !self.stock.is_withdrawn(task) {
             self.withdraw(task);
         }
     }
 
     /// Handles a child's word that a node of its subtree computes a task.
     pub(crate) fn hear_begun(&mut self, child: usize, task: u64) {
-        if self.children[child].out.sent.contains(&task) {
+        if self.children[child].out.sent.contains(task) {
             self.stock.goes_on(task);
             self.tell_begun(task);
         }
@@ -149,7 +149,7 @@ impl<P: TaskBytes> Agent<P> {
 
     /// Handles a child's outcomes of a batch's first calls. Others than those of tasks that it holds are ignored.
     pub(crate) fn hear_partial(&mut self, child: usize, task: u64, outcomes: Vec<u8>) {
-        if self.children[child].out.sent.contains(&task) {
+        if self.children[child].out.sent.contains(task) {
             self.pass_partial(task, outcomes);
         }
     }
@@ -175,7 +175,7 @@ impl<P: TaskBytes> Agent<P> {
         if ran.said.len() > MOST_SAID {
             return Err("it sent more of a command's output than was asked for");
         }
-        if self.children[child].out.sent.contains(&ran.task) {
+        if self.children[child].out.sent.contains(ran.task) {
             self.pass_on_ran(ran);
         }
         Ok(())

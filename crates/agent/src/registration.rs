@@ -5,6 +5,7 @@ use crosswind_schema::Node;
 
 use crate::action::{Action, TaskBytes};
 use crate::agent::Agent;
+use crate::frame::Refusal;
 use crate::layout::Layout;
 use crate::phases::Phase;
 use crate::record::AgentEvent;
@@ -31,17 +32,22 @@ impl<P: TaskBytes> Agent<P> {
     /// the whole tree and no node counts them all.
     ///
     /// # Errors
-    /// The reason why the child is rejected, for its user.
-    pub fn seat(&mut self, name: &str, about: &str, random: u32, now_ns: u64) -> Result<Seat, String> {
+    /// The reason why the child is rejected, for its user, and its kind, for its program.
+    pub fn seat(&mut self, name: &str, about: &str, random: u32, now_ns: u64) -> Result<Seat, (Refusal, String)> {
         self.now_ns = now_ns;
         let known = self.by_name.get(name).copied();
         if let Some(at) = known.filter(|&at| self.children[at as usize].connected) {
             let beats = (self.run.patience.heartbeat_s * 2.5e9) as u64;
             if now_ns.saturating_sub(self.children[at as usize].heard_ns) < beats {
-                return Err(format!("{name} is here already"));
+                return Err((Refusal::NameTaken, format!("{name} is here already")));
             }
             self.lose(at, "it came again on another connection", now_ns);
         }
+        self.free_seat(name, about, random, known).map_err(|why| (Refusal::Final, why))
+    }
+
+    /// Reserves a slot for a name that is not connected. `known`: the last child of this name.
+    fn free_seat(&self, name: &str, about: &str, random: u32, known: Option<u32>) -> Result<Seat, String> {
         let own = &self.name;
         if let Some(place) = self.layout.place(name) {
             let node = &self.run.platform.nodes[place as usize];

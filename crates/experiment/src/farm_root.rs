@@ -101,7 +101,7 @@ impl RootAsked {
                 let ended = root.run(&mut task_source, own);
                 task_source.close(ended)
             }));
-            own_counter.end(ended.unwrap_or_else(|_| Err(LiveError::Lost("the root's thread failed".into()))));
+            own_counter.end(ended.unwrap_or_else(|panic| Err(LiveError::panicked("the root's thread", &*panic))));
         });
         Ok(Opened { begin, counter, address, tasks: count })
     }

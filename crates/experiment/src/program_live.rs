@@ -1,5 +1,7 @@
 //! A program's point on live ranks: the settings sent to them, and the entry of the run.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 
@@ -210,9 +212,10 @@ impl ConductorAsked {
         let (about, start_file) = (program.about.clone(), self.start_file);
         let begin = Box::new(move || {
             let mut started = |zero_ns| start_file.iter().for_each(|file| say_the_start(file, zero_ns));
-            let outcome = about.with(Conducted(conductor, &mut started));
+            let run = || about.with(Conducted(conductor, &mut started)).unwrap_or_else(Err);
+            let panicked = |panic: Box<dyn Any + Send>| Err(LiveError::panicked("the conductor's thread", &*panic));
             // The receiver may be gone because the run was given up.
-            let _ = tell.send(outcome.unwrap_or_else(Err));
+            let _ = tell.send(catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(panicked));
         });
         Ok(Opened { begin, ended, stop, address, ranks, program })
     }

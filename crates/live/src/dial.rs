@@ -11,7 +11,7 @@ use crosswind_access::place::{host, resolve};
 use crosswind_access::token::{self, End, Meeting};
 use crosswind_access::transport::is_tls;
 use crosswind_access::{Access, Transport};
-use crosswind_agent::frame::{self, Frame, LARGEST_FRAME};
+use crosswind_agent::frame::{self, Frame, LARGEST_FRAME, Refusal};
 use crosswind_agent::settings::Admission;
 
 use crate::error::LiveError;
@@ -156,7 +156,8 @@ impl Handshake<'_> {
         let caller = token::random().map_err(LiveError::system("drawing a nonce"))?;
         talk.say(&Greeting { word: 0, nonce: caller }.encode(PROTOCOL))?;
         let listener = talk.greeted()?;
-        let meeting = Meeting { protocol: PROTOCOL, caller, listener, channel: talk.stream.channel() };
+        let channel = talk.stream.channel().map_err(|error| talk.refused(error))?;
+        let meeting = Meeting { protocol: PROTOCOL, caller, listener, channel };
         let mut proof = Vec::new();
         let own = access.proof(&meeting, End::Caller, name);
         Frame::Prove { proof: own, name: name.into(), about: self.about.into() }.encode(0, &mut proof);
@@ -164,7 +165,7 @@ impl Handshake<'_> {
         let settings = match talk.frame()? {
             Frame::Welcome { proof, settings } if access.accepts(&meeting, End::Listener, name, &proof) => settings,
             Frame::Welcome { .. } => return Err(talk.refused("does not know the token")),
-            Frame::Refused { why } => return Err(talk.refused(format!("refuses us: {why}"))),
+            Frame::Refused { refusal, why } => return Err(talk.refused_by_peer(refusal, &why)),
             _ => return Err(talk.refused("said something else than it should")),
         };
         Ok((talk, settings))
@@ -200,7 +201,11 @@ struct Conversation<'a> {
 
 impl Conversation<'_> {
     fn refused(&self, why: impl ToString) -> LiveError {
-        LiveError::Refused { peer: self.address.into(), why: why.to_string() }
+        LiveError::refused(self.address, why)
+    }
+
+    fn refused_by_peer(&self, refusal: Refusal, why: &str) -> LiveError {
+        LiveError::Refused { peer: self.address.into(), refusal, why: format!("refuses us: {why}") }
     }
 
     fn failed(&self, source: io::Error) -> LiveError {
@@ -248,12 +253,13 @@ impl Conversation<'_> {
                 }
                 Ok(None) => self.more()?,
                 Err(error) => {
-                    let said = match frame::decode(&self.bytes, LARGEST_FRAME) {
-                        Ok(Some(frame::Decoded { frame: Frame::Refused { why }, .. })) => format!("refuses us: {why}"),
-                        _ if is_tls(self.bytes[0]) => "speaks TLS, and this end does not".into(),
-                        _ => error.to_string(),
-                    };
-                    return Err(self.refused(said));
+                    return Err(match frame::decode(&self.bytes, LARGEST_FRAME) {
+                        Ok(Some(frame::Decoded { frame: Frame::Refused { refusal, why }, .. })) => {
+                            self.refused_by_peer(refusal, &why)
+                        }
+                        _ if is_tls(self.bytes[0]) => self.refused("speaks TLS, and this end does not"),
+                        _ => self.refused(error),
+                    });
                 }
             }
         }

@@ -1,9 +1,11 @@
 //! Errors of a live run. Each variant is something the user can act on.
 
+use std::any::Any;
 use std::io;
 
 use crosswind_access::AccessError;
 use crosswind_agent::SettingsError;
+use crosswind_agent::frame::Refusal;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
@@ -17,6 +19,7 @@ pub enum LiveError {
     #[error("{peer}: {why}")]
     Refused {
         peer: String,
+        refusal: Refusal,
         /// The peer's reason, or what was wrong with its answer.
         why: String,
     },
@@ -55,9 +58,18 @@ pub enum LiveError {
         /// Time limit of the task, s.
         timeout_s: f64,
     },
+    /// A thread of this process panicked.
+    #[error("a fault of Crosswind: {thread} panicked: {message}")]
+    Panicked { thread: &'static str, message: String },
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// Returns the message of a panic that was caught.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned()
 }
 
 impl From<SettingsError> for LiveError {
@@ -76,6 +88,17 @@ impl LiveError {
         move |source| Self::System { what, source }
     }
 
+    /// Describes an answer that this protocol does not allow, or with which the peer refuses.
+    pub(crate) fn refused(peer: &str, why: impl ToString) -> Self {
+        Self::Refused { peer: peer.into(), refusal: Refusal::Final, why: why.to_string() }
+    }
+
+    /// Describes a panic of a thread.
+    #[must_use]
+    pub fn panicked(thread: &'static str, panic: &(dyn Any + Send)) -> Self {
+        Self::Panicked { thread, message: panic_message(panic) }
+    }
+
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -92,6 +115,7 @@ impl LiveError {
             Self::System { source, .. } if is_full(source) => "disk-full",
             Self::System { .. } => "system",
             Self::OverTime { .. } => "over-time",
+            Self::Panicked { .. } => "fault",
             Self::Interrupted => "interrupted",
         }
     }

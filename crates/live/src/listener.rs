@@ -12,7 +12,7 @@ use crosswind_access::limits::{LARGEST_FROM_STRANGER, PATIENCE, STRANGERS};
 use crosswind_access::token::{self, End, Meeting};
 use crosswind_access::transport::is_tls;
 use crosswind_access::{Access, Transport};
-use crosswind_agent::frame::{self, Frame};
+use crosswind_agent::frame::{self, Frame, Refusal};
 use crosswind_linux as linux;
 
 use crate::error::LiveError;
@@ -89,8 +89,9 @@ impl Listener {
         self.strangers.iter().map(|stranger| stranger.since_ns + PATIENCE_NS).chain(paused).min()
     }
 
-    /// Accepts connections and advances every handshake. Refusals go to `complain`; authenticated peers are returned.
-    pub fn attend(&mut self, now_ns: u64, complain: &mut dyn FnMut(&str)) -> Vec<Caller> {
+    /// Accepts connections and advances every handshake. Authenticated peers are returned. Lines for the log go to
+    /// `complain`, each with the address of the peer that it is about, if it is about one.
+    pub fn attend(&mut self, now_ns: u64, complain: &mut dyn FnMut(Option<&str>, &str)) -> Vec<Caller> {
         if now_ns >= self.paused_until_ns {
             self.paused_until_ns = 0;
         }
@@ -102,7 +103,7 @@ impl Listener {
                 Err(error) => {
                     // The connection stays, so the socket would be readable again at once.
                     self.paused_until_ns = now_ns + PAUSE_NS;
-                    complain(&format!("no connection can be accepted: {error}"));
+                    complain(None, &format!("no connection can be accepted: {error}"));
                     break;
                 }
             };
@@ -131,8 +132,8 @@ impl Listener {
                     callers.push(Caller { stream: stranger.stream, peer: stranger.peer, name, about, rest, proof });
                 }
                 Step::Refuse(why) => {
-                    complain(&format!("refused a connection from {}: {why}", stranger.peer));
-                    refuse(stranger.stream, &why);
+                    complain(Some(&stranger.peer), &format!("refused a connection from {}: {why}", stranger.peer));
+                    refuse(stranger.stream, Refusal::Final, &why);
                 }
                 Step::Wait | Step::Gone => {}
             }
@@ -142,9 +143,9 @@ impl Listener {
 }
 
 /// Sends the reason, if the socket accepts it without blocking, and closes the connection.
-pub(crate) fn refuse(mut stream: Transport, why: &str) {
+pub(crate) fn refuse(mut stream: Transport, refusal: Refusal, why: &str) {
     let mut frame = Vec::new();
-    Frame::Refused { why: why.into() }.encode(0, &mut frame);
+    Frame::Refused { refusal, why: why.into() }.encode(0, &mut frame);
     // The other end may be gone already.
     let _ = stream.write_all(&frame);
     stream.hang_up();
@@ -190,7 +191,7 @@ impl Stranger {
             if self.stream.write_all(&Greeting { word: 0, nonce: listener }.encode(PROTOCOL)).is_err() {
                 return Ok(Step::Gone);
             }
-            let (caller, channel) = (greeting.nonce, self.stream.channel());
+            let (caller, channel) = (greeting.nonce, self.stream.channel().map_err(|error| error.to_string())?);
             self.meeting = Some(Meeting { protocol: PROTOCOL, caller, listener, channel });
             self.bytes.drain(..GREETING_BYTES);
         }
@@ -230,12 +231,12 @@ mod tests {
             let mut complaints = 0;
             // SAFETY: live structures.
             unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const none) };
-            listener.attend(1, &mut |_| complaints += 1);
-            listener.attend(2, &mut |_| complaints += 1);
+            listener.attend(1, &mut |_, _| complaints += 1);
+            listener.attend(2, &mut |_, _| complaints += 1);
             let paused = listener.fds().count() == 0 && listener.due() == Some(1 + PAUSE_NS);
             // SAFETY: as above.
             unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const enough) };
-            listener.attend(1 + PAUSE_NS, &mut |_| complaints += 1);
+            listener.attend(1 + PAUSE_NS, &mut |_, _| complaints += 1);
             let accepted = listener.strangers.len() == 1 && listener.fds().count() == 2;
             let right = waiting.is_ok() && paused && accepted && complaints == 1;
             // SAFETY: ends the child at once.

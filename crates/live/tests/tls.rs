@@ -150,7 +150,7 @@ fn impostor(listener: &TcpListener, access: &Access, run: &RunSettings) {
     // The impostor answers even an invalid greeting, such as that of a child without TLS.
     let caller = Greeting::decode(&bytes, PROTOCOL).ok().flatten().map_or([0; 32], |greeting| greeting.nonce);
     let listener = [9; 32];
-    let meeting = Meeting { protocol: PROTOCOL, caller, listener, channel: stream.channel() };
+    let meeting = Meeting { protocol: PROTOCOL, caller, listener, channel: stream.channel().expect("shaken hands") };
     let admission = Admission { run: run.clone(), number: 1, parent: 0, running: false, code: true };
     let settings = serde_json::to_vec(&admission).unwrap();
     let mut out = Greeting { word: 0, nonce: listener }.encode(PROTOCOL).to_vec();

@@ -154,7 +154,7 @@ impl Flow<'_> {
 
     fn run(&mut self, mut call: impl FnMut(usize) -> isize) -> io::Result<()> {
         self.stream.set_nonblocking(self.wait == Wait::Poll)?;
-        let result = loop {
+        loop {
             let Some(most) = self.pacer.as_mut().map_or(Some(usize::MAX), Pacer::permit) else { break Ok(()) };
             match call(most) {
                 0 => break Ok(()),
@@ -170,9 +170,14 @@ impl Flow<'_> {
                     error => break Err(error),
                 },
             }
-        };
+        }
+    }
+}
+
+impl Drop for Flow<'_> {
+    // Also after an error before the first byte, and after a panic: bytes that stay away must not look like a rate.
+    fn drop(&mut self) {
         self.tally.ended.store(true, Ordering::Relaxed);
-        result
     }
 }
 

@@ -45,7 +45,7 @@ impl Control {
             stream.shake_hands()?;
             stream.names(host(address)).map_err(io::Error::other)?;
             let meeting = greet(&mut stream, Role::Control)?;
-            let meeting = Meeting { channel: stream.channel(), ..meeting };
+            let meeting = Meeting { channel: stream.channel()?, ..meeting };
             let key = prove(&mut stream, access, &meeting)?;
             stream.wait_until(None)?;
             stream.socket().set_read_timeout(Some(PATIENCE))?;

@@ -62,9 +62,9 @@ struct Claim {
 
 /// State shared by all connections of a server.
 #[derive(Default)]
-struct TaskSource {
+struct Server {
     access: Access,
-    strangers: AtomicUsize,
+    unauthenticated: AtomicUsize,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     /// Unused tickets, and the session and channel that each is for.
     tickets: Mutex<HashMap<String, (u64, usize)>>,
@@ -98,23 +98,23 @@ pub fn serve(
     access: &Access,
     mut should_stop: impl FnMut() -> bool,
 ) -> Result<(), MeasureError> {
-    let task_source = Arc::new(TaskSource { access: access.clone(), ..TaskSource::default() });
+    let server = Arc::new(Server { access: access.clone(), ..Server::default() });
     while !should_stop() {
-        if task_source.strangers.load(Ordering::Relaxed) >= STRANGERS {
+        if server.unauthenticated.load(Ordering::Relaxed) >= STRANGERS {
             std::thread::sleep(MAKING_ROOM); // new connections wait in the kernel's backlog
             continue;
         }
         match listener.accept() {
-            Ok((stream, _)) => admit(stream, &task_source),
+            Ok((stream, _)) => admit(stream, &server),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait_for_caller(listener),
             // The caller disconnected before it was accepted, or descriptors are exhausted for the moment.
             Err(_) => std::thread::sleep(LOOK),
         }
     }
-    for (_, session) in locked(&task_source.sessions).drain() {
+    for (_, session) in locked(&server.sessions).drain() {
         session.end();
     }
-    if let Some(stream) = locked(&task_source.pinged).as_ref() {
+    if let Some(stream) = locked(&server.pinged).as_ref() {
         let _ = stream.shutdown(Shutdown::Both); // already closed is fine
     }
     Ok(())
@@ -127,40 +127,67 @@ fn wait_for_caller(listener: &TcpListener) {
     unsafe { libc::poll(&raw mut watched, 1, LOOK.as_millis() as i32) };
 }
 
-fn admit(stream: TcpStream, task_source: &Arc<TaskSource>) {
-    if task_source.connections.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS {
-        task_source.connections.fetch_sub(1, Ordering::Relaxed);
+fn admit(stream: TcpStream, server: &Arc<Server>) {
+    let (connection, before) = Counted::add(server, |server| &server.connections);
+    if before >= CONNECTIONS {
         return; // dropped: the caller sees the connection end
     }
-    let own = Arc::clone(task_source);
-    let stranger = Stranger::new(task_source);
+    let own = Arc::clone(server);
+    let (unauthenticated, _) = Counted::add(server, |server| &server.unauthenticated);
     let run = move || {
-        let _ = own.receive_caller(stream, stranger); // an error of a caller affects that caller only
-        own.connections.fetch_sub(1, Ordering::Relaxed);
+        let _connection = connection;
+        let _ = own.receive_caller(stream, unauthenticated); // an error of a caller affects that caller only
     };
-    if std::thread::Builder::new().name("cw-peer".into()).spawn(run).is_err() {
-        task_source.connections.fetch_sub(1, Ordering::Relaxed);
+    // Without a thread, everything that it would own is dropped.
+    drop(std::thread::Builder::new().name("cw-peer".into()).spawn(run));
+}
+
+/// Counts in one of the server's counters until it is dropped, also by a panic.
+struct Counted {
+    server: Arc<Server>,
+    counter: fn(&Server) -> &AtomicUsize,
+}
+
+impl Counted {
+    /// Also returns how many there were before.
+    fn add(server: &Arc<Server>, counter: fn(&Server) -> &AtomicUsize) -> (Self, usize) {
+        let before = counter(server).fetch_add(1, Ordering::Relaxed);
+        (Self { server: Arc::clone(server), counter }, before)
     }
 }
 
-/// Counts as an unauthenticated connection until it is dropped.
-struct Stranger(Arc<TaskSource>);
-
-impl Stranger {
-    fn new(task_source: &Arc<TaskSource>) -> Self {
-        task_source.strangers.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(task_source))
-    }
-}
-
-impl Drop for Stranger {
+impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.strangers.fetch_sub(1, Ordering::Relaxed);
+        (self.counter)(&self.server).fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl TaskSource {
-    fn receive_caller(&self, stream: TcpStream, stranger: Stranger) -> io::Result<()> {
+/// The ping being answered, until it is dropped.
+struct Answering<'a>(&'a Server);
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        *locked(&self.0.pinged) = None;
+    }
+}
+
+/// An open session, until it is dropped.
+struct Open<'a> {
+    server: &'a Server,
+    number: u64,
+    session: Arc<Session>,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        locked(&self.server.sessions).remove(&self.number);
+        locked(&self.server.tickets).retain(|_, (of, _)| *of != self.number);
+        self.session.end();
+    }
+}
+
+impl Server {
+    fn receive_caller(&self, stream: TcpStream, unauthenticated: Counted) -> io::Result<()> {
         stream.set_nonblocking(false)?;
         let stream = socket::prepare(stream)?;
         let until = Instant::now() + PATIENCE;
@@ -170,7 +197,7 @@ impl TaskSource {
         let mut stream = Transport::accepted(stream, self.access.tls().filter(|_| sealed))?;
         stream.wait_until(Some(until))?;
         if first[0] == TICKET_MARK {
-            return self.ticketed(stream, stranger);
+            return self.ticketed(stream, unauthenticated);
         }
         stream.shake_hands()?;
         let (role, meeting) = be_greeted(&mut stream)?;
@@ -181,7 +208,7 @@ impl TaskSource {
             }
             let meeting = Meeting { channel: stream.channel(), ..meeting };
             let key = be_proved(&mut stream, &self.access, &meeting)?;
-            drop(stranger);
+            drop(unauthenticated);
             return self.control(&mut stream, &key);
         }
         let belongs: Belongs = read_frame_up_to(&mut stream, LARGEST_FROM_STRANGER)?;
@@ -192,7 +219,7 @@ impl TaskSource {
         let Some(session) = session.filter(|session| belongs.is_proved(role, &session.key, &meeting)) else {
             return write_frame(&mut stream, &Reply::Refused { why: "it belongs to no session here".into() });
         };
-        drop(stranger);
+        drop(unauthenticated);
         if role == Role::Data {
             return self.data(stream, &session, belongs.channel, true);
         }
@@ -209,7 +236,7 @@ impl TaskSource {
     }
 
     /// Handles a data connection of a foreign process, admitted by its ticket, which is valid once.
-    fn ticketed(&self, mut stream: Transport, stranger: Stranger) -> io::Result<()> {
+    fn ticketed(&self, mut stream: Transport, unauthenticated: Counted) -> io::Result<()> {
         let mut ticket = [0; TICKET_BYTES];
         stream.read_exact(&mut ticket)?;
         stream.wait_until(None)?;
@@ -217,12 +244,12 @@ impl TaskSource {
         let found = std::str::from_utf8(&ticket).ok().and_then(|ticket| locked(&self.tickets).remove(ticket));
         let Some((number, channel)) = found else { return Ok(()) };
         let Some(session) = locked(&self.sessions).get(&number).map(Arc::clone) else { return Ok(()) };
-        drop(stranger);
+        drop(unauthenticated);
         self.data(stream, &session, channel, false)
     }
 
-    fn ticket(&self, session: &Option<(u64, Arc<Session>)>, channel: usize) -> Reply {
-        let Some((number, session)) = session else { return Reply::Refused { why: NO_SESSION.into() } };
+    fn ticket(&self, open: Option<&Open<'_>>, channel: usize) -> Reply {
+        let Some(Open { number, session, .. }) = open else { return Reply::Refused { why: NO_SESSION.into() } };
         if channel >= session.channels.len() {
             return Reply::Refused { why: "no such channel".into() };
         }
@@ -240,43 +267,34 @@ impl TaskSource {
     }
 
     fn control(&self, stream: &mut Transport, key: &Token) -> io::Result<()> {
-        let mut mine: Option<(u64, Arc<Session>)> = None;
+        let mut mine: Option<Open<'_>> = None;
         let mut loader: Option<Loader> = None;
         stream.wait_until(None)?;
         stream.socket().set_read_timeout(Some(LONGEST_BLOCK))?;
-        let result = loop {
-            let reply = match read_frame::<Request>(stream) {
-                Ok(Request::Ping {}) => Reply::Done {},
-                Ok(Request::Open { channels }) if mine.is_none() => match self.open(channels, key) {
-                    Ok((reply, session)) => {
-                        mine = Some(session);
+        loop {
+            let reply = match read_frame::<Request>(stream)? {
+                Request::Ping {} => Reply::Done {},
+                Request::Open { channels } if mine.is_none() => match self.open(channels, key) {
+                    Ok((reply, open)) => {
+                        mine = Some(open);
                         reply
                     }
                     Err(why) => Reply::Refused { why },
                 },
-                Ok(Request::Open { .. }) => Reply::Refused { why: "this connection has a session already".into() },
-                Ok(Request::Levels { rates }) => match &mine {
-                    Some((_, session)) => session.set_levels(&rates),
+                Request::Open { .. } => Reply::Refused { why: "this connection has a session already".into() },
+                Request::Levels { rates } => match &mine {
+                    Some(open) => open.session.set_levels(&rates),
                     None => Reply::Refused { why: NO_SESSION.into() },
                 },
-                Ok(Request::Moved {}) => match &mine {
-                    Some((_, session)) => Reply::Moved { bytes: session.moved() },
+                Request::Moved {} => match &mine {
+                    Some(open) => Reply::Moved { bytes: open.session.moved() },
                     None => Reply::Refused { why: NO_SESSION.into() },
                 },
-                Ok(Request::Ticket { channel }) => self.ticket(&mine, channel),
-                Ok(Request::Load { target, streams }) => load(&mut loader, target, streams, &self.access),
-                Err(error) => break Err(error),
+                Request::Ticket { channel } => self.ticket(mine.as_ref(), channel),
+                Request::Load { target, streams } => load(&mut loader, target, streams, &self.access),
             };
-            if let Err(error) = write_frame(stream, &reply) {
-                break Err(error);
-            }
-        };
-        if let Some((number, session)) = mine {
-            locked(&self.sessions).remove(&number);
-            locked(&self.tickets).retain(|_, (of, _)| *of != number);
-            session.end();
+            write_frame(stream, &reply)?;
         }
-        result
     }
 
     fn pinged(&self, mut stream: TcpStream) -> io::Result<()> {
@@ -289,12 +307,11 @@ impl TaskSource {
             }
             *pinged = Some(stream.try_clone()?);
         }
-        let result = echo::answer(&mut stream, &spec);
-        *locked(&self.pinged) = None;
-        result
+        let _answering = Answering(self);
+        echo::answer(&mut stream, &spec)
     }
 
-    fn open(&self, channels: Vec<ChannelSpec>, key: &Token) -> Result<(Reply, (u64, Arc<Session>)), String> {
+    fn open(&self, channels: Vec<ChannelSpec>, key: &Token) -> Result<(Reply, Open<'_>), String> {
         // With no channels, the caller only asks for the peer's description.
         if channels.len() > CHANNELS {
             return Err(format!("{} channels; at most {CHANNELS} are served", channels.len()));
@@ -307,7 +324,7 @@ impl TaskSource {
         let session = Arc::new(Session { key: key.clone(), channels, streams: Mutex::default() });
         locked(&self.sessions).insert(number, Arc::clone(&session));
         let reply = Reply::Opened { session: number, host: linux::host_name(), boot: linux::boot_id() };
-        Ok((reply, (number, session)))
+        Ok((reply, Open { server: self, number, session }))
     }
 
     /// Moves a channel's bytes. A caller that sent a greeting first gets a reply, an admission or a refusal; a caller

@@ -1,4 +1,10 @@
-//! The probe, which combines the parts: computes, communicates and samples, block by block.
+//! The probe: computes at full speed while it sends and receives at given rates, and counts both.
+//!
+//! A measurement is a sequence of blocks. In one [`Block`] all rates are constant, and a [`Row`] for each sampling
+//! interval has the work done, the bytes moved and the CPU times. [`Probe::start`] starts the computation,
+//! [`Probe::connect`] opens the connections to the peers, [`Probe::run_block`] runs one block, and [`Probe::take`] returns
+//! its rows. Which levels follow each other, and when enough is known, is decided in Python
+//! (`crosswind.measure.session`).
 
 use std::time::Duration;
 

@@ -51,6 +51,8 @@ pub fn exception(py: Python<'_>, error: &LiveError) -> PyErr {
         LiveError::Lost(_) | LiveError::Refused { .. } | LiveError::Unreachable { .. } => "AgentLost",
         LiveError::Deadlock(_) => "InfeasibleError",
         LiveError::WrongResult(_) | LiveError::OverTime { .. } => "CrosswindError",
+        // Not an error that a user can act on: the command line shows it as a fault of Crosswind.
+        LiveError::Panicked { .. } => return pyo3::exceptions::PyRuntimeError::new_err(error.to_string()),
         LiveError::Interrupted => return pyo3::exceptions::PyKeyboardInterrupt::new_err(()),
         LiveError::Replay { .. } | LiveError::System { .. } => "MeasurementError",
     };

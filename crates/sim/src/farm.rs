@@ -1,4 +1,7 @@
-//! Simulation of a farm: drives one instance of the policy's [`Node`] per node of the platform.
+//! Simulator of a farm: drives one instance of the policy's [`Node`] per node of the platform in virtual time.
+//!
+//! It executes the commands of the policies. A send takes as long as the rates of its link and port allow, and a task as
+//! long as its processor needs beside the traffic. The ends of both are the next events of the policies.
 //!
 //! Events at the same instant, such as a task's arrival and the request it triggers, are handled in the order in which
 //! they arose. New rates take effect at the end of the instant.

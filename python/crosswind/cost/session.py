@@ -1,6 +1,8 @@
-"""The session: undisturbed duty first, then quads of short blocks until it is known, the time is over, or ctrl-C.
+"""Run a cost measurement: stop and continue processes beside a job, and count the job's progress in blocks.
 
-The only file here with a clock and processes in one loop; what it counts is judged by `result` after every look.
+A `Session` first measures how much the targets compute when nothing is stopped. It then repeats ABBA blocks (running,
+stopped, stopped, running, or the reverse). After each group of blocks, an interim analysis (`result`) decides whether
+the cost is known well enough. The session also ends at its time limit and on ctrl-C, and leaves no target stopped.
 """
 
 from __future__ import annotations

@@ -296,7 +296,7 @@ def started(command: list[str], subject: str, freezer: _core.Freezer) -> tuple[s
         raise DescriptionError(f"{subject}; there is no command", "target", HINT)
     born_in, born_out = os.pipe()
     taken_in, taken_out = os.pipe()
-    taken: list[_core.Frozen | CrosswindError] = []
+    taken: list[_core.Frozen | BaseException] = []
     tracer = freezer.pid
 
     def in_the_child() -> None:
@@ -312,7 +312,7 @@ def started(command: list[str], subject: str, freezer: _core.Freezer) -> tuple[s
                 found = freezer.seize([int(born)])
                 freezer.end_with_command(int(born))
                 taken.append(found)
-            except CrosswindError as error:
+            except BaseException as error:  # whatever it is, the thread that waits raises it
                 taken.append(error)
             finally:
                 os.write(taken_out, b"\n")
@@ -336,9 +336,11 @@ def started(command: list[str], subject: str, freezer: _core.Freezer) -> tuple[s
         for each in (born_in, taken_in, taken_out):
             os.close(each)
     [frozen] = taken
-    if isinstance(frozen, CrosswindError):
+    if isinstance(frozen, BaseException):
         end(process)
-        raise DescriptionError(f"{subject}; {frozen}", frozen.code, frozen.hint)
+        if isinstance(frozen, CrosswindError):
+            raise DescriptionError(f"{subject}; {frozen}", frozen.code, frozen.hint)
+        raise frozen
     return process, frozen
 
 

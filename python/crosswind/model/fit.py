@@ -1,4 +1,9 @@
-"""Measurement -> Fit: the interference rates of a host, with how well each is known and what they cannot tell."""
+"""Fit the interference rates of a host (the compute lost for each MB/s sent or received) to a measurement.
+
+`fit` fits each direction by itself (`channel`), and both together where a measurement has both (`plane`). A `Fit` holds
+the rates with their confidence intervals, the model with which they were fitted, and warnings where the measurement
+contradicts it. `Fit.platform` writes the rates as a platform, which `plan` and `run` read.
+"""
 
 from __future__ import annotations
 

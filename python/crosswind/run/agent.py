@@ -194,12 +194,12 @@ def be_agents(parent: str, names: Sequence[str], token: str | None, **options: A
     """
     import threading
 
-    errors: list[Exception] = []
+    errors: list[BaseException] = []
 
     def be(name: str) -> None:
         try:
             be_agent(parent, name, token, **options)
-        except Exception as error:  # the others continue
+        except BaseException as error:  # the others continue; a panic of Rust is no Exception
             errors.append(error)
 
     threading.stack_size(_STACK)

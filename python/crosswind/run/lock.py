@@ -6,6 +6,7 @@ Two runs into one directory would do all tasks twice and write over each other's
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -19,6 +20,7 @@ from crosswind.errors import DescriptionError
 
 LOCK = ".crosswind-lock"
 _PATIENCE_S = 1.0
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @contextmanager
@@ -54,8 +56,11 @@ def locked(directory: str | Path) -> Iterator[None]:
             break
         os.close(descriptor)  # its holder has taken it away between our opening it and our locking it
     try:
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps({"host": socket.gethostname(), "pid": os.getpid()}).encode(), 0)
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, json.dumps({"host": socket.gethostname(), "pid": os.getpid()}).encode(), 0)
+        except OSError as error:
+            raise _cannot_be_written(file.parent, error) from None
         yield
     finally:
         with contextlib.suppress(OSError):  # the directory may be gone
@@ -67,8 +72,12 @@ def _open(file: Path) -> int:
     try:
         return os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        message = f"{file.parent}: cannot be written: {(error.strerror or str(error)).lower()}"
-        raise DescriptionError(message, "out", "name a directory that you may write to") from None
+        raise _cannot_be_written(file.parent, error) from None
+
+
+def _cannot_be_written(directory: Path, error: OSError) -> DescriptionError:
+    hint = "make room, or name another directory" if error.errno in _FULL else "name a directory that you may write to"
+    return DescriptionError(f"{directory}: cannot be written: {(error.strerror or str(error)).lower()}", "out", hint)
 
 
 def _holder(descriptor: int) -> str:

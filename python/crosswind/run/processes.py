@@ -180,7 +180,7 @@ class AgentProcesses:
                 if start.backoff.is_due(now):
                     try:
                         self._start_one(name, start)
-                    except OSError:  # no memory or no process left just now
+                    except (OSError, subprocess.SubprocessError):  # no memory or no process left just now
                         start.backoff.failed(now)
 
     def _start_one(self, name: str, start: _Start) -> None:

@@ -7,7 +7,7 @@ import pickle
 import time
 import types
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -56,6 +56,7 @@ class Store:
         self._code = fingerprint(function)
         self._seen: dict[int, int] = {}  # how often each item came: small, since there may be a million
         self._held = ExitStack()
+        self._writer = ThreadPoolExecutor(1, "crosswind-store")
         self._synced = -_SYNC_EVERY_S
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
@@ -71,6 +72,7 @@ class Store:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._writer.shutdown()
         self._held.close()
 
     def name_of(self, item: Any) -> str:
@@ -96,7 +98,10 @@ class Store:
         return future
 
     def kept(self, name: str, call: Future[R]) -> Future[R]:
-        """Return a future that is done once the call's result has been written."""
+        """Return a future that is done once the call's result has been written.
+
+        A thread of the store's writes it: the one that answers calls does not wait for the disk.
+        """
         written: Future[R] = Future()
 
         def keep(done: Future[R]) -> None:
@@ -107,7 +112,13 @@ class Store:
             except BaseException as error:
                 written.set_exception(error)
 
-        call.add_done_callback(keep)
+        def hand_over(done: Future[R]) -> None:
+            try:
+                self._writer.submit(keep, done)
+            except RuntimeError as error:  # the store is closed
+                written.set_exception(error)
+
+        call.add_done_callback(hand_over)
         return written
 
     def _write(self, name: str, data: bytes) -> None:

@@ -16,6 +16,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -60,12 +61,10 @@ class Server:
         self._over = threading.Event()
         self._open = 0
         application = _application(self, snapshot, None if local else token, local)
-        self._ready = threading.Event()
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(application)), name="crosswind-watch", daemon=True
-        )
+        self._ready: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, args=(application,), name="crosswind-watch", daemon=True)
         self._thread.start()
-        self._ready.wait()
+        self._ready.result()
 
     @property
     def is_over(self) -> bool:
@@ -76,12 +75,20 @@ class Server:
         """Count the pages that are open."""
         self._open += change
 
+    def _run(self, application: Application) -> None:
+        try:
+            asyncio.run(self._serve(application))
+        except BaseException as error:
+            if self._ready.done():
+                raise
+            self._ready.set_exception(error)
+
     async def _serve(self, application: Application) -> None:
         from tornado.httpserver import HTTPServer
 
         server = HTTPServer(application, max_body_size=4096, max_header_size=16_384, idle_connection_timeout=60)
         server.add_sockets(self._sockets)
-        self._ready.set()
+        self._ready.set_result(None)
         while not self._over.is_set():
             await asyncio.sleep(0.05)
         until = asyncio.get_running_loop().time() + _CLOSE_S

@@ -13,7 +13,7 @@ import pytest
 from crosswind.cost import cost, processes
 from crosswind.cost.counters import block_for, counter
 from crosswind.cost.shares import parsed_share
-from crosswind.cost.targets import parsed, refuse
+from crosswind.cost.targets import parsed, refuse, started
 from crosswind.errors import DescriptionError, MeasurementError
 
 
@@ -135,3 +135,18 @@ def test_a_slow_counter_lengthens_blocks_and_a_dead_one_is_refused():
     for rate in (0.0, 1.0):
         with pytest.raises(MeasurementError, match="must move"):
             block_for(rate)
+
+
+class RefusesByTheSystem:
+    pid = os.getpid()
+
+    def seize(self, pids):
+        self.seized = pids
+        raise OSError(3, "No such process")
+
+
+def test_a_command_that_the_system_does_not_let_freeze_is_ended_and_the_error_is_the_systems():
+    freezer = RefusesByTheSystem()
+    with pytest.raises(OSError, match="No such process"):
+        started([sys.executable, "-c", "import time; time.sleep(600)"], "--of", freezer)
+    assert processes.has_ended(freezer.seized[0])

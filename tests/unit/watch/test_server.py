@@ -79,3 +79,14 @@ def test_off_loopback_nothing_is_shown_without_the_token():
 def test_an_address_that_cannot_be_served_is_refused(listen, token, told):
     with pytest.raises(DescriptionError, match=told):
         Watch(listen, token)
+
+
+def test_a_page_that_cannot_be_served_is_an_error_and_not_a_wait_without_end(monkeypatch):
+    from tornado.httpserver import HTTPServer
+
+    def refuse(server, sockets):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(HTTPServer, "add_sockets", refuse)
+    with pytest.raises(OSError, match="Too many open files"):
+        Watch()

@@ -298,10 +298,17 @@ impl Begun {
     /// Releases every rank and collects the records of the injections.
     fn end_the_disturbance(&mut self) {
         self.over.ring();
-        for (_, disturbed) in std::mem::take(&mut self.ranks) {
-            if let Ok((urgency, done)) = disturbed.thread.join() {
-                self.urgency = urgency;
-                self.finished.push(done);
+        for (rank, disturbed) in std::mem::take(&mut self.ranks) {
+            match disturbed.thread.join() {
+                Ok((urgency, done)) => {
+                    self.urgency = urgency;
+                    self.finished.push(done);
+                }
+                // Without its record, the rank would count as undisturbed.
+                Err(_) => {
+                    let why = format!("a fault of Crosswind: the thread that disturbs rank {rank} panicked");
+                    self.refused.get_or_insert(why);
+                }
             }
         }
     }

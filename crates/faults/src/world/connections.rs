@@ -75,7 +75,7 @@ impl World<'_> {
             (agent.admit(seat, local), admission)
         });
         match seated {
-            Err(why) => {
+            Err((_, why)) => {
                 self.note(|| format!("n{parent} refuses {name}: {why}"));
                 self.at(at + 2 * AGAIN_NS, What::Dial { node, life });
             }

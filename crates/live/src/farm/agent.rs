@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use crosswind_access::Access;
 use crosswind_agent::Agent;
 use crosswind_agent::action::End;
+use crosswind_agent::frame::Refusal;
 use crosswind_agent::settings::{RunSettings, Work};
 use serde::Deserialize;
 
@@ -31,7 +32,7 @@ use crate::log::Log;
 use crosswind_linux::watchdog::{Undo as _, Watchdog};
 use crosswind_linux::{self as linux, Bell, now_ns};
 
-/// Time after the start during which "here already" means that the parent has not yet noticed the death of this agent's
+/// Time after the start during which a taken name means that the parent has not yet noticed the death of this agent's
 /// predecessor.
 const SUCCESSION: Duration = Duration::from_secs(5);
 
@@ -182,8 +183,8 @@ pub fn run_agent(
         let welcome = match handshake.dial() {
             Ok(welcome) => welcome,
             // A parent gives this answer until it notices that this agent, or its predecessor, was lost.
-            Err(LiveError::Refused { why, .. })
-                if why.contains("here already") && (again || begun.elapsed() < SUCCESSION) =>
+            Err(LiveError::Refused { refusal: Refusal::NameTaken, .. })
+                if again || begun.elapsed() < SUCCESSION =>
             {
                 std::thread::sleep(Duration::from_millis(200));
                 continue;

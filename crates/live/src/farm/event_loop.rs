@@ -1,7 +1,10 @@
-//! The event loop of an agent. It waits for sockets, timers and the computing thread, passes events to the state machine,
-//! and executes the resulting actions. It runs on one thread, and only [`linux::wait`] blocks.
+//! Event loop of an agent: drives the state machine `crosswind_agent::Agent` with real sockets, timers and a computing
+//! thread.
 //!
-//! All available input is read before anything is written, so that many small tasks cost one system call in each direction.
+//! One turn handles what is due, takes the user's tasks (at the root), writes to all links, delivers results, then waits
+//! and reads. The loop runs on one thread, and only [`linux::wait`] blocks. All available input is read before anything
+//! is written, so that many small tasks cost one system call in each direction. It decides nothing: the state machine
+//! and its policy do.
 
 use std::collections::HashMap;
 use std::os::fd::RawFd;
@@ -9,7 +12,7 @@ use std::sync::Arc;
 
 use crosswind_access::Transport;
 use crosswind_agent::action::{End, Peer};
-use crosswind_agent::frame::Frame;
+use crosswind_agent::frame::{Frame, Refusal};
 use crosswind_agent::phases::AGENT_FAILED;
 use crosswind_agent::recall::News;
 use crosswind_agent::stock::Finished;
@@ -194,6 +197,10 @@ impl<'a> EventLoop<'a> {
         let happened = self.node.agent.happened();
         if let Some(new @ [_, ..]) = happened.get(user.told..) {
             user.told = happened.len();
+            // The name of a late joiner is in its join event.
+            for (number, name) in new.iter().filter_map(|event| Some((event.number?, event.node.as_deref()?))) {
+                user.names.entry(number).or_insert_with(|| name.into());
+            }
             user.task_source.happened(new);
         }
         let results = self.node.agent.take_results();
@@ -205,11 +212,6 @@ impl<'a> EventLoop<'a> {
             user.task_source.learn(news, &[]); // what is known of a command is known before its result is there
         }
         user.last_result_ns = now_ns();
-        // The name of a late joiner is in its join event.
-        let joined = self.node.agent.happened().iter();
-        for (number, name) in joined.filter_map(|event| Some((event.number?, event.node.as_deref()?))) {
-            user.names.entry(number).or_insert_with(|| name.into());
-        }
         let mut deliveries = Vec::with_capacity(results.len());
         for Finished { task, node, ok, payload } in results {
             *user.computed.entry(node).or_default() += 1;
@@ -402,34 +404,35 @@ impl<'a> EventLoop<'a> {
     fn attend(&mut self, now: u64) {
         let Some(listener) = &mut self.listener else { return };
         let mut complaints = Vec::new();
-        let callers = listener.attend(now, &mut |line| complaints.push(line.to_owned()));
+        let callers = listener.attend(now, &mut |_, line| complaints.push(line.to_owned()));
         for line in complaints {
             self.node.log.note_once(&line);
         }
         for caller in callers {
             let (peer, name) = (caller.peer.clone(), caller.name.clone());
-            if let Err((stream, why)) = self.admit(caller, now) {
+            if let Err((stream, (refusal, why))) = self.admit(caller, now) {
                 self.node.log.note_once(&format!("refused {name:?} from {peer}: {why}"));
-                stream.into_iter().for_each(|stream| refuse(stream, &why));
+                stream.into_iter().for_each(|stream| refuse(stream, refusal, &why));
             }
         }
     }
 
     /// Admits an authenticated peer. An error contains the reason and the connection, if it still exists.
-    fn admit(&mut self, caller: Caller, now: u64) -> Result<(), (Option<Transport>, String)> {
+    fn admit(&mut self, caller: Caller, now: u64) -> Result<(), (Option<Transport>, (Refusal, String))> {
+        let last = |why: String| (Refusal::Final, why);
         let Caller { stream, name, about, rest, proof, .. } = caller;
         let random = crosswind_access::token::random().map(u32::from_be_bytes).map_err(|error| error.to_string());
         let agent = &mut self.node.agent;
-        let named = stream.names(&name).and(random);
+        let named = stream.names(&name).and(random).map_err(last);
         let seat = match named.and_then(|random| agent.seat(&name, &about, random, now)) {
             Ok(seat) => seat,
             Err(why) => return Err((Some(stream), why)),
         };
         let Ok(settings) = serde_json::to_vec(&agent.admission(&seat, !self.code.is_empty())) else {
-            return Err((Some(stream), "the run can't be described".into()));
+            return Err((Some(stream), last("the run can't be described".into())));
         };
         let (chunk, limit) = (agent.run().policy.chunk_kib.saturating_mul(1024), agent.run().sizes.largest_task_bytes);
-        let mut link = Link::new(stream, &rest, chunk, limit, now).map_err(|error| (None, error.to_string()))?;
+        let mut link = Link::new(stream, &rest, chunk, limit, now).map_err(|error| (None, last(error.to_string())))?;
         link.say(&Frame::Welcome { proof, settings });
         let pieces = self.code.chunks(CODE_PIECE).count();
         for (at, piece) in self.code.chunks(CODE_PIECE).enumerate() {

@@ -4,10 +4,12 @@
 //! own thread ([`Executor::immediate`]).
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crosswind_agent::action::{Trying, Worked};
 
+use crate::error::panic_message;
 use crate::farm::payload::Payload;
 use crate::farm::task_processes::Canceller;
 use crosswind_linux::{self as linux, Bell};
@@ -111,7 +113,8 @@ pub(crate) struct Last {
     pub said: Vec<u8>,
 }
 
-/// Runs an executor on a job, and again after each failure until `retries` are used up.
+/// Runs an executor on a job, and again after each failure until `retries` are used up. A panic is a failure, so that the
+/// farm neither waits for this task nor loses the agent.
 pub(crate) fn work(
     executor: &mut dyn Executor,
     job: &Job,
@@ -122,7 +125,9 @@ pub(crate) fn work(
     let (mut tried, mut last_began_ns) = (1, began_ns);
     let answer = loop {
         trying(Trying { task: job.task, tried, began_ns: last_began_ns });
-        let answer = executor.run(job);
+        let answer = catch_unwind(AssertUnwindSafe(|| executor.run(job))).unwrap_or_else(|panic| {
+            Answer::failed(format!("a fault of Crosswind: the executor panicked: {}", panic_message(&*panic)))
+        });
         if answer.ok || tried > retries {
             break answer;
         }
@@ -212,7 +217,9 @@ impl Drop for ComputeThread {
 }
 
 fn run(maker: Maker, retries: u32, shared: &Shared) {
-    let made = maker();
+    let made = catch_unwind(AssertUnwindSafe(maker)).unwrap_or_else(|panic| {
+        Err(format!("a fault of Crosswind: creating the executor panicked: {}", panic_message(&*panic)))
+    });
     let mut executor = match made {
         Ok(executor) => executor,
         Err(why) => {
@@ -244,5 +251,61 @@ fn run(maker: Maker, retries: u32, shared: &Shared) {
         task_source.worked.push(worked);
         drop(task_source);
         shared.bell.ring();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Panics on odd tasks.
+    struct Panics;
+
+    impl Executor for Panics {
+        fn run(&mut self, job: &Job) -> Answer {
+            assert!(job.task.is_multiple_of(2), "task {} is odd", job.task);
+            Answer::of(Payload::bytes(vec![7]))
+        }
+    }
+
+    fn job(task: u64) -> Job {
+        Job { task, work: 0.0, input: Payload::bytes(Vec::new()), name: None, early: None }
+    }
+
+    fn thread(maker: Maker) -> (ComputeThread, Arc<Bell>) {
+        let bell = Arc::new(Bell::new().expect("a bell"));
+        (ComputeThread::start(maker, 1, Arc::clone(&bell)).expect("starts"), bell)
+    }
+
+    fn wait(bell: &Bell) {
+        let mut watched = [linux::watch(bell.fd(), true, false)];
+        linux::wait(&mut watched, Some(60_000_000_000)).expect("waits");
+        assert!(linux::readable(&watched[0]), "the computing thread did not ring");
+        bell.silence();
+    }
+
+    #[test]
+    fn a_panic_fails_its_task_after_the_retries_and_the_thread_computes_the_next() {
+        let (thread, bell) = thread(Box::new(|| Ok(Box::new(Panics))));
+        thread.give(job(1), false);
+        thread.give(job(2), false);
+        let mut worked = Vec::new();
+        while worked.len() < 2 {
+            wait(&bell);
+            worked.extend(thread.take().expect("an executor").worked);
+        }
+        let (failed, done) = (&worked[0].0, &worked[1].0);
+        assert_eq!((failed.task, failed.ok, failed.tried), (1, false, 2));
+        let why = String::from_utf8(failed.output.read().expect("in memory").as_slice().to_vec()).expect("text");
+        assert_eq!(why, "a fault of Crosswind: the executor panicked: task 1 is odd");
+        assert_eq!((done.task, done.ok, done.tried), (2, true, 1));
+    }
+
+    #[test]
+    fn a_panic_while_the_executor_is_created_is_the_reason_why_there_is_none() {
+        let (thread, bell) = thread(Box::new(|| panic!("no kernel")));
+        wait(&bell);
+        let why = thread.take().err().expect("a reason");
+        assert_eq!(why, "a fault of Crosswind: creating the executor panicked: no kernel");
     }
 }

@@ -158,9 +158,8 @@ impl Journal {
     /// Creates a journal. An existing file is rejected, so that results are not overwritten by mistake.
     ///
     /// # Errors
-    /// When the file exists, or can't be written.
+    /// When the file exists, or can't be written. A file without a whole head does not remain: it would be no journal.
     pub fn create(path: &Path, digest: &str) -> Result<Self, LiveError> {
-        let digest = &digest.as_bytes()[..digest.len().min(LONGEST_DIGEST)];
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
         let file = file.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => LiveError::Journal {
@@ -171,16 +170,25 @@ impl Journal {
             _ => LiveError::System { what: format!("{}", path.display()), source: error },
         })?;
         let mut journal = Self { file, path: path.into(), end: 0, buffer: Vec::new() };
-        journal.buffer.extend(MAGIC);
-        journal.buffer.extend((digest.len() as u32).to_be_bytes());
-        journal.buffer.extend(digest);
-        journal.buffer.extend(checksum(digest).to_be_bytes());
-        journal.write()?;
-        journal.sync()?;
-        if let Some(directory) = std::path::absolute(path).ok().as_deref().and_then(Path::parent) {
-            sync_directory(directory).map_err(LiveError::system(format!("writing {}", path.display())))?;
+        if let Err(error) = journal.write_head(digest) {
+            let _ = std::fs::remove_file(path); // the error that is returned says what is wrong here
+            return Err(error);
         }
         Ok(journal)
+    }
+
+    fn write_head(&mut self, digest: &str) -> Result<(), LiveError> {
+        let digest = &digest.as_bytes()[..digest.len().min(LONGEST_DIGEST)];
+        self.buffer.extend(MAGIC);
+        self.buffer.extend((digest.len() as u32).to_be_bytes());
+        self.buffer.extend(digest);
+        self.buffer.extend(checksum(digest).to_be_bytes());
+        self.write()?;
+        self.sync()?;
+        if let Some(directory) = std::path::absolute(&self.path).ok().as_deref().and_then(Path::parent) {
+            sync_directory(directory).map_err(LiveError::system(format!("writing {}", self.path.display())))?;
+        }
+        Ok(())
     }
 
     /// Opens a journal to resume, with the index of its records. A torn record at the end is cut off. A journal with a
@@ -456,6 +464,33 @@ mod tests {
         assert_eq!(known(&mut past, "a"), Some((9, true)));
         assert_eq!(past.gone(1).expect("read"), (2, vec![b"b".to_vec()]));
         assert_eq!(past.gone(9).expect("read"), (2, vec![b"b".to_vec(), b"c".to_vec()]));
+        std::fs::remove_file(&path).expect("removed");
+    }
+
+    /// In a process of its own, since the limit of file sizes is one of the whole process.
+    #[test]
+    fn a_journal_whose_head_cannot_be_written_leaves_no_file_and_the_next_run_begins() {
+        let path = path("full");
+        // SAFETY: plain system calls; the child leaves by _exit.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let limit = |bytes: usize| {
+                let limit = libc::rlimit { rlim_cur: bytes as libc::rlim_t, rlim_max: 1 << 20 };
+                // SAFETY: a live structure; the signal of an exceeded limit is ignored for a plain error.
+                unsafe {
+                    libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+                    libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) == 0
+                }
+            };
+            let is_cut = limit(MAGIC.len() + 2) && Journal::create(&path, "run").is_err() && !path.exists();
+            let right = is_cut && limit(1 << 20) && Journal::create(&path, "run").is_ok();
+            // SAFETY: ends the child at once.
+            unsafe { libc::_exit(i32::from(!right)) };
+        }
+        let mut status = 0;
+        // SAFETY: our own child, and a live integer.
+        unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!(status, 0);
         std::fs::remove_file(&path).expect("removed");
     }
 

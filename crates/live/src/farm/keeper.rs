@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -23,6 +24,7 @@ use crosswind_agent::action::TaskBytes as _;
 const PAUSE: Duration = Duration::from_millis(200);
 /// Up to this number, files are synced one by one. For more, syncing the whole file system takes less time.
 const ONE_BY_ONE: usize = 8;
+const THREAD: &str = "the thread that writes results";
 
 #[derive(Default)]
 pub struct Keeping {
@@ -81,7 +83,8 @@ impl Keeper {
         let own = Arc::clone(&shared);
         let mut keep = Keep { keeping, report, pending: Pending::default(), synced: None };
         let run = move || {
-            if let Err(error) = keep.run(&own) {
+            let ended = catch_unwind(AssertUnwindSafe(|| keep.run(&own)));
+            if let Err(error) = ended.unwrap_or_else(|panic| Err(LiveError::panicked(THREAD, &*panic))) {
                 fail(error);
             }
         };
@@ -93,14 +96,14 @@ impl Keeper {
         self.shared.changed.notify_one();
     }
 
-    /// Waits until all results are written.
+    /// Waits until all results are written. The error after which the thread wrote no more has gone to `fail`.
     ///
     /// # Errors
-    /// When the thread has panicked. The results that it had are then lost.
+    /// When `fail` has panicked.
     pub fn close(self) -> Result<(), LiveError> {
         self.shared.lock().over = true;
         self.shared.changed.notify_one();
-        self.thread.join().map_err(|_| LiveError::Setup("the thread that keeps results failed".into()))
+        self.thread.join().map_err(|panic| LiveError::panicked(THREAD, &*panic))
     }
 }
 
@@ -257,7 +260,24 @@ pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
+
+    #[test]
+    fn a_panic_of_the_thread_is_the_error_that_ends_the_run() {
+        let (failed, failure) = mpsc::channel();
+        let keeping = Keeping::default();
+        let report: Report = Box::new(|_, _| panic!("the report"));
+        let keeper = Keeper::start(keeping, report, Box::new(move |error| failed.send(error).expect("is waited for")));
+        let keeper = keeper.expect("starts");
+        let payload = Payload::bytes(vec![1]);
+        let delivery = Delivery { task: 0, node: "root".into(), ok: true, payload };
+        keeper.keep([(Label::default(), delivery)].into_iter());
+        let error = failure.recv_timeout(Duration::from_secs(60)).expect("the panic is reported");
+        assert_eq!(error.to_string(), "a fault of Crosswind: the thread that writes results panicked: the report");
+        keeper.close().expect("the thread has reported it");
+    }
 
     #[test]
     fn the_directories_that_name_a_result_are_on_the_disk_before_it_is_reported() {

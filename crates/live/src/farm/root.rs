@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crosswind_access::Access;
 use crosswind_agent::Agent;
 use crosswind_agent::account::Piece;
+use crosswind_agent::phases::REPORT_UNREADABLE;
 use crosswind_agent::recall::News;
 use crosswind_agent::record::{AgentEvent, LOG, ObservedLink, ROWS, Row, TOTALS, Totals};
 use crosswind_agent::settings::{RunSettings, Work};
@@ -246,15 +247,23 @@ fn summary(events: EventLoop<'_>) -> RunSummary {
     for ((number, part), bytes) in parts {
         let Some(node) = place.get(&number).map(|&at| &mut nodes[at]) else { continue };
         match part {
-            TOTALS => {
-                if let Ok(totals) = serde_json::from_slice::<Totals>(&bytes) {
+            TOTALS => match serde_json::from_slice::<Totals>(&bytes) {
+                Ok(totals) => {
                     node.busy_s += totals.busy_ns as f64 * 1e-9 * scale;
                     node.received_bytes += totals.received_bytes;
                     node.seen.compute_per_s = totals.seen.compute_per_s;
                     node.seen.ir_receive_s_per_mb = totals.seen.ir_receive_s_per_mb;
                     links.extend(totals.links);
                 }
-            }
+                Err(error) => events.push(AgentEvent {
+                    root_ns: last_result_ns,
+                    code: REPORT_UNREADABLE.into(),
+                    node: Some(node.name.clone()),
+                    number: None,
+                    tasks: None,
+                    message: format!("the totals that {} reported cannot be read: {error}", node.name),
+                }),
+            },
             ROWS => rows.extend(Row::decode(&bytes)),
             LOG => node.log = String::from_utf8_lossy(&bytes).into_owned(),
             _ => {}

@@ -32,12 +32,11 @@ pub fn arrives(tos: u8, peer: Option<(&str, &Access)>) -> Result<Option<u8>, Liv
     };
     let stream = marked(address, tos).map_err(|source| LiveError::Unreachable { peer: address.into(), source })?;
     let own = About { version: About::VERSION, window: 1, limits: None, tos: None };
-    let about = serde_json::to_string(&own).unwrap_or_default();
+    let about = own.to_json()?;
     let (role, name, patience) = (PeerRole::Host, NAME, PATIENCE);
     let entered =
         Handshake { address, role, name, about: &about, access, patience, still: &|| true }.enter_over(stream)?;
-    let refused = |why: String| LiveError::Refused { peer: address.into(), why };
-    About::heard(&entered.settings).map(|about| about.tos).map_err(refused)
+    About::heard(&entered.settings).map(|about| about.tos).map_err(|why| LiveError::refused(address, why))
 }
 
 fn marked(address: &str, tos: u8) -> std::io::Result<TcpStream> {

@@ -206,7 +206,7 @@ impl Filter {
         self.post.tell(News::Stop);
         match self.work.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
-            Some(Err(_)) => Err(LiveError::Lost("the filter's thread panicked".into())),
+            Some(Err(panic)) => Err(LiveError::panicked("the filter's thread", &*panic)),
             None => Ok(()),
         }
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crosswind_access::place::resolve;
 use crosswind_access::{Access, Transport};
-use crosswind_agent::frame::Frame;
+use crosswind_agent::frame::{Frame, Refusal};
 
 use super::settings::{About, PEERS};
 use super::sockets::arrived_mark;
@@ -87,9 +87,8 @@ pub(super) fn attend(mut listener: Listener, own: &About, post: &Post) {
         if linux::wait(&mut watched, Some(LOOK_NS)).is_err() {
             return;
         }
-        let mut complain = |line: &str| {
+        let mut complain = |peer: Option<&str>, line: &str| {
             // Logged once for each address, whatever else it tries.
-            let peer = line.strip_prefix("refused a connection from ").and_then(|rest| rest.split(": ").next());
             let peer = peer.unwrap_or_default().to_owned();
             post.tell(News::Complaint { peer, word: "connected", why: line.to_owned() });
         };
@@ -106,12 +105,13 @@ fn let_in(caller: Caller, own: &About, post: &Post) -> Result<(), (String, Strin
     let about = match heard(&name, &about, post) {
         Ok(about) => about,
         Err(why) => {
-            refuse(stream, &why);
+            refuse(stream, Refusal::Final, &why);
             return Err((peer, why));
         }
     };
     let mut welcome = Vec::new();
-    let settings = serde_json::to_vec(&About { tos: arrived_mark(stream.socket()), ..own.clone() }).unwrap_or_default();
+    let own = About { tos: arrived_mark(stream.socket()), ..own.clone() };
+    let settings = own.to_json().map_err(|error| (peer.clone(), error.to_string()))?.into_bytes();
     Frame::Welcome { proof, settings }.encode(0, &mut welcome);
     if let Err(error) = stream.write_all(&welcome) {
         return Err((peer, error.to_string()));
@@ -132,9 +132,12 @@ fn heard(name: &str, about: &str, post: &Post) -> Result<About, String> {
 
 /// Dials a peer until it accepts this filter.
 pub(super) fn dial(place: usize, address: &str, own: &About, access: &Access, post: &Post) {
-    let about = serde_json::to_string(own).unwrap_or_default();
     let complain = |why: String| {
         post.tell(News::Complaint { peer: address.to_owned(), word: "dialled", why });
+    };
+    let about = match own.to_json() {
+        Ok(about) => about,
+        Err(error) => return complain(error.to_string()),
     };
     while post.is_wanted() {
         let patience = Duration::from_secs_f64(PATIENCE_S);

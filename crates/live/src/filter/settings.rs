@@ -152,6 +152,11 @@ impl About {
     /// Version of the frame format, and of the permitted order of frames.
     pub const VERSION: u32 = 2;
 
+    /// Encodes the description for the other end.
+    pub fn to_json(&self) -> Result<String, LiveError> {
+        serde_json::to_string(self).map_err(|error| LiveError::Setup(format!("the filter's description: {error}")))
+    }
+
     /// Decodes and checks the other end's description.
     pub fn heard(text: &[u8]) -> Result<Self, String> {
         let about: Self = serde_json::from_slice(text).map_err(|_| "does not say what it is".to_owned())?;

@@ -9,6 +9,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crosswind_access::Access;
+use crosswind_agent::frame::Refusal;
 use crosswind_program::Program;
 
 use super::channel::Channel;
@@ -79,6 +80,9 @@ struct Seat {
     done_ns: Option<u64>,
     /// Set while the rank waits for all others: whether at a store-sync, then its one-way messages sent and handled.
     entered: Option<(bool, u64, u64)>,
+    /// Proof for the welcome, from when the rank connects.
+    proof: [u8; 32],
+    /// The rank's result.
     held: Vec<u8>,
     report: Option<RankReport>,
 }
@@ -179,8 +183,7 @@ impl Conductor {
         let admission = Admission { run: self.config.run.clone(), peers };
         let settings = serde_json::to_vec(&admission).map_err(|error| LiveError::Setup(error.to_string()))?;
         for rank in 0..self.seats.len() {
-            // Since the rank connected, `held` has stored its proof.
-            let proof = <[u8; 32]>::try_from(std::mem::take(&mut self.seats[rank].held)).unwrap_or_default();
+            let proof = self.seats[rank].proof;
             self.with(rank, |channel| welcome(proof, channel, settings.clone()))?;
         }
         self.until(start_by, "is not connected with all others", |seat| seat.meshed)?;
@@ -194,7 +197,7 @@ impl Conductor {
         while !self.seats.iter().all(|seat| seat.report.is_some()) {
             if limit.is_some_and(|limit| now_ns() > limit) {
                 let limit_s = self.config.run.limit_s.unwrap_or_default();
-                let waits = self.waves.waits().join("; ");
+                let waits = self.waves.waits(None);
                 return Err(LiveError::Lost(format!("the run is not over after {limit_s} s: {waits}")));
             }
             self.look_after_waves()?;
@@ -235,8 +238,7 @@ impl Conductor {
         if let Some(rank) = self.waves.silent() {
             let silence_s = self.config.run.silence_s;
             if now.saturating_sub(self.wave_ns) as f64 * 1e-9 > silence_s {
-                let others = self.waves.waits().into_iter().filter(|said| !said.starts_with(&format!("rank {rank} ")));
-                let others = others.collect::<Vec<_>>().join("; ");
+                let others = self.waves.waits(Some(rank));
                 return Err(LiveError::Lost(format!("rank {rank} has not answered for {silence_s} s; {others}")));
             }
             return Ok(());
@@ -256,7 +258,7 @@ impl Conductor {
         self.wave_ns = now_ns();
         match verdict {
             Verdict::Moving => Ok(()),
-            Verdict::Stuck => Err(LiveError::Deadlock(self.waves.waits().join("; "))),
+            Verdict::Stuck => Err(LiveError::Deadlock(self.waves.waits(None))),
             Verdict::Over => {
                 self.finishing = true;
                 (0..self.seats.len()).try_for_each(|rank| self.say(rank, &Wire::Finish))
@@ -296,8 +298,8 @@ impl Conductor {
     }
 
     fn gone(&self, rank: usize, error: &io::Error) -> LiveError {
-        let waits = self.waves.waits();
-        let waits = if waits.is_empty() { String::new() } else { format!("; when last asked: {}", waits.join("; ")) };
+        let waits = self.waves.waits(None);
+        let waits = if waits.is_empty() { waits } else { format!("; when last asked: {waits}") };
         LiveError::Lost(format!("rank {rank} is gone: {error}{waits}"))
     }
 
@@ -328,15 +330,15 @@ impl Conductor {
 
     fn let_in(&mut self) -> Result<(), LiveError> {
         let log = &mut self.config.log;
-        for caller in self.listener.attend(now_ns(), &mut |line| log.note_once(line)) {
+        for caller in self.listener.attend(now_ns(), &mut |_, line| log.note_once(line)) {
             let Caller { stream, rest, proof, name, about, .. } = caller;
             let seat = number(&name, self.config.run.ranks).map(|rank| &mut self.seats[rank as usize]);
             let Some(seat) = seat.filter(|seat| seat.address.is_empty()) else {
-                refuse(stream, &format!("{name:?} is not waited for here"));
+                refuse(stream, Refusal::Final, &format!("{name:?} is not waited for here"));
                 continue;
             };
             let channel = Channel::new(stream, &rest).map_err(LiveError::system("talking to a rank"))?;
-            (seat.channel, seat.address, seat.held) = (Some(channel), about, proof.to_vec());
+            (seat.channel, seat.address, seat.proof) = (Some(channel), about, proof);
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use crosswind_access::Access;
-use crosswind_agent::frame::Frame;
+use crosswind_agent::frame::{Frame, Refusal};
 
 use super::channel::Channel;
 use super::settings::{Admission, RanksSettings};
@@ -84,7 +84,7 @@ impl Joined {
         let name = name(config.rank);
         let Entered { stream, settings, rest } =
             handshake(&config.conductor, &name, &own, &config.access, patience, &wanted)?;
-        let refused = |why: String| LiveError::Refused { peer: config.conductor.clone(), why };
+        let refused = |why: String| LiveError::refused(&config.conductor, why);
         let admission: Admission = serde_json::from_slice(&settings).map_err(|error| refused(error.to_string()))?;
         admission.run.check()?;
         if admission.peers.len() != admission.run.ranks as usize || config.rank >= admission.run.ranks {
@@ -135,10 +135,11 @@ impl Joined {
             let mut watched: Vec<_> = self.listener.fds().map(|fd| watch(fd, true, false)).collect();
             linux::wait(&mut watched, Some(LOOK_NS)).map_err(LiveError::system("waiting"))?;
             let log = &mut self.config.log;
-            for caller in self.listener.attend(now_ns(), &mut |line| log.note_once(line)) {
+            for caller in self.listener.attend(now_ns(), &mut |_, line| log.note_once(line)) {
                 let above = number(&caller.name, self.settings.ranks).filter(|&above| above > own);
                 let Some(place) = above.map(|above| &mut links[above as usize]).filter(|place| place.is_none()) else {
-                    crate::listener::refuse(caller.stream, &format!("{:?} is not waited for here", caller.name));
+                    let why = format!("{:?} is not waited for here", caller.name);
+                    crate::listener::refuse(caller.stream, Refusal::Final, &why);
                     continue;
                 };
                 let Caller { stream, rest, proof, .. } = caller;

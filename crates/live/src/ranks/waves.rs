@@ -98,13 +98,12 @@ impl Waves {
         })
     }
 
-    /// Returns what each rank waited for when it last answered.
-    pub fn waits(&self) -> Vec<String> {
-        let said = |rank: usize| self.answers[rank].as_ref().or_else(|| self.previous.as_ref()?.get(rank));
-        (0..self.answers.len())
-            .filter_map(|rank| Some((rank, said(rank)?)))
-            .map(|(rank, answer)| format!("rank {rank} {}", answer.what))
-            .collect()
+    /// Returns what each rank waited for when it last answered, without the rank `except`.
+    pub fn waits(&self, except: Option<usize>) -> String {
+        let last = |rank: usize| self.answers[rank].as_ref().or_else(|| self.previous.as_ref()?.get(rank));
+        let waits = (0..self.answers.len()).filter(|rank| Some(*rank) != except);
+        let waits = waits.filter_map(|rank| Some(format!("rank {rank} {}", last(rank)?.what)));
+        waits.collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -134,7 +133,8 @@ mod tests {
         let stuck = [answer(State::Waiting, 3, 1), answer(State::Done, 1, 3)];
         assert_eq!(wave(&mut waves, &stuck), Verdict::Moving);
         assert_eq!(wave(&mut waves, &stuck), Verdict::Stuck);
-        assert_eq!(waves.waits(), ["rank 0 waits", "rank 1 waits"]);
+        assert_eq!(waves.waits(None), "rank 0 waits; rank 1 waits");
+        assert_eq!(waves.waits(Some(0)), "rank 1 waits");
     }
 
     #[test]

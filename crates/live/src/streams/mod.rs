@@ -243,8 +243,7 @@ fn measure(
     let (frames, late_part) = hosts.close(links);
     let mut operations = Vec::new();
     for thread in sources {
-        let lost = |_| LiveError::Lost("a generator's thread panicked".into());
-        operations.push(thread.join().map_err(lost)?);
+        operations.push(thread.join().map_err(|panic| LiveError::panicked("a generator's thread", &*panic))?);
     }
     verdict?;
     Ok(Measured { operations: operations.into_iter().collect::<Result<_, _>>()?, frames, late_part })

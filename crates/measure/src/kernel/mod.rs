@@ -4,6 +4,7 @@
 //! %. Work that cannot be divided (a command, a Python callable) has one step per unit and is *coarse*. The sampler
 //! then reads its counters when a unit ends, never within one, so that no unit spans two blocks.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -112,6 +113,13 @@ impl Tally {
         drop(self.completed.wait_while(guard, waiting).unwrap_or_else(PoisonError::into_inner));
     }
 
+    /// Ends the computation with the reason why it failed.
+    fn fail(&self, error: MeasureError) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        self.ended.0.store(true, Ordering::Relaxed);
+        self.announce();
+    }
+
     fn announce(&self) {
         let _guard = self.completion.lock().unwrap_or_else(PoisonError::into_inner);
         self.completed.notify_all();
@@ -154,7 +162,7 @@ impl Computation {
                 Ok(mut kernel) => {
                     // If the waiting thread has ended, the answer is not needed.
                     let _ = ready.send(Ok(kernel.steps_per_unit()));
-                    compute(kernel.as_mut(), &shared, coarse);
+                    compute_or_fail(kernel.as_mut(), &shared, coarse);
                 }
                 Err(error) => drop(ready.send(Err(error))),
             }
@@ -187,6 +195,13 @@ impl Drop for Computation {
     }
 }
 
+/// Computes until the end. A panic is a failure: a computation that stands still would look like one that traffic slows.
+fn compute_or_fail(kernel: &mut dyn Kernel, tally: &Tally, coarse: bool) {
+    if catch_unwind(AssertUnwindSafe(|| compute(kernel, tally, coarse))).is_err() {
+        tally.fail(MeasureError::Task("a fault of Crosswind: the computing thread panicked".into()));
+    }
+}
+
 fn compute(kernel: &mut dyn Kernel, tally: &Tally, coarse: bool) {
     let mut steps = 0;
     loop {
@@ -198,8 +213,7 @@ fn compute(kernel: &mut dyn Kernel, tally: &Tally, coarse: bool) {
         }
         if let Err(error) = kernel.step() {
             if !tally.ended() {
-                *tally.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                tally.ended.0.store(true, Ordering::Relaxed);
+                tally.fail(error);
             }
             break;
         }
@@ -258,4 +272,36 @@ fn make(kernel: &KernelConfig, tally: &Arc<Tally>) -> Result<Box<dyn Kernel>, Me
             return Err(MeasureError::value("kernel", other, format!("{known}, command, callable or idle")));
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Panics in its third step.
+    struct Panics(u32);
+
+    impl Kernel for Panics {
+        fn step(&mut self) -> Result<(), MeasureError> {
+            self.0 += 1;
+            assert!(self.0 < 3, "the third step");
+            Ok(())
+        }
+
+        fn steps_per_unit(&self) -> f64 {
+            1.0
+        }
+    }
+
+    #[test]
+    fn a_panic_of_the_computation_is_its_failure_and_wakes_what_waits_for_a_step() {
+        let tally = Tally::default();
+        std::thread::scope(|scope| {
+            scope.spawn(|| compute_or_fail(&mut Panics(0), &tally, false));
+            assert!(!tally.wait_beyond(2, Duration::from_secs(60)));
+        });
+        assert_eq!((tally.steps(), tally.ended()), (2, true));
+        let why = tally.take_failure().expect("a failure").to_string();
+        assert!(why.contains("the computing thread panicked"), "{why}");
+    }
 }

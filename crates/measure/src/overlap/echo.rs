@@ -71,7 +71,8 @@ impl Burners {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
-        Ok(std::mem::take(&mut self.threads).into_iter().filter_map(|thread| thread.join().ok()).collect())
+        let failed = |_| io::Error::other("a thread that computes panicked");
+        std::mem::take(&mut self.threads).into_iter().map(|thread| thread.join().map_err(failed)).collect()
     }
 }
 

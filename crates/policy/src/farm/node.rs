@@ -1,4 +1,8 @@
-//! The farm node, the state machine that the simulator and the agents share.
+//! State machine of one node of a farm. [`Node::handle`] takes an [`Event`] and appends the [`Command`]s that follow.
+//!
+//! The simulator calls it in virtual time and agents call it in wall time, so that both make the same decisions. It has
+//! no clock: rules that depend on rates or on the end of the run get their numbers in [`Settings`] and in events. It
+//! sends nothing and computes nothing: its caller executes the commands and reports their ends as events.
 
 use crosswind_schema::plan::Ports;
 
