@@ -3,7 +3,7 @@
 #![no_main]
 
 use crosswind_access::greeting::Greeting;
-use crosswind_access::limits::LARGEST_FROM_STRANGER;
+use crosswind_access::limits::LARGEST_UNAUTHENTICATED;
 use crosswind_agent::frame::{LARGEST_FRAME, decode};
 use crosswind_live::farm::journal::read_records;
 use crosswind_live::protocol::PROTOCOL;
@@ -25,7 +25,7 @@ fn frames(bytes: &[u8], limit: usize) {
 fuzz_target!(|bytes: &[u8]| {
     let _ = Greeting::decode(bytes, PROTOCOL);
     frames(bytes, LARGEST_FRAME);
-    frames(bytes, LARGEST_FROM_STRANGER);
+    frames(bytes, LARGEST_UNAUTHENTICATED);
     let (records, whole) = read_records(bytes);
     assert!(whole <= bytes.len());
     assert_eq!(read_records(&bytes[..whole]), (records, whole));

@@ -5,11 +5,11 @@ So has every warning, which stands beside a result: what one should know before 
 
 import os
 
-Told = dict[str, str]
+Notice = dict[str, str]
 """A warning: code, message, hint."""
 
 
-def warning(code: str, message: str, hint: str) -> Told:
+def warning(code: str, message: str, hint: str) -> Notice:
     """Return a warning as it stands in files."""
     return {"code": code, "message": message, "hint": hint}
 
@@ -59,7 +59,7 @@ WATCHDOG_ONLY = "watchdog-only"
 """Code of the warning that something may not be traced, so that the kernel does not continue it by itself."""
 
 
-def watchdog_only(what: str, undo: str = "`kill -CONT PID`") -> Told:
+def watchdog_only(what: str, undo: str = "`kill -CONT PID`") -> Notice:
     """Return the warning that only a watchdog continues what is stopped.
 
     Parameters

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from crosswind import _core
 from crosswind.absences import Observed, remove_leftovers
-from crosswind.errors import WATCHDOG_ONLY, DescriptionError, Told, watchdog_only
+from crosswind.errors import WATCHDOG_ONLY, DescriptionError, Notice, watchdog_only
 from crosswind.files.intervals import whole
 from crosswind.files.reading import read_bytes
 from crosswind.files.tabular import Plotted
@@ -94,7 +94,7 @@ def inject(
     seed: int = 1,
     stdout_to_stderr: bool = False,
     progress: Advance | None = None,
-    notify: Callable[[Told], None] | None = None,
+    notify: Callable[[Notice], None] | None = None,
 ) -> Injected:
     r"""Run a command while its ranks' processors are taken away as a disturbance says.
 

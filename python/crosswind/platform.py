@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
 from crosswind.description import Description
-from crosswind.errors import Told
+from crosswind.errors import Notice
 from crosswind.files.atomic import write_text
 from crosswind.files.tabular import Tabular
 
@@ -52,7 +52,7 @@ class Platform(Description[_core.Platform], Tabular):
         warnings: list[dict[str, str]] = json.loads(self._checked.warnings_json())
         return warnings
 
-    def with_warnings(self, told: Sequence[Told]) -> Platform:
+    def with_warnings(self, told: Sequence[Notice]) -> Platform:
         """Return the same platform with these as its own warnings, each once: they travel into files and plans.
 
         Examples

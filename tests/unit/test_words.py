@@ -145,6 +145,69 @@ def test_comments_of_python_are_plain():
     assert not found, "\n".join(found)
 
 
+# Words in names for which the field has better ones: the left column of the terms in WRITING.md.
+TERMS = re.compile(
+    "tells?|told|asked|says?|said|hears?|heard|obey|happen|happened|happenings|strangers?|callers?|seats?|bell|stock"
+    "|guest|allowance|course|pulse|beat|workshop|maker|keeper|keeping|standing|sealed|door|wishes|desk|looks|quads"
+    "|turns|wander|beside|speak"
+)
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+MOST_TERMS = {
+    "access": 30,
+    "agent": 25,
+    "disturb": 95,
+    "experiment": 20,
+    "faults": 15,
+    "gpu": 10,
+    "linux": 15,
+    "live": 110,
+    "measure": 45,
+    "model": 65,
+    "policy": 15,
+    "program": 55,
+    "py": 5,
+    "python": 1_600,
+    "recorded": 25,
+    "schema": 60,
+    "sim": 95,
+}
+"""Lower a number when you have renamed something; none grows."""
+
+
+def terms_of(name: str, text: str) -> list[str]:
+    """Return the identifiers of a Rust or Python file that hold one of the words; strings and comments do not count."""
+    if name.endswith(".rs"):
+        names = IDENTIFIER.findall(RUST.sub(" ", text))
+    else:
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        names = [token.string for token in tokens if token.type == tokenize.NAME]
+    return [one for one in names if any(TERMS.fullmatch(word.lower()) for word in WORD.findall(one))]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("a.rs", 'let told = heard_ns("told"); // said', ["told", "heard_ns"]),
+        ("a.rs", "ToldBy; toldest; retold", ["ToldBy"]),
+        ("a.py", "asked = f(say=1)  # told\n", ["asked", "say"]),
+    ],
+)
+def test_terms_are_words_of_identifiers(name, text, found):
+    assert terms_of(name, text) == found
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
+def test_names_use_the_terms_of_the_field():
+    found: dict[str, int] = {}
+    for name in _files():
+        place = name.split("/")[1] if name.startswith("crates/") else "python" if name.startswith("python/") else None
+        if place is not None and name.endswith((".rs", ".py")):
+            found[place] = found.get(place, 0) + len(terms_of(name, (ROOT / name).read_text()))
+    more = {place: count for place, count in found.items() if count > MOST_TERMS.get(place, 0)}
+    assert not more, f"more than {MOST_TERMS}: {more}; WRITING.md has the terms"
+
+
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
 def test_no_specification_outside_the_tree_is_cited():
     cited = re.compile(r"\bSPEC [A-Z]?-?\d|\bthe SPEC\b")

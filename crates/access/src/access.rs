@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::error::AccessError;
 use crate::place::is_loopback;
 use crate::tls::Tls;
-use crate::token::{End, Meeting, Token};
+use crate::token::{End, Token, Transcript};
 
 /// A token, certificates, or both. With neither, every connection is accepted, so the address must be one that only
 /// this machine can reach.
@@ -57,20 +57,20 @@ impl Access {
 
     /// Returns the proof that one end sends.
     #[must_use]
-    pub fn proof(&self, meeting: &Meeting, end: End, name: &str) -> [u8; 32] {
-        self.key().proof(meeting, end, name)
+    pub fn proof(&self, transcript: &Transcript, end: End, name: &str) -> [u8; 32] {
+        self.key().proof(transcript, end, name)
     }
 
     /// Verifies the other end's proof, in constant time.
     #[must_use]
-    pub fn accepts(&self, meeting: &Meeting, end: End, name: &str, proof: &[u8]) -> bool {
-        self.key().accepts(meeting, end, name, proof)
+    pub fn accepts(&self, transcript: &Transcript, end: End, name: &str, proof: &[u8]) -> bool {
+        self.key().accepts(transcript, end, name, proof)
     }
 
     /// Returns a key for further connections of a handshake, known only to its two ends.
     #[must_use]
-    pub fn key_of(&self, meeting: &Meeting) -> Token {
-        self.key().derived(meeting)
+    pub fn key_of(&self, transcript: &Transcript) -> Token {
+        self.key().derived(transcript)
     }
 
     fn key(&self) -> Token {

@@ -216,13 +216,13 @@ fn write(directory: &Path, name: &str, files: &[(&str, &str)]) -> Result<(), Acc
 /// If there is no authority, or a certificate cannot be read.
 pub fn show(directory: &Path) -> Result<Vec<Shown>, AccessError> {
     let authority = read(&directory.join(AUTHORITYS).join(CERTIFICATE))?;
-    let mut shown = vec![told(AUTHORITYS, &authority, None)?];
+    let mut shown = vec![explain(AUTHORITYS, &authority, None)?];
     let mut names = entries(directory);
     names.sort();
     for name in names.iter().filter(|name| *name != AUTHORITYS && !name.starts_with('.')) {
         let path = directory.join(name).join(CERTIFICATE);
         if path.exists() {
-            shown.push(told(name, &read(&path)?, Some(&authority))?);
+            shown.push(explain(name, &read(&path)?, Some(&authority))?);
         }
     }
     Ok(shown)
@@ -232,7 +232,7 @@ fn read(path: &Path) -> Result<CertificateDer<'static>, AccessError> {
     CertificateDer::from_pem_slice(&read_file(path, Kept::Readable)?).map_err(|error| AccessError::file(path, error))
 }
 
-fn told(
+fn explain(
     name: &str,
     certificate: &CertificateDer<'_>,
     authority: Option<&CertificateDer<'_>>,
@@ -357,7 +357,7 @@ mod tests {
         for (name, parent) in [("PARENT.Crosswind", true), ("*.crosswind", false), ("parent.crosswind.org", false)] {
             let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
             let own = params.self_signed(&key).expect("signed");
-            assert_eq!(told("x", own.der(), None).expect("shown").parent, parent, "{name}");
+            assert_eq!(explain("x", own.der(), None).expect("shown").parent, parent, "{name}");
         }
     }
 

@@ -28,7 +28,7 @@ pub struct Greeting {
 pub enum GreetingError {
     /// The first bytes belong to something else.
     #[error("is no Crosswind of this kind: the first bytes are wrong")]
-    Stranger,
+    NotCrosswind,
     #[error("speaks version {there} of the protocol; this build speaks {here}")]
     Version { there: u16, here: u16 },
 }
@@ -51,7 +51,7 @@ impl Greeting {
     pub fn decode(bytes: &[u8], protocol: Protocol) -> Result<Option<Self>, GreetingError> {
         let known = bytes.len().min(protocol.magic.len());
         if bytes[..known] != protocol.magic[..known] {
-            return Err(GreetingError::Stranger);
+            return Err(GreetingError::NotCrosswind);
         }
         if let Some(&[high, low]) = bytes.get(4..6) {
             let there = u16::from_be_bytes([high, low]);
@@ -94,7 +94,7 @@ mod tests {
         bytes[5] = 9;
         assert_eq!(Greeting::decode(&bytes[..6], PROTOCOL), Err(GreetingError::Version { there: 9, here: 1 }));
         for other in [b"GET / HTTP/1.1".as_slice(), b"G"] {
-            assert_eq!(Greeting::decode(other, PROTOCOL), Err(GreetingError::Stranger));
+            assert_eq!(Greeting::decode(other, PROTOCOL), Err(GreetingError::NotCrosswind));
         }
     }
 }

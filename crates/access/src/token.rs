@@ -27,7 +27,7 @@ pub enum End {
 
 /// The data that identify one handshake. A proof for one handshake is invalid for any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Meeting {
+pub struct Transcript {
     pub protocol: Protocol,
     /// Random bytes drawn by the caller.
     pub caller: [u8; 32],
@@ -80,20 +80,20 @@ impl Token {
 
     /// Returns the proof that one end sends.
     #[must_use]
-    pub fn proof(&self, meeting: &Meeting, end: End, name: &str) -> [u8; 32] {
-        self.tag(&message(meeting, end.word(), name))
+    pub fn proof(&self, transcript: &Transcript, end: End, name: &str) -> [u8; 32] {
+        self.tag(&message(transcript, end.word(), name))
     }
 
     /// Verifies the other end's proof, in constant time.
     #[must_use]
-    pub fn accepts(&self, meeting: &Meeting, end: End, name: &str, proof: &[u8]) -> bool {
-        hmac::verify(&self.0, &message(meeting, end.word(), name), proof).is_ok()
+    pub fn accepts(&self, transcript: &Transcript, end: End, name: &str, proof: &[u8]) -> bool {
+        hmac::verify(&self.0, &message(transcript, end.word(), name), proof).is_ok()
     }
 
     /// Derives a key for further connections of a handshake. It cannot be computed without this one.
     #[must_use]
-    pub(crate) fn derived(&self, meeting: &Meeting) -> Self {
-        Self::keyed(&self.tag(&message(meeting, b"key for what belongs", "")))
+    pub(crate) fn derived(&self, transcript: &Transcript) -> Self {
+        Self::keyed(&self.tag(&message(transcript, b"key for what belongs", "")))
     }
 
     fn tag(&self, message: &[u8]) -> [u8; 32] {
@@ -113,8 +113,8 @@ impl End {
     }
 }
 
-fn message(meeting: &Meeting, word: &[u8; 20], name: &str) -> Vec<u8> {
-    let Meeting { protocol, caller, listener, channel } = meeting;
+fn message(transcript: &Transcript, word: &[u8; 20], name: &str) -> Vec<u8> {
+    let Transcript { protocol, caller, listener, channel } = transcript;
     let version = protocol.version.to_be_bytes();
     [&word[..], &protocol.magic, &version, caller, listener, channel, name.as_bytes()].concat()
 }
@@ -147,19 +147,19 @@ mod tests {
     #[test]
     fn only_the_same_token_end_name_and_meeting_are_accepted() {
         let token = Token::new("0123456789abcdef\n").expect("long enough");
-        let meeting = Meeting { protocol: PROTOCOL, caller: [1; 32], listener: [2; 32], channel: [0; 32] };
-        let proof = token.proof(&meeting, End::Caller, "a");
-        assert!(token.accepts(&meeting, End::Caller, "a", &proof));
-        assert!(!token.accepts(&meeting, End::Listener, "a", &proof));
-        assert!(!token.accepts(&meeting, End::Caller, "b", &proof));
-        assert!(!token.accepts(&meeting, End::Caller, "a", &proof[..31]));
-        let mirrored = Meeting { caller: [2; 32], listener: [1; 32], ..meeting };
+        let transcript = Transcript { protocol: PROTOCOL, caller: [1; 32], listener: [2; 32], channel: [0; 32] };
+        let proof = token.proof(&transcript, End::Caller, "a");
+        assert!(token.accepts(&transcript, End::Caller, "a", &proof));
+        assert!(!token.accepts(&transcript, End::Listener, "a", &proof));
+        assert!(!token.accepts(&transcript, End::Caller, "b", &proof));
+        assert!(!token.accepts(&transcript, End::Caller, "a", &proof[..31]));
+        let mirrored = Transcript { caller: [2; 32], listener: [1; 32], ..transcript };
         assert!(!token.accepts(&mirrored, End::Caller, "a", &proof));
-        assert!(!token.accepts(&Meeting { channel: [1; 32], ..meeting }, End::Caller, "a", &proof));
-        let other = Meeting { protocol: Protocol { version: 2, ..PROTOCOL }, ..meeting };
+        assert!(!token.accepts(&Transcript { channel: [1; 32], ..transcript }, End::Caller, "a", &proof));
+        let other = Transcript { protocol: Protocol { version: 2, ..PROTOCOL }, ..transcript };
         assert!(!token.accepts(&other, End::Caller, "a", &proof));
-        assert!(!token.derived(&meeting).accepts(&meeting, End::Caller, "a", &proof));
-        assert!(!Token::new("0123456789abcdeF").expect("long enough").accepts(&meeting, End::Caller, "a", &proof));
+        assert!(!token.derived(&transcript).accepts(&transcript, End::Caller, "a", &proof));
+        assert!(!Token::new("0123456789abcdeF").expect("long enough").accepts(&transcript, End::Caller, "a", &proof));
     }
 
     #[test]

@@ -27,11 +27,11 @@ pub struct Transport {
     socket: TcpStream,
     /// Deadline of blocking reads. `None`: no deadline.
     until: Option<Instant>,
-    sealed: Option<Box<Sealed>>,
+    tls: Option<Box<TlsSession>>,
 }
 
 #[derive(Debug)]
-struct Sealed {
+struct TlsSession {
     session: Connection,
     input: Vec<u8>,
     from: usize,
@@ -41,7 +41,7 @@ struct Sealed {
 
 impl From<TcpStream> for Transport {
     fn from(socket: TcpStream) -> Self {
-        Self { socket, until: None, sealed: None }
+        Self { socket, until: None, tls: None }
     }
 }
 
@@ -63,11 +63,11 @@ impl Transport {
     }
 
     fn over(socket: TcpStream, session: Option<Result<Connection, rustls::Error>>) -> io::Result<Self> {
-        let sealed = session.transpose().map_err(io::Error::other)?.map(|mut session| {
+        let tls = session.transpose().map_err(io::Error::other)?.map(|mut session| {
             session.set_buffer_limit(Some(WAITING));
-            Box::new(Sealed { session, input: Vec::new(), from: 0, to: 0, holds: false })
+            Box::new(TlsSession { session, input: Vec::new(), from: 0, to: 0, holds: false })
         });
-        Ok(Self { socket, until: None, sealed })
+        Ok(Self { socket, until: None, tls })
     }
 
     /// The socket, for polling and for its options. It must not be read or written.
@@ -84,13 +84,13 @@ impl Transport {
     /// The socket of a connection without TLS. `None` with TLS.
     #[must_use]
     pub fn plain(&self) -> Option<&TcpStream> {
-        self.sealed.is_none().then_some(&self.socket)
+        self.tls.is_none().then_some(&self.socket)
     }
 
     /// Converts a connection without TLS to its socket. `None` with TLS.
     #[must_use]
     pub fn into_plain(self) -> Option<TcpStream> {
-        self.sealed.is_none().then_some(self.socket)
+        self.tls.is_none().then_some(self.socket)
     }
 
     /// Sets the deadline of blocking reads. `None`: they wait for ever.
@@ -108,7 +108,7 @@ impl Transport {
     /// # Errors
     /// If the other end does not speak TLS, has no certificate of this authority, or the deadline passes.
     pub fn shake_hands(&mut self) -> io::Result<()> {
-        while self.sealed.as_ref().is_some_and(|sealed| sealed.session.is_handshaking()) {
+        while self.tls.as_ref().is_some_and(|tls| tls.session.is_handshaking()) {
             self.flush()?;
             if self.take_in()? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
@@ -127,7 +127,7 @@ impl Transport {
             Some(certificate) if !tls::names(certificate, name) => {
                 Err(format!("its certificate does not name {name:?}"))
             }
-            None if self.sealed.is_some() => Err("it has shown no certificate".into()),
+            None if self.tls.is_some() => Err("it has shown no certificate".into()),
             _ => Ok(()),
         }
     }
@@ -141,7 +141,7 @@ impl Transport {
     }
 
     fn certificate(&self) -> Option<&CertificateDer<'static>> {
-        self.sealed.as_ref()?.session.peer_certificates()?.first()
+        self.tls.as_ref()?.session.peer_certificates()?.first()
     }
 
     /// Returns a secret shared by the two ends of a TLS connection. Zeros without TLS.
@@ -149,20 +149,20 @@ impl Transport {
     /// # Errors
     /// If the handshake is not complete. Zeros in its place would bind nothing to the connection.
     pub fn channel(&self) -> io::Result<[u8; 32]> {
-        let Some(sealed) = self.sealed.as_deref() else { return Ok([0; 32]) };
-        sealed.session.export_keying_material([0; 32], b"EXPORTER-crosswind", None).map_err(io::Error::other)
+        let Some(tls) = self.tls.as_deref() else { return Ok([0; 32]) };
+        tls.session.export_keying_material([0; 32], b"EXPORTER-crosswind", None).map_err(io::Error::other)
     }
 
     /// Whether bytes that were read from the socket may wait here, without the socket being readable.
     #[must_use]
     pub fn holds(&self) -> bool {
-        self.sealed.as_ref().is_some_and(|sealed| sealed.holds)
+        self.tls.as_ref().is_some_and(|tls| tls.holds)
     }
 
     /// Whether bytes wait here for room in the socket.
     #[must_use]
     pub fn wants_room(&self) -> bool {
-        self.sealed.as_ref().is_some_and(|sealed| sealed.session.wants_write())
+        self.tls.as_ref().is_some_and(|tls| tls.session.wants_write())
     }
 
     /// Sends bytes of two slices. Returns how many were accepted; the socket may take them later. Without TLS only
@@ -174,10 +174,10 @@ impl Transport {
         if !self.try_flush()? {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let Some(sealed) = &mut self.sealed else { return (&self.socket).write(first) };
-        let mut taken = sealed.session.writer().write(first)?;
+        let Some(tls) = &mut self.tls else { return (&self.socket).write(first) };
+        let mut taken = tls.session.writer().write(first)?;
         if taken == first.len() {
-            taken += sealed.session.writer().write(second)?;
+            taken += tls.session.writer().write(second)?;
         }
         self.try_flush()?;
         Ok(taken)
@@ -188,9 +188,9 @@ impl Transport {
     /// # Errors
     /// If the connection has failed.
     pub fn try_flush(&mut self) -> io::Result<bool> {
-        let Some(sealed) = &mut self.sealed else { return Ok(true) };
-        while sealed.session.wants_write() {
-            match sealed.session.write_tls(&mut &self.socket) {
+        let Some(tls) = &mut self.tls else { return Ok(true) };
+        while tls.session.wants_write() {
+            match tls.session.write_tls(&mut &self.socket) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -202,8 +202,8 @@ impl Transport {
 
     /// Closes the sending direction, with a TLS alert if possible.
     pub fn hang_up(&mut self) {
-        if let Some(sealed) = &mut self.sealed {
-            sealed.session.send_close_notify();
+        if let Some(tls) = &mut self.tls {
+            tls.session.send_close_notify();
         }
         // If the other end is gone, it does not need the alert.
         let _ = self.try_flush();
@@ -213,23 +213,26 @@ impl Transport {
     /// Reads from the socket once and decrypts what arrived. Returns 0 at the end of the connection.
     fn take_in(&mut self) -> io::Result<usize> {
         self.be_patient()?;
-        let Some(sealed) = &mut self.sealed else { return Ok(0) };
-        if sealed.from == sealed.to {
-            sealed.input.resize(AT_ONCE, 0);
-            (sealed.from, sealed.to) = (0, (&self.socket).read(&mut sealed.input)?);
-            if sealed.to == 0 {
+        let Some(tls) = &mut self.tls else { return Ok(0) };
+        if tls.from == tls.to {
+            tls.input.resize(AT_ONCE, 0);
+            (tls.from, tls.to) = (0, (&self.socket).read(&mut tls.input)?);
+            if tls.to == 0 {
                 return Ok(0);
             }
         }
-        let mut rest = &sealed.input[sealed.from..sealed.to];
+        let mut rest = &tls.input[tls.from..tls.to];
         let first = rest[0];
-        let read = sealed.session.read_tls(&mut rest)?;
-        sealed.from += read;
-        if let Err(error) = sealed.session.process_new_packets() {
-            let shaking = sealed.session.is_handshaking();
+        let read = tls.session.read_tls(&mut rest)?;
+        tls.from += read;
+        if let Err(error) = tls.session.process_new_packets() {
+            let shaking = tls.session.is_handshaking();
             // Send the alert that states the reason, if the other end still reads.
             let _ = self.try_flush();
-            return Err(io::Error::new(io::ErrorKind::InvalidData, told(&error, shaking && !OF_TLS.contains(&first))));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                explain(&error, shaking && !OF_TLS.contains(&first)),
+            ));
         }
         Ok(read)
     }
@@ -247,18 +250,18 @@ impl Transport {
 impl Read for Transport {
     /// Reads what has arrived. Blocks for the first byte if the socket is blocking. 0: the other end has closed.
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.sealed.is_none() {
+        if self.tls.is_none() {
             self.be_patient()?;
             return self.socket.read(into);
         }
         loop {
-            let Some(sealed) = &mut self.sealed else { return Ok(0) };
-            match sealed.session.reader().read(into) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => sealed.holds = sealed.from < sealed.to,
+            let Some(tls) = &mut self.tls else { return Ok(0) };
+            match tls.session.reader().read(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => tls.holds = tls.from < tls.to,
                 // Frames carry their length, so a truncated connection can be treated like a closed one.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
                 result => {
-                    sealed.holds = true;
+                    tls.holds = true;
                     return result;
                 }
             }
@@ -282,7 +285,7 @@ impl Write for Transport {
 }
 
 /// Describes the error for the user who configured the two ends.
-fn told(error: &rustls::Error, is_plain: bool) -> String {
+fn explain(error: &rustls::Error, is_plain: bool) -> String {
     use rustls::{AlertDescription as Alert, CertificateError, Error};
     match error {
         _ if is_plain => "speaks no TLS, and this end does".into(),

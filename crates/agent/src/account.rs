@@ -51,7 +51,7 @@ pub(crate) struct Account {
     pub totals: Totals,
     pub rows: Vec<Row>,
     pub log: Option<Log>,
-    pub happened: Vec<AgentEvent>,
+    pub agent_events: Vec<AgentEvent>,
     pub passed: Passed,
     pub pieces: Vec<Piece>,
 }
@@ -62,7 +62,7 @@ impl Account {
             totals: Totals { name: name.into(), ..Totals::default() },
             rows: Vec::new(),
             log: log.then(Log::default),
-            happened: Vec::new(),
+            agent_events: Vec::new(),
             passed: Passed::default(),
             pieces: Vec::new(),
         }

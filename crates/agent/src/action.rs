@@ -49,9 +49,9 @@ pub enum Kind {
 
 /// Input from a link. A task or a result arrives as one item, with its whole body.
 #[derive(Clone, Debug)]
-pub enum Heard<P> {
+pub enum Inbound<P> {
     /// A frame without a body.
-    Said(Frame),
+    Frame(Frame),
     /// The first bytes of a task or a result have arrived.
     Begun {
         /// Rate at which the link is paced, MB/s of the platform. 0 if the link is not emulated.
@@ -124,13 +124,13 @@ pub struct Trying {
 pub struct Rate {
     pub bytes_per_ns: f64,
     /// Rate written in frames, MB/s of the platform. 0 if the link is not emulated.
-    pub told: f64,
+    pub reported: f64,
 }
 
 /// An instruction to the driver. Actions are executed in the order in which they were issued.
 #[derive(Clone, Debug)]
 pub enum Action<P> {
-    Say {
+    SendFrame {
         to: Peer,
         frame: Frame,
     },

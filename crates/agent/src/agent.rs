@@ -4,9 +4,9 @@
 //! into events for the policy. The code is the same at the root, at inner nodes and at leaves. A driver calls four kinds
 //! of methods, each with the time on the agent's own monotonic clock, ns:
 //!
-//! - Inputs: a frame or a body arrived ([`Agent::hear`]), a transfer ended or paused ([`Agent::transferred`]), a task was
+//! - Inputs: a frame or a body arrived ([`Agent::on_inbound`]), a transfer ended or paused ([`Agent::transferred`]), a task was
 //!   computed ([`Agent::worked`]), a link broke ([`Agent::lost`]).
-//! - Time: [`Agent::pass_time`] handles what is due and returns when to call again. [`Agent::beat`] sends heartbeats and
+//! - Time: [`Agent::pass_time`] handles what is due and returns when to call again. [`Agent::send_heartbeat`] sends heartbeats and
 //!   drops silent peers. [`Agent::progress`] advances the phase of the run.
 //! - Outputs: [`Agent::take_actions`] returns what to do, in order, and [`Agent::ended`] how the run ended.
 //! - At the root: [`Agent::submit`] takes a user's task, and [`Agent::take_results`] returns results.
@@ -28,20 +28,20 @@ use crate::clock::Clock;
 use crate::emulation::EmulatedProcessor;
 use crate::error::SettingsError;
 use crate::frame::Frame;
-use crate::input::Pulse;
+use crate::input::Heartbeat;
 use crate::late::Late;
 use crate::layout::Layout;
-use crate::phases::Course;
+use crate::phases::RunState;
 use crate::recall::{Computing, News};
 use crate::record::{Activity, NO_NODE};
 use crate::settings::{RunSettings, Work, no_node};
-use crate::stock::{Finished, Stock};
+use crate::task_store::{Finished, TaskStore};
 
 /// Maximum delay in handling an emulated end that still counts from its due time, ns. A later one counts from this long
 /// ago.
 const FORGIVEN_NS: u64 = 20_000_000;
 /// Marks a rate that the receiver has not been sent yet.
-const UNTOLD: f64 = -1.0;
+const UNREPORTED: f64 = -1.0;
 
 #[derive(Debug)]
 pub(crate) enum Processor {
@@ -67,10 +67,10 @@ pub struct Agent<P> {
     pub(crate) children: Vec<Child>,
     /// The last child with each name. Earlier ones of the name have left.
     pub(crate) by_name: BTreeMap<String, u32>,
-    pub(crate) stock: Stock<P>,
+    pub(crate) task_store: TaskStore<P>,
     pub(crate) account: Account,
-    pub(crate) course: Course,
-    pub(crate) pulse: Pulse,
+    pub(crate) run_state: RunState,
+    pub(crate) heartbeat: Heartbeat,
     pub(crate) clock: Clock,
     pub(crate) processor: Processor,
     pub(crate) estimator: Estimator,
@@ -90,7 +90,7 @@ pub struct Agent<P> {
     pub(crate) news: News,
     /// At the root: results that the user has not collected.
     results: Vec<Finished<P>>,
-    asked: u64,
+    requested: u64,
     /// Rates of the emulated results on their way up, MB/s of the platform, in the order of sending.
     uplink: VecDeque<f64>,
     /// Time of the last call, ns.
@@ -131,10 +131,10 @@ impl<P: TaskBytes> Agent<P> {
             root: numbers.is_none(),
             children: children.iter().map(|&child| Child::new(&run, child, run.number(child), now_ns)).collect(),
             by_name: (0..).zip(children).map(|(at, &c)| (run.platform.nodes[c as usize].name.clone(), at)).collect(),
-            stock: Stock::new(),
+            task_store: TaskStore::new(),
             account: Account::new(name, run.recording.log),
-            course: Course::new(joins_late, wanted, now_ns),
-            pulse: Pulse::new(now_ns),
+            run_state: RunState::new(joins_late, wanted, now_ns),
+            heartbeat: Heartbeat::new(now_ns),
             clock: Clock::default(),
             processor,
             estimator: layout.estimator(&run, place),
@@ -150,7 +150,7 @@ impl<P: TaskBytes> Agent<P> {
             computing: None,
             news: News::default(),
             results: Vec::new(),
-            asked: 0,
+            requested: 0,
             uplink: VecDeque::new(),
             now_ns,
             layout,
@@ -185,7 +185,7 @@ impl<P: TaskBytes> Agent<P> {
     /// How the run ended here. `None` while it runs.
     #[must_use]
     pub fn ended(&self) -> Option<&End> {
-        self.course.end.as_ref()
+        self.run_state.end.as_ref()
     }
 
     /// Appends the queued actions to `actions` and clears the queue.
@@ -200,9 +200,9 @@ impl<P: TaskBytes> Agent<P> {
 
     /// Requests from the parent the tasks that the policy asked for since the last call, in one frame.
     pub fn ask_parent(&mut self) {
-        if self.asked > 0 && self.course.may_ask() && self.has_use_for_tasks() {
-            let tasks = std::mem::take(&mut self.asked);
-            self.say(Peer::Parent, Frame::Ask { tasks });
+        if self.requested > 0 && self.run_state.may_ask() && self.has_use_for_tasks() {
+            let tasks = std::mem::take(&mut self.requested);
+            self.send_frame(Peer::Parent, Frame::Ask { tasks });
         }
     }
 
@@ -231,7 +231,7 @@ impl<P: TaskBytes> Agent<P> {
     /// number of waiting results.
     #[must_use]
     pub fn holds(&self) -> (usize, u64, usize) {
-        (self.stock.len(), self.stock.held_bytes(), self.stock.finished() + self.results.len())
+        (self.task_store.len(), self.task_store.held_bytes(), self.task_store.finished() + self.results.len())
     }
 
     pub(crate) fn act(&mut self, action: Action<P>) {
@@ -239,13 +239,13 @@ impl<P: TaskBytes> Agent<P> {
     }
 
     /// Sends a frame to a connected child, or to the parent unless this is the root. Does nothing otherwise.
-    pub(crate) fn say(&mut self, to: Peer, frame: Frame) {
+    pub(crate) fn send_frame(&mut self, to: Peer, frame: Frame) {
         let there = match to {
             Peer::Parent => !self.root,
             Peer::Child(child) => self.children.get(child as usize).is_some_and(|child| child.connected),
         };
         if there {
-            self.actions.push(Action::Say { to, frame });
+            self.actions.push(Action::SendFrame { to, frame });
         }
     }
 
@@ -269,8 +269,8 @@ impl<P: TaskBytes> Agent<P> {
 
     /// Starts the policy and returns the number of tasks in its first request, before time 0.
     pub(crate) fn first_request(&mut self) -> u64 {
-        self.tell(Event::Started, self.zero_ns);
-        if self.has_use_for_tasks() { std::mem::take(&mut self.asked) } else { 0 }
+        self.handle_event(Event::Started, self.zero_ns);
+        if self.has_use_for_tasks() { std::mem::take(&mut self.requested) } else { 0 }
     }
 
     /// Whether this node computes, or a child has shown that its subtree does by requesting or holding tasks. Without
@@ -282,7 +282,7 @@ impl<P: TaskBytes> Agent<P> {
     }
 
     /// Passes an event to the policy and executes its commands, and all events that follow from them.
-    pub(crate) fn tell(&mut self, event: Event, at_ns: u64) {
+    pub(crate) fn handle_event(&mut self, event: Event, at_ns: u64) {
         self.events.push_back((event, at_ns));
         self.settle();
     }
@@ -296,16 +296,18 @@ impl<P: TaskBytes> Agent<P> {
                 log.note(at_ns.saturating_sub(self.zero_ns), &event, &commands);
             }
             for command in commands.drain(..) {
-                self.obey(command, at_ns);
+                self.execute(command, at_ns);
             }
             self.commands = commands;
         }
     }
 
-    fn obey(&mut self, command: Command, at_ns: u64) {
+    fn execute(&mut self, command: Command, at_ns: u64) {
         match command {
             Command::Send { child, task, limit_mb_per_s } => self.send(child, task, limit_mb_per_s, at_ns),
-            Command::HintRemaining { child, tasks } => self.say(Peer::Child(child), Frame::RemainingHint { tasks }),
+            Command::HintRemaining { child, tasks } => {
+                self.send_frame(Peer::Child(child), Frame::RemainingHint { tasks })
+            }
             Command::Hold { child } => {
                 if self.children.get(child as usize).is_some_and(|child| child.out.sending.is_some()) {
                     self.act(Action::Hold { child, at_ns });
@@ -317,7 +319,7 @@ impl<P: TaskBytes> Agent<P> {
                 self.change_pace(child, at_ns);
             }
             Command::Compute { task } => self.compute(task, at_ns),
-            Command::Ask { tasks } => self.asked += tasks,
+            Command::Ask { tasks } => self.requested += tasks,
             Command::Return { task } => self.give_back(task, at_ns),
             Command::HandBack { task } => self.hand_back(task),
         }
@@ -330,12 +332,12 @@ impl<P: TaskBytes> Agent<P> {
             // Report the task as sent to the child and failed there, with a new request, so that the child keeps its
             // place.
             let events =
-                [Event::Sent { child, task }, Event::Returned { child, task }, Event::Asked { child, tasks: 1 }];
+                [Event::Sent { child, task }, Event::Returned { child, task }, Event::Requested { child, tasks: 1 }];
             self.events.extend(events.map(|event| (event, at_ns)));
             return;
         }
         let emulated = self.is_emulated();
-        let Some(stored) = self.stock.get(task) else { return };
+        let Some(stored) = self.task_store.get(task) else { return };
         let (payload, work) = (stored.payload.clone(), stored.work);
         let Some(state) = self.children.get_mut(child as usize) else { return };
         state.link.limit = limit;
@@ -343,23 +345,23 @@ impl<P: TaskBytes> Agent<P> {
             return;
         }
         // `share` sets emulated rates below, when the number of transfers that share the port is known.
-        let untold = emulated && (goes_on || state.link.receive_limit.is_finite());
-        let rate = if untold {
-            Some(Rate { bytes_per_ns: 0.0, told: UNTOLD })
+        let unreported = emulated && (goes_on || state.link.receive_limit.is_finite());
+        let rate = if unreported {
+            Some(Rate { bytes_per_ns: 0.0, reported: UNREPORTED })
         } else {
-            limit.map(|limit| Rate { bytes_per_ns: limit * 1e-3, told: 0.0 })
+            limit.map(|limit| Rate { bytes_per_ns: limit * 1e-3, reported: 0.0 })
         };
-        state.out.sending = Some(Sending { task, paused: false, told: rate.map(|rate| rate.told) });
+        state.out.sending = Some(Sending { task, paused: false, reported: rate.map(|rate| rate.reported) });
         if goes_on {
             self.act(Action::GoOn { child, rate, at_ns });
         } else {
             state.out.sent.push(task);
-            state.allowance.had_one();
-            if self.stock.is_batch(task) {
-                self.say(Peer::Child(child), Frame::Batch { task });
+            state.quota.had_one();
+            if self.task_store.is_batch(task) {
+                self.send_frame(Peer::Child(child), Frame::Batch { task });
             }
-            if let Some(name) = self.stock.name_of(task) {
-                self.say(Peer::Child(child), Frame::Name { task, name: name.to_vec() });
+            if let Some(name) = self.task_store.name_of(task) {
+                self.send_frame(Peer::Child(child), Frame::Name { task, name: name.to_vec() });
             }
             self.act(Action::Send { to: Peer::Child(child), task, kind: Kind::Task { work }, payload, rate, at_ns });
         }
@@ -374,9 +376,9 @@ impl<P: TaskBytes> Agent<P> {
             self.events.push_back((Event::Computed { task }, at_ns));
             return;
         }
-        let Some(stored) = self.stock.get(task) else { return };
+        let Some(stored) = self.task_store.get(task) else { return };
         let (input, work) = (stored.payload.clone(), stored.work);
-        self.computing = Some(Computing { task, began_ns: at_ns, told: false });
+        self.computing = Some(Computing { task, began_ns: at_ns, reported: false });
         if let Processor::Emulated(processor) = &mut self.processor {
             processor.begin(task, work, at_ns);
             self.estimate(at_ns, |estimator, now_s, _| estimator.computes(now_s));
@@ -385,9 +387,9 @@ impl<P: TaskBytes> Agent<P> {
         // Notify the parent which task this node computes itself before the work starts, because the work may end this
         // process.
         if !self.children.is_empty() && matches!(self.processor, Processor::Real { may_end: true }) {
-            self.say(Peer::Parent, Frame::Computing { task });
+            self.send_frame(Peer::Parent, Frame::Computing { task });
         }
-        let (name, is_batch) = (self.stock.name_of(task), self.stock.is_batch(task));
+        let (name, is_batch) = (self.task_store.name_of(task), self.task_store.is_batch(task));
         self.act(Action::Compute { task, work, input, name, is_batch });
     }
 
@@ -410,20 +412,24 @@ impl<P: TaskBytes> Agent<P> {
         }
         if tried > 1 {
             let outcome = if ok { "and succeeded" } else { "and failed again" };
-            self.happen("task-tried-again", Some(1), format!("task {task} failed, was tried {tried} times {outcome}"));
+            self.record_event(
+                "task-tried-again",
+                Some(1),
+                format!("task {task} failed, was tried {tried} times {outcome}"),
+            );
         }
         if self.run.recording.trace {
-            let work = self.stock.work(task);
+            let work = self.task_store.work(task);
             self.account.row(Activity::Compute, (self.number, NO_NODE), task, (began_ns, ended_ns), (0, work));
         }
-        self.stock.finish(Finished { task, node: self.number, ok, payload: output });
+        self.task_store.finish(Finished { task, node: self.number, ok, payload: output });
         self.events.push_back((Event::Computed { task }, ended_ns));
     }
 
     fn give_back(&mut self, task: u64, at_ns: u64) {
-        let Some(finished) = self.stock.take_finished(task) else { return };
-        let withdrawn = self.stock.is_withdrawn(task);
-        let bytes = self.stock.drop_task(task);
+        let Some(finished) = self.task_store.take_finished(task) else { return };
+        let withdrawn = self.task_store.is_withdrawn(task);
+        let bytes = self.task_store.drop_task(task);
         self.actions.extend(bytes.map(Action::Free));
         if self.root {
             if !withdrawn {
@@ -435,18 +441,18 @@ impl<P: TaskBytes> Agent<P> {
         *self.account.passed.results.entry(node).or_default() += 1;
         let limit = self.result_limit;
         let paced = self.is_emulated() && limit.is_finite() && payload.bytes() > 0;
-        let rate = paced.then(|| Rate { bytes_per_ns: limit * 1e-3 * self.scale(), told: limit });
+        let rate = paced.then(|| Rate { bytes_per_ns: limit * 1e-3 * self.scale(), reported: limit });
         if self.is_emulated() {
-            self.uplink.push_back(rate.map_or(0.0, |rate| rate.told));
+            self.uplink.push_back(rate.map_or(0.0, |rate| rate.reported));
             self.load_uplink(at_ns);
         }
         self.act(Action::Send { to: Peer::Parent, task, kind: Kind::Result { node, ok }, payload, rate, at_ns });
     }
 
     fn hand_back(&mut self, task: u64) {
-        let bytes = self.stock.drop_task(task);
+        let bytes = self.task_store.drop_task(task);
         self.actions.extend(bytes.map(Action::Free));
-        self.say(Peer::Parent, Frame::HandBack { task });
+        self.send_frame(Peer::Parent, Frame::HandBack { task });
     }
 
     /// Handles the outcome of a transfer.
@@ -479,12 +485,14 @@ impl<P: TaskBytes> Agent<P> {
             self.account.row(Activity::Send, nodes, task, (began_ns, at_ns), (bytes, 0.0));
         }
         match (outcome, &mut state.out.sending) {
-            (Outcome::Held, Some(sending)) => (sending.paused, sending.told) = (true, sending.told.map(|_| 0.0)),
+            (Outcome::Held, Some(sending)) => {
+                (sending.paused, sending.reported) = (true, sending.reported.map(|_| 0.0))
+            }
             (_, sending) => *sending = None,
         }
         if self.is_emulated() {
             if outcome == Outcome::Held {
-                self.say(Peer::Child(child), Frame::Pace { rate: 0.0 });
+                self.send_frame(Peer::Child(child), Frame::Pace { rate: 0.0 });
             }
             self.share(at_ns);
         }
@@ -492,8 +500,8 @@ impl<P: TaskBytes> Agent<P> {
         let event = match outcome {
             Outcome::Sent => {
                 self.estimate_sent(child, task, done.waited, seen_ns);
-                if self.stock.is_recalling(task) {
-                    self.say(Peer::Child(child), Frame::Recall { task });
+                if self.task_store.is_recalling(task) {
+                    self.send_frame(Peer::Child(child), Frame::Recall { task });
                 }
                 Event::Sent { child, task }
             }
@@ -525,12 +533,12 @@ impl<P: TaskBytes> Agent<P> {
     fn arrive(&mut self, event: Event, finished: Option<Finished<P>>, at_ns: u64) {
         if let Some(finished) = finished {
             // Ignore the result of a task that was handed back or returned meanwhile.
-            if self.stock.get(finished.task).is_none() {
+            if self.task_store.get(finished.task).is_none() {
                 return;
             }
-            self.stock.finish(finished);
+            self.task_store.finish(finished);
         }
-        self.tell(event, at_ns);
+        self.handle_event(event, at_ns);
     }
 
     /// Handles everything due by now. Returns when the next thing is due, `None` if nothing is.
@@ -549,7 +557,7 @@ impl<P: TaskBytes> Agent<P> {
             self.settle();
         }
         let work = if let Processor::Emulated(processor) = &self.processor { processor.due() } else { None };
-        let told = self.tell_what_is_computed(now_ns);
-        [work, self.late.due(), change, told].into_iter().flatten().min()
+        let reported = self.report_computing(now_ns);
+        [work, self.late.due(), change, reported].into_iter().flatten().min()
     }
 }

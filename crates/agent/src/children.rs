@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 
 use crate::action::{Action, Peer, TaskBytes};
 use crate::agent::{Agent, Processor};
-use crate::allowance::Allowance;
 use crate::frame::Frame;
+use crate::quota::Quota;
 use crate::record::AgentEvent;
 use crate::settings::{RunSettings, Work};
 
@@ -21,7 +21,7 @@ pub(crate) struct Child {
     /// Whether the child has a link.
     pub connected: bool,
     /// Time at which bytes last arrived over the link, ns.
-    pub heard_ns: u64,
+    pub received_ns: u64,
     /// Whether the policy has been notified that the child is gone.
     pub left: bool,
     /// Number of agents in its subtree and its first request, tasks. `None` until it reports that it is ready.
@@ -34,7 +34,7 @@ pub(crate) struct Child {
     /// Whether it announced that it ends because of its own error, such as a full disk, or is lost because of this node.
     /// None of its tasks is to blame then.
     pub failed: bool,
-    pub allowance: Allowance,
+    pub quota: Quota,
 }
 
 /// Rates and latency of the link to a child.
@@ -120,7 +120,7 @@ pub(crate) struct Sending {
     pub task: u64,
     pub paused: bool,
     /// Rate last written in a frame, MB/s of the platform. `None`: the transfer is not paced.
-    pub told: Option<f64>,
+    pub reported: Option<f64>,
 }
 
 /// State of a child that is to leave.
@@ -129,7 +129,7 @@ pub(crate) struct Draining {
     /// Number of tasks that it handed back.
     pub handed_back: u64,
     /// Whether it was sent `Finish`, after everything under it had returned.
-    pub told: bool,
+    pub has_finish: bool,
 }
 
 impl Child {
@@ -139,7 +139,7 @@ impl Child {
             name: node.name.clone(),
             number,
             connected: false,
-            heard_ns: now_ns,
+            received_ns: now_ns,
             left: false,
             ready: None,
             reported: false,
@@ -153,7 +153,7 @@ impl Child {
             },
             out: Out::default(),
             failed: false,
-            allowance: Allowance::default(),
+            quota: Quota::default(),
         }
     }
 
@@ -161,13 +161,13 @@ impl Child {
     /// ready one does if it holds tasks, or if it is served and requests some. An inner node left without children does
     /// neither.
     pub fn may_compute(&self, served: bool) -> bool {
-        let asks = served && self.allowance.wants();
+        let asks = served && self.quota.wants();
         self.connected && (self.ready.is_none() || asks || !self.out.sent.is_empty())
     }
 
     /// Whether it was sent `Finish` because it is to leave.
     pub fn is_drained(&self) -> bool {
-        self.draining.is_some_and(|draining| draining.told)
+        self.draining.is_some_and(|draining| draining.has_finish)
     }
 
     /// Returns the task that the child is computing, which may have ended it if it is lost. Tasks that wait, or are
@@ -194,11 +194,11 @@ impl<P: TaskBytes> Agent<P> {
         self.act(Action::Note(format!("{name} is lost: {why}")));
         let out = self.out_under(child);
         if let Some(task) = suspect {
-            self.stock.lost_with(task);
+            self.task_store.lost_with(task);
         }
         self.forget(child, false, now_ns);
         let message = format!("{name} was lost: {why}; {out} tasks that were out under it wait again");
-        self.happen_to(name, "agent-lost", out, message, now_ns);
+        self.record_event_of(name, "agent-lost", out, message, now_ns);
     }
 
     pub(crate) fn forget(&mut self, child: u32, bye: bool, now_ns: u64) {
@@ -211,20 +211,20 @@ impl<P: TaskBytes> Agent<P> {
             self.share(now_ns);
         }
         self.estimate(now_ns, |estimator, _, revisions| estimator.left(child, revisions));
-        self.tell(Event::Left { child }, now_ns);
+        self.handle_event(Event::Left { child }, now_ns);
     }
 
-    pub(crate) fn happen_to(&mut self, name: String, code: &str, tasks: u64, message: String, now_ns: u64) {
+    pub(crate) fn record_event_of(&mut self, name: String, code: &str, tasks: u64, message: String, now_ns: u64) {
         let root_ns = self.clock.root_ns(now_ns);
         let (code, node) = (code.into(), Some(name));
-        self.account.happened.push(AgentEvent { root_ns, code, node, number: None, tasks: Some(tasks), message });
+        self.account.agent_events.push(AgentEvent { root_ns, code, node, number: None, tasks: Some(tasks), message });
     }
 
     /// Records an event at this node.
-    pub fn happen(&mut self, code: &str, tasks: Option<u64>, message: String) {
+    pub fn record_event(&mut self, code: &str, tasks: Option<u64>, message: String) {
         let node = Some(self.name.clone());
         let root_ns = self.clock.root_ns(self.now_ns);
-        self.account.happened.push(AgentEvent { root_ns, code: code.into(), node, number: None, tasks, message });
+        self.account.agent_events.push(AgentEvent { root_ns, code: code.into(), node, number: None, tasks, message });
     }
 
     /// Starts draining a child: it is released once no task of this node is left under it.
@@ -234,21 +234,21 @@ impl<P: TaskBytes> Agent<P> {
             state.draining = Some(Draining::default());
             let note = format!("{} is to leave", state.name);
             self.act(Action::Note(note));
-            self.tell(Event::Draining { child }, now_ns);
+            self.handle_event(Event::Draining { child }, now_ns);
         }
     }
 
     /// Sends `Finish` to the draining children that hold no more tasks.
     pub(crate) fn finish_the_drained(&mut self) {
         for child in 0..self.children.len() as u32 {
-            let waits = self.children[child as usize].draining.is_some_and(|draining| !draining.told);
+            let waits = self.children[child as usize].draining.is_some_and(|draining| !draining.has_finish);
             if !waits || self.out_under(child) > 0 {
                 continue;
             }
             let state = &mut self.children[child as usize];
             if let (true, Some(draining)) = (state.connected, &mut state.draining) {
-                draining.told = true;
-                self.say(Peer::Child(child), Frame::Finish);
+                draining.has_finish = true;
+                self.send_frame(Peer::Child(child), Frame::Finish);
             }
         }
     }
@@ -259,7 +259,7 @@ impl<P: TaskBytes> Agent<P> {
         let (name, back) = (state.name.clone(), state.draining.map_or(0, |draining| draining.handed_back));
         self.forget(child, true, now_ns);
         let message = format!("{name} left when it was asked to; it gave {back} tasks back");
-        self.happen_to(name, "agent-left", back, message, now_ns);
+        self.record_event_of(name, "agent-left", back, message, now_ns);
     }
 
     /// Adds a child that is new or reconnects. Returns its number in the policy.
@@ -272,7 +272,7 @@ impl<P: TaskBytes> Agent<P> {
         self.by_name.insert(fresh.name.clone(), self.children.len() as u32);
         self.children.push(fresh);
         self.layout.join(&self.run, place, &mut self.estimator);
-        self.tell(Event::Joined { child: settings }, now_ns);
+        self.handle_event(Event::Joined { child: settings }, now_ns);
         (self.children.len() - 1) as u32
     }
 }

@@ -23,10 +23,10 @@ impl<P: TaskBytes> Agent<P> {
             match revision {
                 Revision::Child { child, settings } => self.events.push_back((Event::Known { child, settings }, at_ns)),
                 Revision::Places { child, tasks } => {
-                    self.say(Peer::Child(child), Frame::Places { tasks });
+                    self.send_frame(Peer::Child(child), Frame::Places { tasks });
                 }
                 Revision::Subtree(subtree) => {
-                    self.say(Peer::Parent, Frame::Subtree(subtree));
+                    self.send_frame(Peer::Parent, Frame::Subtree(subtree));
                 }
             }
         }
@@ -40,7 +40,7 @@ impl<P: TaskBytes> Agent<P> {
 
     /// Records that the last byte of a task has left for a child. `waited`: as of [`Done`](crate::action::Done).
     pub(crate) fn estimate_sent(&mut self, child: u32, task: u64, waited: bool, at_ns: u64) {
-        let bytes = self.stock.get(task).map_or(0, |stored| stored.payload.bytes());
+        let bytes = self.task_store.get(task).map_or(0, |stored| stored.payload.bytes());
         let emulated = self.is_emulated();
         let measured = if emulated { bytes } else { observing::measured_bytes(bytes) };
         self.estimate(at_ns, |estimator, now_s, revisions| {
@@ -51,7 +51,7 @@ impl<P: TaskBytes> Agent<P> {
     /// Records a task that was computed in one attempt, if its amount of work is meaningful.
     pub(crate) fn estimate_computed(&mut self, task: u64, began_ns: u64, ended_ns: u64) {
         let known = matches!(self.run.work, Work::Emulated { .. } | Work::Kernel { .. });
-        let work = self.stock.work(task);
+        let work = self.task_store.work(task);
         if !observing::measures_processor(known, work) {
             return;
         }
@@ -145,7 +145,7 @@ mod tests {
         let took_ns = (BYTES as f64 / rate * 1e3) as u64;
         let mut now_ns = 0;
         for task in 0..TASKS as u64 {
-            agent.stock.hold(task, Blank(BYTES), 1.0);
+            agent.task_store.hold(task, Blank(BYTES), 1.0);
             let began_ns = now_ns;
             agent.estimate(began_ns, |estimator, now_s, _| estimator.sends(0, Some(limit), now_s));
             let at_ns = began_ns + took_ns;
@@ -205,7 +205,7 @@ mod tests {
         let mut agent = root(emulated());
         let mut now_ns = 0;
         for task in 0..TASKS as u64 {
-            agent.stock.hold(task, Blank(10), 1.0);
+            agent.task_store.hold(task, Blank(10), 1.0);
             agent.estimate(now_ns, |estimator, now_s, _| estimator.computes(now_s));
             if let crate::agent::Processor::Emulated(processor) = &mut agent.processor {
                 processor.begin(task, 1.0, now_ns);

@@ -58,28 +58,18 @@ pub enum Frame {
         why: String,
     },
     /// Parent to child: a piece of the code to run (a pickled callable). `last` marks the last piece.
-    Code {
-        last: bool,
-        piece: Vec<u8>,
-    },
+    Code { last: bool, piece: Vec<u8> },
     /// Child to parent: its subtree is ready. Carries the number of agents in the subtree and the first request.
-    Ready {
-        agents: u32,
-        tasks: u64,
-    },
+    Ready { agents: u32, tasks: u64 },
     /// Parent to child: the run has started.
     Start {
         /// Time 0 on the root's clock, ns.
         root_ns: u64,
     },
     /// Child to parent: requests `tasks` more tasks.
-    Ask {
-        tasks: u64,
-    },
+    Ask { tasks: u64 },
     /// Child to parent: heartbeat, and request for the root's clock.
-    Ping {
-        child_ns: u64,
-    },
+    Ping { child_ns: u64 },
     Pong {
         child_ns: u64,
         /// The parent's estimate of the root's clock, ns.
@@ -87,15 +77,10 @@ pub enum Frame {
     },
     /// Parent to child: what the task that follows is called, for its command: the names of its input and of its result,
     /// separated by a 0 byte.
-    Name {
-        task: u64,
-        name: Vec<u8>,
-    },
+    Name { task: u64, name: Vec<u8> },
     /// Parent to child: the task that follows is a batch of calls. Its first calls may be answered before the last
     /// ([`Self::Partial`]), and it is not tried again when an agent is lost that computes it.
-    Batch {
-        task: u64,
-    },
+    Batch { task: u64 },
     /// Parent to child: the task that follows calls a function. The task's body begins with the function's bytes, or the
     /// child has the function already.
     Function {
@@ -106,9 +91,7 @@ pub enum Frame {
         bytes: u64,
     },
     /// Parent to child: the function will be sent again in front of the next task that calls it.
-    Forget {
-        number: u64,
-    },
+    Forget { number: u64 },
     /// The start of a task. Body: its first bytes.
     Task {
         task: u64,
@@ -121,9 +104,7 @@ pub enum Frame {
         rate: f64,
     },
     /// More bytes of a task's input.
-    Chunk {
-        task: u64,
-    },
+    Chunk { task: u64 },
     /// The paced link continues at this rate. 0: the transfer is held.
     Pace {
         /// Rate of the emulated link, MB/s.
@@ -136,17 +117,11 @@ pub enum Frame {
         rate: f64,
     },
     /// Child to parent, if the child has children: the task that it computes itself.
-    Computing {
-        task: u64,
-    },
+    Computing { task: u64 },
     /// Parent to child: number of tasks to request or hold from now on.
-    Places {
-        tasks: u64,
-    },
+    Places { tasks: u64 },
     /// Parent to child: approximate number of tasks that it will still get.
-    RemainingHint {
-        tasks: u64,
-    },
+    RemainingHint { tasks: u64 },
     /// Child to parent: the estimated task rates of its subtree.
     Subtree(Subtree),
     /// The start of a result. Body: its first bytes.
@@ -163,9 +138,7 @@ pub enum Frame {
         rate: f64,
     },
     /// More bytes of a result.
-    ResultChunk {
-        task: u64,
-    },
+    ResultChunk { task: u64 },
     /// Parent to child: there are no more tasks; send the reports.
     Finish,
     /// Child to parent: a piece of the report of an agent in its subtree.
@@ -179,44 +152,31 @@ pub enum Frame {
     /// Child to parent: all reports of its subtree have been sent.
     Reported,
     /// Child to parent: an event in its subtree (JSON).
-    Happened {
-        event: String,
-    },
+    Event { event: String },
     /// The connection is closed regularly.
     Bye,
     /// Child to parent: it is about to leave and accepts no more tasks. The parent sends `Finish` when the child holds
     /// none.
     Draining,
     /// Child to parent: hands back a task that it has not begun.
-    HandBack {
-        task: u64,
-    },
+    HandBack { task: u64 },
     /// Parent to child: do not begin this task. The answer is `Recalled`, `Begun`, or the task's result.
-    Recall {
-        task: u64,
-    },
+    Recall { task: u64 },
     /// Child to parent: the task is withdrawn and will not be computed in its subtree. Its result, which says so, follows
     /// when the task's turn has come.
-    Recalled {
-        task: u64,
-    },
+    Recalled { task: u64 },
     /// Child to parent: a node of its subtree computes the task.
-    Begun {
-        task: u64,
-    },
+    Begun { task: u64 },
     /// Child to parent, at most once for each batch: the outcomes of its first calls, and that those after the one in
     /// progress are not computed there. The meaning of the bytes is the user's.
-    Partial {
-        task: u64,
-        outcomes: Vec<u8>,
-    },
+    Partial { task: u64, outcomes: Vec<u8> },
     /// Child to parent, before a command's result: when its last attempt ran, and what it printed on stderr.
     Ran {
         task: u64,
         /// Start, on the root's clock, ns.
         began_ns: u64,
         took_ns: u64,
-        said: Vec<u8>,
+        stderr: Vec<u8>,
     },
     /// Child to parent: a task exceeded its time limit, and the agent exits because only that ends the task.
     OverTime {
@@ -253,7 +213,7 @@ const RESULT_CHUNK: u8 = 15;
 const FINISH: u8 = 16;
 const REPORT: u8 = 17;
 const REPORTED: u8 = 18;
-const HAPPENED: u8 = 19;
+const EVENT: u8 = 19;
 const BYE: u8 = 20;
 const COMPUTING: u8 = 21;
 const DRAINING: u8 = 22;
@@ -384,7 +344,7 @@ impl Reader<'_> {
             FUNCTION => Frame::Function { task: self.u64()?, number: self.u64()?, bytes: self.u64()? },
             FORGET => Frame::Forget { number: self.u64()? },
             PARTIAL => Frame::Partial { task: self.u64()?, outcomes: self.rest() },
-            RAN => Frame::Ran { task: self.u64()?, began_ns: self.u64()?, took_ns: self.u64()?, said: self.rest() },
+            RAN => Frame::Ran { task: self.u64()?, began_ns: self.u64()?, took_ns: self.u64()?, stderr: self.rest() },
             OVER_TIME => Frame::OverTime { task: self.u64()?, tried: self.u32()? },
             SUBTREE => Frame::Subtree(Subtree {
                 compute_per_s: self.amount()?,
@@ -407,7 +367,7 @@ impl Reader<'_> {
                 Frame::Report { node, part, piece: self.rest() }
             }
             REPORTED => Frame::Reported,
-            HAPPENED => Frame::Happened { event: self.text()? },
+            EVENT => Frame::Event { event: self.text()? },
             BYE => Frame::Bye,
             COMPUTING => Frame::Computing { task: self.u64()? },
             DRAINING => Frame::Draining,
@@ -493,8 +453,8 @@ impl Frame {
                     out.extend(amount.to_bits().to_be_bytes());
                 }
             }
-            Self::Happened { event } => {
-                out.push(HAPPENED);
+            Self::Event { event } => {
+                out.push(EVENT);
                 out.extend(event.as_bytes());
             }
             Self::Bye => out.push(BYE),
@@ -519,11 +479,11 @@ impl Frame {
                 long(out, PARTIAL, *task);
                 out.extend(outcomes);
             }
-            Self::Ran { task, began_ns, took_ns, said } => {
+            Self::Ran { task, began_ns, took_ns, stderr } => {
                 long(out, RAN, *task);
                 out.extend(began_ns.to_be_bytes());
                 out.extend(took_ns.to_be_bytes());
-                out.extend(said);
+                out.extend(stderr);
             }
             Self::OverTime { task, tried } => {
                 long(out, OVER_TIME, *task);
@@ -576,7 +536,7 @@ mod tests {
             ),
             any::<u64>().prop_map(|task| Frame::ResultChunk { task }),
             (any::<u32>(), any::<u8>(), bytes()).prop_map(|(node, part, piece)| Frame::Report { node, part, piece }),
-            ".{0,40}".prop_map(|event| Frame::Happened { event }),
+            ".{0,40}".prop_map(|event| Frame::Event { event }),
             Just(Frame::Finish),
             Just(Frame::Reported),
             Just(Frame::Bye),
@@ -595,7 +555,7 @@ mod tests {
             any::<u64>().prop_map(|number| Frame::Forget { number }),
             (any::<u64>(), bytes()).prop_map(|(task, outcomes)| Frame::Partial { task, outcomes }),
             (any::<u64>(), any::<u64>(), any::<u64>(), bytes())
-                .prop_map(|(task, began_ns, took_ns, said)| Frame::Ran { task, began_ns, took_ns, said }),
+                .prop_map(|(task, began_ns, took_ns, stderr)| Frame::Ran { task, began_ns, took_ns, stderr }),
             (any::<u64>(), any::<u32>()).prop_map(|(task, tried)| Frame::OverTime { task, tried }),
         ]
     }

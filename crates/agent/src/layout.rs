@@ -135,7 +135,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::settings::GUESTS;
+    use crate::settings::LATE_JOINERS;
 
     /// Draws the settings of a run on a tree of up to `most` nodes, in any order of the file, and a late joiner's rates.
     fn runs(most: usize) -> impl Strategy<Value = (RunSettings, Node)> {
@@ -199,8 +199,8 @@ mod tests {
                 "planned_tasks_per_s": (has_plan || order == Order::Planned).then_some(rates),
                 "work": {"kind": "emulated", "time_scale": 1.0, "result_bytes": 10},
             });
-            let guest = Node { parent: None, ..serde_json::from_value(about(drawn.len() - 1)).unwrap() };
-            (serde_json::from_value(run).unwrap(), guest)
+            let late_joiner = Node { parent: None, ..serde_json::from_value(about(drawn.len() - 1)).unwrap() };
+            (serde_json::from_value(run).unwrap(), late_joiner)
         })
     }
 
@@ -259,14 +259,14 @@ mod tests {
 
         /// A late joiner gets the settings that it has in the platform with it.
         #[test]
-        fn a_late_joiner_gets_the_settings_that_it_has_in_the_whole((whole, mut guest) in runs(20)) {
+        fn a_late_joiner_gets_the_settings_that_it_has_in_the_whole((whole, mut late_joiner) in runs(20)) {
             let tree = whole.tree().unwrap();
             let root = &whole.platform.nodes[tree.root as usize].name;
-            (guest.name, guest.parent) = ("late".into(), Some(root.clone()));
-            let (with, layout) = whole.with_guest(guest, GUESTS | 7).unwrap();
+            (late_joiner.name, late_joiner.parent) = ("late".into(), Some(root.clone()));
+            let (with, layout) = whole.with_late_joiner(late_joiner, LATE_JOINERS | 7).unwrap();
             let place = layout.place("late").unwrap();
-            let part = over_the_wire(&layout.part(&with, place, GUESTS | 7));
-            prop_assert_eq!(part.name(GUESTS | 7), Some("late"));
+            let part = over_the_wire(&layout.part(&with, place, LATE_JOINERS | 7));
+            prop_assert_eq!(part.name(LATE_JOINERS | 7), Some("late"));
             prop_assert_eq!(basis_of(&part, "late"), basis_of(&with, "late"));
         }
 

@@ -7,9 +7,9 @@
 //! | [`phases`] | phases of a run, from gathering to reports; leaving early |
 //! | `input` | frames from children and the parent, and heartbeats |
 //! | `children`, [`registration`] | children that join, drain or are lost |
-//! | `allowance` | quotas of a child |
+//! | `quota` | quotas of a child |
 //! | [`recall`] | tasks that the user withdraws, and what is known of tasks before they end |
-//! | [`stock`], `limits` | task store; tasks that are given up |
+//! | [`task_store`], `limits` | task store; tasks that are given up |
 //! | `estimation` | online estimates of rates and interference |
 //! | `transfer_rates`, `rate_changes`, [`emulation`], [`late`] | timing of emulated links and processors |
 //! | [`frame`], [`fields`] | frames between agents, and their encoding |
@@ -24,7 +24,6 @@
 pub mod account;
 pub mod action;
 pub mod agent;
-mod allowance;
 mod children;
 pub mod clock;
 pub mod emulation;
@@ -37,12 +36,13 @@ pub mod late;
 pub mod layout;
 pub mod limits;
 pub mod phases;
+mod quota;
 mod rate_changes;
 pub mod recall;
 pub mod record;
 pub mod registration;
 pub mod settings;
-pub mod stock;
+pub mod task_store;
 mod transfer_rates;
 
 pub use agent::Agent;

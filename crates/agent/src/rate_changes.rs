@@ -35,7 +35,7 @@ impl<P: TaskBytes> Agent<P> {
                 self.share(due);
             }
             if mine {
-                self.happen("rates-changed", None, format!("{name} {}", change.kind));
+                self.record_event("rates-changed", None, format!("{name} {}", change.kind));
             }
         }
         None

@@ -8,15 +8,15 @@ use crate::action::{Action, Peer, TaskBytes};
 use crate::agent::Agent;
 use crate::frame::Frame;
 use crate::settings::Work;
-use crate::stock::Finished;
+use crate::task_store::Finished;
 
 /// Time after which a node reports to its parent which task it computes, ns. Short tasks have ended by then.
-const TELL_AFTER_NS: u64 = 50_000_000;
+const REPORT_AFTER_NS: u64 = 50_000_000;
 /// The result of a withdrawn task, as an error text.
 pub const WITHDRAWN: &str = "withdrawn before it began";
 
 /// Maximum bytes that a node sends of what a command printed.
-const MOST_SAID: usize = 4 << 10;
+const MOST_STDERR: usize = 4 << 10;
 
 /// The last attempt of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Ran {
     pub began_ns: u64,
     pub took_ns: u64,
     /// What it printed on stderr, or the end of that; empty if the run does not ask for it.
-    pub said: Vec<u8>,
+    pub stderr: Vec<u8>,
 }
 
 /// What the root learned of its user's tasks.
@@ -47,7 +47,7 @@ pub struct News {
 pub(crate) struct Computing {
     pub task: u64,
     pub began_ns: u64,
-    pub told: bool,
+    pub reported: bool,
 }
 
 impl<P: TaskBytes> Agent<P> {
@@ -55,14 +55,14 @@ impl<P: TaskBytes> Agent<P> {
     /// the task's result. Returns false if there will be none, because this node does not have the task.
     pub fn recall(&mut self, task: u64, now_ns: u64) -> bool {
         self.now_ns = now_ns;
-        if self.stock.get(task).is_none() {
+        if self.task_store.get(task).is_none() {
             return false;
         }
-        if self.stock.is_withdrawn(task) {
-            self.tell_withdrawn(task);
+        if self.task_store.is_withdrawn(task) {
+            self.report_withdrawn(task);
         } else if self.computing.is_some_and(|computing| computing.task == task) {
-            self.tell_begun(task);
-        } else if !self.stock.has_finished(task) {
+            self.report_begun(task);
+        } else if !self.task_store.has_finished(task) {
             self.recall_waiting(task);
         }
         true
@@ -74,10 +74,10 @@ impl<P: TaskBytes> Agent<P> {
             self.withdraw(task);
             return;
         };
-        self.stock.recall(task);
+        self.task_store.recall(task);
         // A child knows only tasks that have arrived whole.
         if self.children[child].out.sending.is_none_or(|sending| sending.task != task) {
-            self.say(Peer::Child(child as u32), Frame::Recall { task });
+            self.send_frame(Peer::Child(child as u32), Frame::Recall { task });
         }
     }
 
@@ -89,24 +89,24 @@ impl<P: TaskBytes> Agent<P> {
     /// Number of tasks here that are not withdrawn and whose result has not been passed on.
     #[must_use]
     pub fn wanted(&self) -> usize {
-        self.stock.wanted()
+        self.task_store.wanted()
     }
 
     /// Marks a task of this node as withdrawn.
     pub(crate) fn withdraw(&mut self, task: u64) {
-        if let Some(input) = self.stock.withdraw(task) {
+        if let Some(input) = self.task_store.withdraw(task) {
             self.act(Action::Free(input));
         }
-        self.tell_withdrawn(task);
+        self.report_withdrawn(task);
     }
 
     /// Answers a task as one that is withdrawn, if it is.
     pub(crate) fn answer_withdrawn(&mut self, task: u64) -> bool {
-        if !self.stock.is_withdrawn(task) {
+        if !self.task_store.is_withdrawn(task) {
             return false;
         }
         let payload = P::of_text(WITHDRAWN.into());
-        self.stock.finish(Finished { task, node: self.number, ok: false, payload });
+        self.task_store.finish(Finished { task, node: self.number, ok: false, payload });
         true
     }
 
@@ -114,65 +114,65 @@ impl<P: TaskBytes> Agent<P> {
     pub(crate) fn withdraw_recalled(&mut self, child: usize) {
         let held: Vec<u64> = self.children[child].out.sent.iter().collect();
         for task in held {
-            if self.stock.is_recalling(task) {
+            if self.task_store.is_recalling(task) {
                 self.withdraw(task);
             }
         }
     }
 
     /// Handles a child's answer that a task was withdrawn in its subtree. Others than those it holds are ignored.
-    pub(crate) fn hear_recalled(&mut self, child: usize, task: u64) {
-        if self.children[child].out.sent.contains(task) && !self.stock.is_withdrawn(task) {
+    pub(crate) fn on_recalled(&mut self, child: usize, task: u64) {
+        if self.children[child].out.sent.contains(task) && !self.task_store.is_withdrawn(task) {
             self.withdraw(task);
         }
     }
 
     /// Handles a child's word that a node of its subtree computes a task.
-    pub(crate) fn hear_begun(&mut self, child: usize, task: u64) {
+    pub(crate) fn on_begun(&mut self, child: usize, task: u64) {
         if self.children[child].out.sent.contains(task) {
-            self.stock.goes_on(task);
-            self.tell_begun(task);
+            self.task_store.goes_on(task);
+            self.report_begun(task);
         }
     }
 
     /// Passes on the outcomes of a batch's first calls, once.
     pub fn pass_partial(&mut self, task: u64, outcomes: Vec<u8>) {
-        if !self.stock.passes_partial(task) {
+        if !self.task_store.passes_partial(task) {
             return;
         }
         if self.root {
             self.news.partial.push((task, outcomes));
         } else {
-            self.say(Peer::Parent, Frame::Partial { task, outcomes });
+            self.send_frame(Peer::Parent, Frame::Partial { task, outcomes });
         }
     }
 
     /// Handles a child's outcomes of a batch's first calls. Others than those of tasks that it holds are ignored.
-    pub(crate) fn hear_partial(&mut self, child: usize, task: u64, outcomes: Vec<u8>) {
+    pub(crate) fn on_partial(&mut self, child: usize, task: u64, outcomes: Vec<u8>) {
         if self.children[child].out.sent.contains(task) {
             self.pass_partial(task, outcomes);
         }
     }
 
     /// Passes on when this node ran a command, in its own time, ns, and what the command printed.
-    pub fn pass_ran(&mut self, task: u64, (began_ns, ended_ns): (u64, u64), mut said: Vec<u8>) {
-        said.truncate(if self.run.recording.stderr { MOST_SAID } else { 0 });
+    pub fn pass_ran(&mut self, task: u64, (began_ns, ended_ns): (u64, u64), mut stderr: Vec<u8>) {
+        stderr.truncate(if self.run.recording.stderr { MOST_STDERR } else { 0 });
         let began_ns_at_root = self.clock.root_ns(began_ns);
-        self.pass_on_ran(Ran { task, began_ns: began_ns_at_root, took_ns: ended_ns.saturating_sub(began_ns), said });
+        self.pass_on_ran(Ran { task, began_ns: began_ns_at_root, took_ns: ended_ns.saturating_sub(began_ns), stderr });
     }
 
     fn pass_on_ran(&mut self, ran: Ran) {
         if self.root {
             self.news.ran.push(ran);
         } else {
-            let Ran { task, began_ns, took_ns, said } = ran;
-            self.say(Peer::Parent, Frame::Ran { task, began_ns, took_ns, said });
+            let Ran { task, began_ns, took_ns, stderr } = ran;
+            self.send_frame(Peer::Parent, Frame::Ran { task, began_ns, took_ns, stderr });
         }
     }
 
     /// Handles a child's word on a command. Others than those it holds are ignored.
-    pub(crate) fn hear_ran(&mut self, child: usize, ran: Ran) -> Result<(), &'static str> {
-        if ran.said.len() > MOST_SAID {
+    pub(crate) fn on_ran(&mut self, child: usize, ran: Ran) -> Result<(), &'static str> {
+        if ran.stderr.len() > MOST_STDERR {
             return Err("it sent more of a command's output than was asked for");
         }
         if self.children[child].out.sent.contains(ran.task) {
@@ -181,35 +181,35 @@ impl<P: TaskBytes> Agent<P> {
         Ok(())
     }
 
-    /// Reports to the parent which task this node computes, [`TELL_AFTER_NS`] after its start. Returns when that is due.
-    pub(crate) fn tell_what_is_computed(&mut self, now_ns: u64) -> Option<u64> {
+    /// Reports to the parent which task this node computes, [`REPORT_AFTER_NS`] after its start. Returns when that is due.
+    pub(crate) fn report_computing(&mut self, now_ns: u64) -> Option<u64> {
         if !matches!(self.run.work, Work::Callable) {
             return None;
         }
-        let computing = self.computing.as_mut().filter(|computing| !computing.told)?;
-        let due = computing.began_ns + TELL_AFTER_NS;
+        let computing = self.computing.as_mut().filter(|computing| !computing.reported)?;
+        let due = computing.began_ns + REPORT_AFTER_NS;
         if due > now_ns {
             return Some(due);
         }
-        computing.told = true;
+        computing.reported = true;
         let task = computing.task;
-        self.tell_begun(task);
+        self.report_begun(task);
         None
     }
 
-    fn tell_begun(&mut self, task: u64) {
+    fn report_begun(&mut self, task: u64) {
         if self.root {
             self.news.begun.push(task);
         } else {
-            self.say(Peer::Parent, Frame::Begun { task });
+            self.send_frame(Peer::Parent, Frame::Begun { task });
         }
     }
 
-    fn tell_withdrawn(&mut self, task: u64) {
+    fn report_withdrawn(&mut self, task: u64) {
         if self.root {
             self.news.withdrawn.push(task);
         } else {
-            self.say(Peer::Parent, Frame::Recalled { task });
+            self.send_frame(Peer::Parent, Frame::Recalled { task });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Settings of a run that every agent needs, and the message that a parent sends to a child it registers.
 
-use crosswind_policy::farm::{FarmOptions, MeanTask, Outside, Settings, planned_of_a_guest};
+use crosswind_policy::farm::{FarmOptions, MeanTask, Outside, Settings, planned_of_a_late_joiner};
 use crosswind_schema::experiment::{Change, ChangeKind, PlacedChange, Policy, change};
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Node, Platform, Tree};
@@ -10,7 +10,7 @@ use crate::SettingsError;
 use crate::layout::Layout;
 
 /// First number of agents that are not in the platform.
-pub const GUESTS: u32 = 1 << 31;
+pub const LATE_JOINERS: u32 = 1 << 31;
 pub const SPOOL_OVER_BYTES: u64 = 64 << 20;
 pub const LARGEST_TASK_BYTES: u64 = 1 << 40;
 
@@ -159,7 +159,7 @@ impl Default for Sizes {
 pub struct Admission {
     /// Settings of the run, with the part of the platform that the child needs.
     pub run: RunSettings,
-    /// The child's number: its index in the whole platform, or a number of at least [`GUESTS`].
+    /// The child's number: its index in the whole platform, or a number of at least [`LATE_JOINERS`].
     pub number: u32,
     pub parent: u32,
     /// Whether the parent has finished gathering, so that the child joins late.
@@ -314,10 +314,10 @@ impl RunSettings {
     ///
     /// # Errors
     /// If the platform with the node is not a tree.
-    pub fn with_guest(&self, node: Node, number: u32) -> Result<(Self, Layout), SettingsError> {
+    pub fn with_late_joiner(&self, node: Node, number: u32) -> Result<(Self, Layout), SettingsError> {
         let mut more = self.clone();
         if let Some(rates) = &mut more.planned_tasks_per_s {
-            rates.push(planned_of_a_guest(&node, MeanTask { size_mb: self.mean_size_mb, work: self.mean_work }));
+            rates.push(planned_of_a_late_joiner(&node, MeanTask { size_mb: self.mean_size_mb, work: self.mean_work }));
         }
         if let Some(part) = &mut more.part {
             part.numbers.push(number);

@@ -16,9 +16,9 @@ impl<P: TaskBytes> Agent<P> {
             return;
         }
         let state = &mut self.children[child as usize];
-        let rate = state.link.limit.map(|limit| Rate { bytes_per_ns: limit * 1e-3, told: 0.0 });
+        let rate = state.link.limit.map(|limit| Rate { bytes_per_ns: limit * 1e-3, reported: 0.0 });
         if let Some(sending) = &mut state.out.sending {
-            sending.told = rate.map(|rate| rate.told);
+            sending.reported = rate.map(|rate| rate.reported);
             self.act(Action::Pace { child, rate, at_ns, tell: false });
         }
     }
@@ -49,12 +49,14 @@ impl<P: TaskBytes> Agent<P> {
         }
         for (child, rate) in rates.into_iter().enumerate() {
             let sending = self.children[child].out.sending.as_mut().filter(|sending| !sending.paused);
-            if let Some((sending, was)) = sending.and_then(|sending| sending.told.map(|told| (sending, told))) {
+            if let Some((sending, was)) =
+                sending.and_then(|sending| sending.reported.map(|reported| (sending, reported)))
+            {
                 // Frames use 0 for links that are not emulated, so a rate of 0 is sent as a negligible one.
-                let told = rate.max(1e-12);
-                if (was - told).abs() > 1e-12 {
-                    sending.told = Some(told);
-                    let rate = Some(Rate { bytes_per_ns: rate * 1e-3 * scale, told });
+                let reported = rate.max(1e-12);
+                if (was - reported).abs() > 1e-12 {
+                    sending.reported = Some(reported);
+                    let rate = Some(Rate { bytes_per_ns: rate * 1e-3 * scale, reported });
                     self.act(Action::Pace { child: child as u32, rate, at_ns, tell: true });
                 }
             }
@@ -62,15 +64,15 @@ impl<P: TaskBytes> Agent<P> {
                 processor.send(child, rate, at_ns);
             }
         }
-        self.tell_sends();
+        self.announce_rate();
     }
 
     /// Sends the parent this node's total send rate, if that lowers its receive limit.
-    fn tell_sends(&mut self) {
+    fn announce_rate(&mut self) {
         if self.own().receive_limit_drop.get() > 0.0 {
             if let Processor::Emulated(processor) = &self.processor {
                 let rate = processor.sends();
-                self.say(Peer::Parent, Frame::Sending { rate });
+                self.send_frame(Peer::Parent, Frame::Sending { rate });
             }
         }
     }

@@ -46,7 +46,7 @@ pub enum Leftover {
 impl Leftover {
     /// Returns its kind in one word, and its path or process.
     #[must_use]
-    pub fn told(&self) -> (&'static str, String) {
+    pub fn described(&self) -> (&'static str, String) {
         match self {
             Self::Trace(path) => ("trace", path.display().to_string()),
             Self::Group(path, _) if holds_processes(path) => ("occupied-group", path.display().to_string()),

@@ -59,7 +59,7 @@ fn injected(command: &[&str], script: Arc<dyn Script>) -> Outcome {
 #[test]
 fn intervals_are_injected_no_sooner_than_asked_and_reported_as_they_were() {
     let outcome = injected(&["sleep", "0.5"], Plain::of(&[(50, 100), (150, 200), (300, 350)]));
-    assert_eq!((outcome.status, outcome.ending, outcome.told_by), (Some(0), Ending::Exited, None));
+    assert_eq!((outcome.status, outcome.ending, outcome.identified_by), (Some(0), Ending::Exited, None));
     let [rank] = &outcome.ranks[..] else { panic!("one rank") };
     assert_eq!(rank.done.len() as u64 + rank.missed.0, 3);
     assert!(rank.done.iter().all(|one| one.start_ns >= one.asked_ns && one.end_ns >= one.asked_ns + one.asked_for_ns));

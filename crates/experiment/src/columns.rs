@@ -1,7 +1,7 @@
 //! Activities of a run, simulated or live, as columns of bytes in native order: the content of a trace file.
 
 use crosswind_agent::record::{NO_NODE, Row};
-use crosswind_agent::settings::GUESTS;
+use crosswind_agent::settings::LATE_JOINERS;
 use crosswind_live::farm::root::RunSummary;
 use crosswind_sim::Trace;
 
@@ -32,7 +32,7 @@ pub fn of_trace(trace: &Trace) -> Columns {
 /// Returns the columns of a live run. Activities of nodes that are not in the platform are left out.
 #[must_use]
 pub fn of_run(summary: &RunSummary) -> Columns {
-    let known = |number: u32| number < GUESTS || number == NO_NODE;
+    let known = |number: u32| number < LATE_JOINERS || number == NO_NODE;
     let rows: Vec<&Row> = summary.rows.iter().filter(|row| known(row.node) && known(row.child)).collect();
     let amounts = |of: &dyn Fn(&Row) -> f64| bytes(rows.iter(), |row| of(row).to_ne_bytes());
     [

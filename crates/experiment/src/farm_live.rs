@@ -46,7 +46,7 @@ impl FarmPoint<'_> {
             *children.entry(parent).or_default() += 1;
         }
         let widest = children.into_values().max().unwrap_or(0);
-        let work = work.told(&self.experiment.execution, workload.result_size_mb.get())?;
+        let work = work.to_live(&self.experiment.execution, workload.result_size_mb.get())?;
         let platform = self.platform.clone().into_owned();
         let mut run = RunSettings::new(platform, self.experiment.policy.clone(), work, mean);
         run.tasks = Some(self.tasks.count);

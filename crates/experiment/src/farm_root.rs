@@ -6,23 +6,23 @@ use std::path::PathBuf;
 use crosswind_access::Access;
 use crosswind_agent::settings::{RunSettings, Work};
 use crosswind_live::LiveError;
-use crosswind_live::farm::agent::{Workshop, maker};
-use crosswind_live::farm::executor::Maker;
+use crosswind_live::farm::agent::{ExecutorFactories, factory};
+use crosswind_live::farm::executor::ExecutorFactory;
 use crosswind_live::farm::journal::Journal;
-use crosswind_live::farm::keeper::Keeping;
+use crosswind_live::farm::result_writer::WriterSettings;
 use crosswind_live::farm::root::{Root, RootConfig};
-use crosswind_live::farm::task_source::{Counter, task_source};
+use crosswind_live::farm::task_source::{TaskQueue, task_source};
 use crosswind_live::log::Log;
 use crosswind_schema::Experiment;
 use crosswind_schema::experiment::Tasks;
 use crosswind_schema::units::Quantity as _;
 use serde::Deserialize;
 
-use crate::work::kernel_maker;
+use crate::work::kernel_factory;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RootAsked {
+pub struct RootOptions {
     /// Settings sent to every agent.
     pub run: RunSettings,
     /// HOST:PORT to which children connect.
@@ -45,7 +45,7 @@ pub struct Opened {
     /// Runs it to its end; call it on a separate thread.
     pub begin: Box<dyn FnOnce() + Send>,
     /// Queue to submit tasks and take results.
-    pub counter: Counter,
+    pub queue: TaskQueue,
     /// HOST:PORT at which it listens.
     pub address: String,
     /// Number of tasks of the point; `None` if the caller submits them.
@@ -56,8 +56,8 @@ fn wrong(what: &str, error: impl ToString) -> LiveError {
     LiveError::Setup(format!("{what}: {}", error.to_string()))
 }
 
-impl RootAsked {
-    /// Opens the root. `code` is sent to every agent; `workshop` creates the executors of this process.
+impl RootOptions {
+    /// Opens the root. `code` is sent to every agent; `factories` creates the executors of this process.
     ///
     /// # Errors
     /// When the settings, the address or the workload are invalid.
@@ -66,7 +66,7 @@ impl RootAsked {
         access: &Access,
         code: Vec<u8>,
         tasks_csv: Option<&[u8]>,
-        workshop: &mut dyn Workshop,
+        factories: &mut dyn ExecutorFactories,
         journal: Option<Journal>,
     ) -> Result<Opened, LiveError> {
         let tasks = self.drawn.as_ref().map(|point| {
@@ -75,13 +75,13 @@ impl RootAsked {
         });
         let tasks = tasks.transpose()?;
         let keeps = self.out.is_some() || journal.is_some();
-        let keeping = keeps.then_some(Keeping { directory: self.out, journal, sync: self.sync });
-        let own = maker(&self.run, code.clone(), self.spool_directory.clone(), workshop)?;
+        let writer_settings = keeps.then_some(WriterSettings { directory: self.out, journal, sync: self.sync });
+        let own = factory(&self.run, code.clone(), self.spool_directory.clone(), factories)?;
         let root = self.run.platform.nodes.iter().find(|node| node.parent.is_none());
         let computes = root.is_some_and(|node| node.compute_per_s.get() > 0.0);
         let blank = matches!(self.run.work, Work::Emulated { .. });
         // A root that computes nothing does not load the callable.
-        let own: Option<Maker> = if computes { own } else { own.map(|_| kernel_maker("burn".into())) };
+        let own: Option<ExecutorFactory> = if computes { own } else { own.map(|_| kernel_factory("burn".into())) };
         let root = Root::open(RootConfig {
             run: self.run,
             listen: self.listen,
@@ -92,17 +92,17 @@ impl RootAsked {
         })?;
         let address = root.address()?;
         let count = tasks.as_ref().map(|tasks| tasks.count);
-        let (counter, mut task_source) =
-            task_source(root.bell(), keeping, self.discard, tasks.map(|tasks| (tasks, blank)))?;
-        let own_counter = counter.clone();
+        let (queue, mut task_source) =
+            task_source(root.waker(), writer_settings, self.discard, tasks.map(|tasks| (tasks, blank)))?;
+        let own_queue = queue.clone();
         let begin = Box::new(move || {
             // Threads that wait for results are notified even if this thread panics.
             let ended = catch_unwind(AssertUnwindSafe(|| {
                 let ended = root.run(&mut task_source, own);
                 task_source.close(ended)
             }));
-            own_counter.end(ended.unwrap_or_else(|panic| Err(LiveError::panicked("the root's thread", &*panic))));
+            own_queue.end(ended.unwrap_or_else(|panic| Err(LiveError::panicked("the root's thread", &*panic))));
         });
-        Ok(Opened { begin, counter, address, tasks: count })
+        Ok(Opened { begin, queue, address, tasks: count })
     }
 }

@@ -121,26 +121,26 @@ mod tests {
         }
         let mut found: Vec<_> = (0..20).map(|_| pool.next(LONG).expect("a job is done")).collect();
         found.sort_by_key(|(number, _)| *number);
-        for (number, (told, result)) in (0..).zip(found) {
-            assert_eq!(told, number);
+        for (number, (done, result)) in (0..).zip(found) {
+            assert_eq!(done, number);
             assert_eq!(result.ok(), (number != 7).then_some(number + 100));
         }
     }
 
     #[test]
     fn a_pool_that_is_dropped_ends_what_is_under_way_and_begins_nothing_more() {
-        let (told, begun) = channel();
+        let (starts, begun) = channel();
         let pool = Pool::new(1).expect("a thread");
         for number in 0..2 {
-            let told = told.clone();
+            let starts = starts.clone();
             pool.put(number, move |watch| {
-                told.send(number).expect("the test waits");
+                starts.send(number).expect("the test waits");
                 while watch(0) {
                     thread::yield_now();
                 }
             });
         }
-        drop(told);
+        drop(starts);
         assert_eq!(begun.recv(), Ok(0));
         drop(pool); // would otherwise block forever
         assert!(begun.recv().is_err());

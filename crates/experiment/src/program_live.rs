@@ -152,7 +152,7 @@ impl LiveProgram {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ConductorAsked {
+pub struct ConductorOptions {
     /// Description from which every rank builds the program.
     pub about: About,
     pub disturbance: Option<String>,
@@ -191,12 +191,12 @@ impl ProgramVisitor for Conducted<'_> {
 
 /// Writes the start file atomically: a program that waits for it sees all of it or nothing. If the file cannot be
 /// created, that program reports the timeout itself.
-fn say_the_start(file: &Path, zero_ns: u64) {
+fn write_start_file(file: &Path, zero_ns: u64) {
     let part = file.with_extension("part");
     let _ = std::fs::write(&part, zero_ns.to_string()).and_then(|()| std::fs::rename(&part, file));
 }
 
-impl ConductorAsked {
+impl ConductorOptions {
     /// Opens the conductor.
     ///
     /// # Errors
@@ -211,7 +211,7 @@ impl ConductorAsked {
         let (tell, ended) = channel();
         let (about, start_file) = (program.about.clone(), self.start_file);
         let begin = Box::new(move || {
-            let mut started = |zero_ns| start_file.iter().for_each(|file| say_the_start(file, zero_ns));
+            let mut started = |zero_ns| start_file.iter().for_each(|file| write_start_file(file, zero_ns));
             let run = || about.with(Conducted(conductor, &mut started)).unwrap_or_else(Err);
             let panicked = |panic: Box<dyn Any + Send>| Err(LiveError::panicked("the conductor's thread", &*panic));
             // The receiver may be gone because the run was given up.
@@ -223,7 +223,7 @@ impl ConductorAsked {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RankAsked {
+pub struct RankOptions {
     pub rank: u32,
     pub conductor: String,
     /// Time limit for reaching the conductor, s.
@@ -242,7 +242,7 @@ impl ProgramVisitor for AsRank {
     }
 }
 
-impl RankAsked {
+impl RankOptions {
     /// Runs a rank until the run ends. The end of standard input ends it.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use crosswind_agent::settings::Work;
 use crosswind_live::farm::command::uses_input;
-use crosswind_live::farm::executor::{Answer, Executor, Job, Maker};
+use crosswind_live::farm::executor::{Answer, Executor, ExecutorFactory, Job};
 use crosswind_live::farm::payload::Payload;
 use crosswind_measure::kernel::{self, Kernel as Computing};
 use crosswind_schema::Kernel;
@@ -27,7 +27,7 @@ impl WorkOf {
     ///
     /// # Errors
     /// When the kind does not exist, or the command does not use its input.
-    pub fn told(&self, execution: &Execution, result_size_mb: f64) -> Result<Work, ExperimentError> {
+    pub fn to_live(&self, execution: &Execution, result_size_mb: f64) -> Result<Work, ExperimentError> {
         Ok(match self.kind.as_str() {
             "emulated" => Work::Emulated {
                 time_scale: execution.time_scale.get(),
@@ -62,9 +62,9 @@ impl Executor for KernelWork {
     }
 }
 
-/// Returns a maker that creates the named kernel on the computing thread.
+/// Returns a factory that creates the named kernel on the computing thread.
 #[must_use]
-pub fn kernel_maker(name: String) -> Maker {
+pub fn kernel_factory(name: String) -> ExecutorFactory {
     Box::new(move || {
         let known = Kernel::named(&name).ok_or_else(|| format!("there is no kernel {name:?}"))?;
         let made = kernel::synthetic(known, kernel::MATRIX, kernel::DIAGONALS).map_err(|error| error.to_string())?;

@@ -109,11 +109,11 @@ fn search(next: &AtomicU64, end: u64, counts: &Counts) {
 
 /// Prints the progress every five seconds.
 fn progress(schedules: u64, began: Instant, counts: &Counts) {
-    let mut told = Instant::now();
+    let mut reported = Instant::now();
     while !counts.stop.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(50));
-        if told.elapsed() > Duration::from_secs(5) {
-            told = Instant::now();
+        if reported.elapsed() > Duration::from_secs(5) {
+            reported = Instant::now();
             let done = counts.done.load(Ordering::Relaxed).max(1);
             let left_s = began.elapsed().as_secs_f64() / done as f64 * schedules.saturating_sub(done) as f64;
             eprintln!("{done} of {schedules} schedules, {left_s:.0} s left");

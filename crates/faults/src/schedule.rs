@@ -52,7 +52,7 @@ pub enum Trouble {
         /// Time until it restarts, ns. 0: never.
         again_ns: u64,
         /// Whether the other ends are notified.
-        told: bool,
+        notified: bool,
     },
     /// The process is stopped for a while.
     Stopped {
@@ -63,7 +63,7 @@ pub enum Trouble {
         /// Bytes towards the parent, and towards the child.
         after: (u64, u64),
         /// Whether the ends are notified.
-        told: bool,
+        notified: bool,
     },
     /// The link to the parent is slower by a factor for a while.
     Slow {
@@ -262,13 +262,13 @@ impl Fault {
         let (node, trouble) = match random.between(0, 100) {
             0..20 => {
                 let again_ns = if random.chance(200) { 0 } else { random.between(1, 3_000) * MS };
-                (below, Trouble::Killed { again_ns, told: random.chance(700) })
+                (below, Trouble::Killed { again_ns, notified: random.chance(700) })
             }
-            20..25 => (0, Trouble::Killed { again_ns: random.between(1, 3_000) * MS, told: random.chance(700) }),
+            20..25 => (0, Trouble::Killed { again_ns: random.between(1, 3_000) * MS, notified: random.chance(700) }),
             25..40 => (any, Trouble::Stopped { for_ns }),
             40..58 => {
                 let after = (random.between(0, 20_000), random.between(0, 60_000));
-                (below, Trouble::Cut { after, told: random.chance(700) })
+                (below, Trouble::Cut { after, notified: random.chance(700) })
             }
             58..68 => (below, Trouble::Slow { times: random.between(2, 200), for_ns }),
             68..82 => {

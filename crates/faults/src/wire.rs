@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crosswind_agent::action::{Done, Heard, Kind, Outcome};
+use crosswind_agent::action::{Done, Inbound, Kind, Outcome};
 use crosswind_agent::frame::{self, Form, Frame};
 
 use crate::bytes::Bytes;
@@ -124,7 +124,7 @@ impl Sender {
 }
 
 #[derive(Debug)]
-struct Inbound {
+struct PartialBody {
     task: u64,
     kind: Kind,
     total: usize,
@@ -134,7 +134,7 @@ struct Inbound {
 #[derive(Debug, Default)]
 pub struct Receiver {
     buffer: Vec<u8>,
-    inbound: Option<Inbound>,
+    partial: Option<PartialBody>,
     body_left: usize,
 }
 
@@ -143,18 +143,18 @@ impl Receiver {
     ///
     /// # Errors
     /// If they do not form valid frames.
-    pub fn take(&mut self, bytes: &[u8], heard: &mut Vec<Heard<Bytes>>) -> Result<(), String> {
+    pub fn take(&mut self, bytes: &[u8], inbound: &mut Vec<Inbound<Bytes>>) -> Result<(), String> {
         self.buffer.extend_from_slice(bytes);
         loop {
             if self.body_left > 0 {
-                let Some(inbound) = &mut self.inbound else { return Err("bytes of no task".into()) };
+                let Some(partial) = &mut self.partial else { return Err("bytes of no task".into()) };
                 let taken = self.body_left.min(self.buffer.len());
-                inbound.got.extend(self.buffer.drain(..taken));
+                partial.got.extend(self.buffer.drain(..taken));
                 self.body_left -= taken;
                 if self.body_left > 0 {
                     return Ok(());
                 }
-                self.body_over(heard);
+                self.body_over(inbound);
                 continue;
             }
             let decoded = frame::decode(&self.buffer, frame::LARGEST_FRAME).map_err(|error| error.to_string())?;
@@ -165,37 +165,37 @@ impl Receiver {
                 Frame::Task { task, total, work, .. } => (task, Kind::Task { work }, total),
                 Frame::Result { task, total, node, ok, .. } => (task, Kind::Result { node, ok }, total),
                 Frame::Chunk { task } | Frame::ResultChunk { task } => {
-                    if self.inbound.as_ref().is_none_or(|inbound| inbound.task != task) {
+                    if self.partial.as_ref().is_none_or(|partial| partial.task != task) {
                         return Err(format!("a chunk of task {task}, which has not begun"));
                     }
                     continue;
                 }
                 other => {
-                    heard.push(Heard::Said(other));
+                    inbound.push(Inbound::Frame(other));
                     continue;
                 }
             };
-            if self.inbound.is_some() {
+            if self.partial.is_some() {
                 return Err(format!("task {task} begins while another one comes"));
             }
-            self.inbound = Some(Inbound { task, kind, total: total as usize, got: Vec::new() });
+            self.partial = Some(PartialBody { task, kind, total: total as usize, got: Vec::new() });
             if total as usize > decoded.body {
-                heard.push(Heard::Begun { rate: 0.0 });
+                inbound.push(Inbound::Begun { rate: 0.0 });
             }
             if decoded.body == 0 {
-                self.body_over(heard);
+                self.body_over(inbound);
             }
         }
     }
 
-    fn body_over(&mut self, heard: &mut Vec<Heard<Bytes>>) {
-        if let Some(Inbound { task, kind, got, .. }) =
-            self.inbound.take_if(|inbound| inbound.got.len() == inbound.total)
+    fn body_over(&mut self, inbound: &mut Vec<Inbound<Bytes>>) {
+        if let Some(PartialBody { task, kind, got, .. }) =
+            self.partial.take_if(|partial| partial.got.len() == partial.total)
         {
             let payload = Bytes::of(got);
-            heard.push(match kind {
-                Kind::Task { work } => Heard::Task { task, work, payload },
-                Kind::Result { node, ok } => Heard::Result { task, node, ok, payload },
+            inbound.push(match kind {
+                Kind::Task { work } => Inbound::Task { task, work, payload },
+                Kind::Result { node, ok } => Inbound::Result { task, node, ok, payload },
             });
         }
     }

@@ -217,7 +217,7 @@ impl<'a> World<'a> {
             }
             self.now = at;
             if let Some(what) = self.whats.remove(&number) {
-                self.happen(what);
+                self.record_event(what);
             }
             if self.ended.is_some() {
                 until = until.min(self.now + LAST_NS).max(self.now);
@@ -263,7 +263,7 @@ impl<'a> World<'a> {
         Some(self.places[node].stopped_until).filter(|until| *until > self.now)
     }
 
-    fn happen(&mut self, what: What) {
+    fn record_event(&mut self, what: What) {
         if let Some(until) = self.stopped(&what) {
             self.at(until, what);
             return;

@@ -247,9 +247,10 @@ impl Gpu {
                     (mover.traffic, scope.spawn(task))
                 })
                 .collect();
+            let stopping = StopOnDrop(stop); // also after a panic, which would wait for the threads
             started.wait();
             let computed = self.compute(block, enqueue);
-            stop.store(true, Ordering::Relaxed);
+            drop(stopping);
             let mut timed = Timed::default();
             let mut sent = Vec::new();
             for (traffic, task) in moving {
@@ -327,6 +328,15 @@ impl Gpu {
         // memory lives as long as `self`, which waits for the launch.
         unsafe { function.launch(shape.grid, shape.threads, &self.computing, &arguments) }?;
         Ok(shape.work_per_round * f64::from(rounds))
+    }
+}
+
+/// Ends the threads that copy when it is dropped.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

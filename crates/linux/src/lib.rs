@@ -34,5 +34,5 @@ pub use threads::{
 };
 pub use time::{exact_timers, now_ns, sleep_until};
 pub use waiting::{
-    Bell, Watched, ended, input_ended, input_has_ended, make_room, readable, take_waiting, wait, watch, writable,
+    Waker, Watched, ended, input_ended, input_has_ended, make_room, readable, take_waiting, wait, watch, writable,
 };

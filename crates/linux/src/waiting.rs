@@ -70,9 +70,9 @@ pub fn wait(watched: &mut [Watched], timeout_ns: Option<u64>) -> io::Result<()> 
 
 /// Wakes a thread in [`wait`] from another one.
 #[derive(Debug)]
-pub struct Bell(OwnedFd);
+pub struct Waker(OwnedFd);
 
-impl Bell {
+impl Waker {
     /// Creates a waker that is not set.
     ///
     /// # Errors
@@ -90,12 +90,12 @@ impl Bell {
         self.0.as_raw_fd()
     }
 
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         // SAFETY: eight live bytes. A full counter is already set.
         unsafe { libc::write(self.fd(), (&raw const ONE).cast(), 8) };
     }
 
-    pub fn silence(&self) {
+    pub fn clear(&self) {
         let mut rung = 0u64;
         // SAFETY: eight live bytes. Clearing a clear waker is no failure.
         unsafe { libc::read(self.fd(), (&raw mut rung).cast(), 8) };
@@ -156,14 +156,14 @@ mod tests {
 
     #[test]
     fn a_bell_wakes_the_waiting_thread_and_is_silent_again() {
-        let bell = Bell::new().expect("a descriptor");
-        let mut watched = [watch(bell.fd(), true, false)];
+        let waker = Waker::new().expect("a descriptor");
+        let mut watched = [watch(waker.fd(), true, false)];
         wait(&mut watched, Some(0)).expect("waits");
         assert!(!readable(&watched[0]));
-        bell.ring();
+        waker.wake();
         wait(&mut watched, None).expect("waits");
         assert!(readable(&watched[0]));
-        bell.silence();
+        waker.clear();
         wait(&mut watched, Some(0)).expect("waits");
         assert!(!readable(&watched[0]));
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crosswind_access::greeting::{GREETING_BYTES, Greeting};
 use crosswind_access::limits::PATIENCE;
 use crosswind_access::place::{host, resolve};
-use crosswind_access::token::{self, End, Meeting};
+use crosswind_access::token::{self, End, Transcript};
 use crosswind_access::transport::is_tls;
 use crosswind_access::{Access, Transport};
 use crosswind_agent::frame::{self, Frame, LARGEST_FRAME, Refusal};
@@ -154,19 +154,19 @@ impl Handshake<'_> {
         };
         expected.map_err(|why| talk.refused(why))?;
         let caller = token::random().map_err(LiveError::system("drawing a nonce"))?;
-        talk.say(&Greeting { word: 0, nonce: caller }.encode(PROTOCOL))?;
+        talk.write(&Greeting { word: 0, nonce: caller }.encode(PROTOCOL))?;
         let listener = talk.greeted()?;
         let channel = talk.stream.channel().map_err(|error| talk.refused(error))?;
-        let meeting = Meeting { protocol: PROTOCOL, caller, listener, channel };
+        let transcript = Transcript { protocol: PROTOCOL, caller, listener, channel };
         let mut proof = Vec::new();
-        let own = access.proof(&meeting, End::Caller, name);
+        let own = access.proof(&transcript, End::Caller, name);
         Frame::Prove { proof: own, name: name.into(), about: self.about.into() }.encode(0, &mut proof);
-        talk.say(&proof)?;
+        talk.write(&proof)?;
         let settings = match talk.frame()? {
-            Frame::Welcome { proof, settings } if access.accepts(&meeting, End::Listener, name, &proof) => settings,
+            Frame::Welcome { proof, settings } if access.accepts(&transcript, End::Listener, name, &proof) => settings,
             Frame::Welcome { .. } => return Err(talk.refused("does not know the token")),
             Frame::Refused { refusal, why } => return Err(talk.refused_by_peer(refusal, &why)),
-            _ => return Err(talk.refused("said something else than it should")),
+            _ => return Err(talk.refused("sent an unexpected frame")),
         };
         Ok((talk, settings))
     }
@@ -205,7 +205,7 @@ impl Conversation<'_> {
     }
 
     fn refused_by_peer(&self, refusal: Refusal, why: &str) -> LiveError {
-        LiveError::Refused { peer: self.address.into(), refusal, why: format!("refuses us: {why}") }
+        LiveError::Refused { peer: self.address.into(), refusal, why: format!("refused this end: {why}") }
     }
 
     fn failed(&self, source: io::Error) -> LiveError {
@@ -224,7 +224,7 @@ impl Conversation<'_> {
         self.stream.wait_until(Some(until)).map_err(|error| self.failed(error))
     }
 
-    fn say(&mut self, bytes: &[u8]) -> Result<(), LiveError> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), LiveError> {
         self.stream.write_all(bytes).map_err(|error| self.failed(error))
     }
 

@@ -1,15 +1,15 @@
 //! The accepting side of the handshake. A connection is unauthenticated until it has proved that it knows the token.
 //!
-//! An unauthenticated peer costs one descriptor and at most [`LARGEST_FROM_STRANGER`] bytes, for at most [`PATIENCE`]. At
-//! most [`STRANGERS`] are connected at once. An error of one of them ends that connection and no other.
+//! An unauthenticated peer costs one descriptor and at most [`LARGEST_UNAUTHENTICATED`] bytes, for at most [`PATIENCE`]. At
+//! most [`UNAUTHENTICATED`] are connected at once. An error of one of them ends that connection and no other.
 
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
 use std::os::fd::{AsRawFd, RawFd};
 
 use crosswind_access::greeting::{GREETING_BYTES, Greeting, GreetingError};
-use crosswind_access::limits::{LARGEST_FROM_STRANGER, PATIENCE, STRANGERS};
-use crosswind_access::token::{self, End, Meeting};
+use crosswind_access::limits::{LARGEST_UNAUTHENTICATED, PATIENCE, UNAUTHENTICATED};
+use crosswind_access::token::{self, End, Transcript};
 use crosswind_access::transport::is_tls;
 use crosswind_access::{Access, Transport};
 use crosswind_agent::frame::{self, Frame, Refusal};
@@ -27,16 +27,16 @@ const PAUSE_NS: u64 = 200_000_000;
 const QUEUE: i32 = 4096;
 
 /// A connection that is not authenticated yet.
-struct Stranger {
+struct Unauthenticated {
     stream: Transport,
     peer: String,
     since_ns: u64,
     bytes: Vec<u8>,
-    meeting: Option<Meeting>,
+    transcript: Option<Transcript>,
 }
 
 /// A connection that has proved that it knows the token.
-pub(crate) struct Caller {
+pub(crate) struct AuthenticatedPeer {
     pub stream: Transport,
     pub peer: String,
     pub name: String,
@@ -48,7 +48,7 @@ pub(crate) struct Caller {
 pub(crate) struct Listener {
     listener: TcpListener,
     access: Access,
-    strangers: Vec<Stranger>,
+    unauthenticated: Vec<Unauthenticated>,
     /// Time until which no connection is accepted, ns, because this process has no descriptor left. 0: none.
     paused_until_ns: u64,
 }
@@ -67,7 +67,7 @@ impl Listener {
         let listener = TcpListener::bind(address).map_err(listening())?;
         listener.set_nonblocking(true).map_err(listening())?;
         linux::queue_up_to(&listener, QUEUE).map_err(listening())?;
-        Ok(Self { listener, access, strangers: Vec::new(), paused_until_ns: 0 })
+        Ok(Self { listener, access, unauthenticated: Vec::new(), paused_until_ns: 0 })
     }
 
     /// Returns the HOST:PORT in use.
@@ -75,27 +75,27 @@ impl Listener {
         self.listener.local_addr().map(|address| address.to_string())
     }
 
-    /// Returns the descriptors to watch: the listening socket, unless [`STRANGERS`] peers are pending or no descriptor is
+    /// Returns the descriptors to watch: the listening socket, unless [`UNAUTHENTICATED`] peers are pending or no descriptor is
     /// left, then those of the pending peers.
     pub fn fds(&self) -> impl Iterator<Item = RawFd> + '_ {
-        let accepts = self.strangers.len() < STRANGERS && self.paused_until_ns == 0;
+        let accepts = self.unauthenticated.len() < UNAUTHENTICATED && self.paused_until_ns == 0;
         let listener = accepts.then(|| self.listener.as_raw_fd());
-        listener.into_iter().chain(self.strangers.iter().map(|stranger| stranger.stream.fd()))
+        listener.into_iter().chain(self.unauthenticated.iter().map(|peer_stream| peer_stream.stream.fd()))
     }
 
     /// Returns when the next unauthenticated peer times out, or the next connection may be accepted, ns.
     pub fn due(&self) -> Option<u64> {
         let paused = (self.paused_until_ns > 0).then_some(self.paused_until_ns);
-        self.strangers.iter().map(|stranger| stranger.since_ns + PATIENCE_NS).chain(paused).min()
+        self.unauthenticated.iter().map(|peer_stream| peer_stream.since_ns + PATIENCE_NS).chain(paused).min()
     }
 
     /// Accepts connections and advances every handshake. Authenticated peers are returned. Lines for the log go to
     /// `complain`, each with the address of the peer that it is about, if it is about one.
-    pub fn attend(&mut self, now_ns: u64, complain: &mut dyn FnMut(Option<&str>, &str)) -> Vec<Caller> {
+    pub fn attend(&mut self, now_ns: u64, complain: &mut dyn FnMut(Option<&str>, &str)) -> Vec<AuthenticatedPeer> {
         if now_ns >= self.paused_until_ns {
             self.paused_until_ns = 0;
         }
-        while self.strangers.len() < STRANGERS && self.paused_until_ns == 0 {
+        while self.unauthenticated.len() < UNAUTHENTICATED && self.paused_until_ns == 0 {
             let (stream, peer) = match self.listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => break,
@@ -110,35 +110,51 @@ impl Listener {
             let ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
             if let Ok(stream) = ready.and_then(|()| Transport::accepted(stream, self.access.tls())) {
                 let peer = peer.ip().to_string();
-                self.strangers.push(Stranger { stream, peer, since_ns: now_ns, bytes: Vec::new(), meeting: None });
+                self.unauthenticated.push(Unauthenticated {
+                    stream,
+                    peer,
+                    since_ns: now_ns,
+                    bytes: Vec::new(),
+                    transcript: None,
+                });
             }
         }
-        let mut callers = Vec::new();
+        let mut authenticated = Vec::new();
         let mut at = 0;
-        while at < self.strangers.len() {
-            let stranger = &mut self.strangers[at];
-            let mut step = stranger.step(&self.access);
-            if matches!(step, Step::Wait) && now_ns > stranger.since_ns + PATIENCE_NS {
+        while at < self.unauthenticated.len() {
+            let peer_stream = &mut self.unauthenticated[at];
+            let mut step = peer_stream.step(&self.access);
+            if matches!(step, Step::Wait) && now_ns > peer_stream.since_ns + PATIENCE_NS {
                 step = Step::Refuse("took too long to show the token".into());
             }
             if matches!(step, Step::Wait) {
                 at += 1;
                 continue;
             }
-            let mut stranger = self.strangers.swap_remove(at);
+            let mut peer_stream = self.unauthenticated.swap_remove(at);
             match step {
                 Step::Enter { name, about, used, proof } => {
-                    let rest = stranger.bytes.split_off(used);
-                    callers.push(Caller { stream: stranger.stream, peer: stranger.peer, name, about, rest, proof });
+                    let rest = peer_stream.bytes.split_off(used);
+                    authenticated.push(AuthenticatedPeer {
+                        stream: peer_stream.stream,
+                        peer: peer_stream.peer,
+                        name,
+                        about,
+                        rest,
+                        proof,
+                    });
                 }
                 Step::Refuse(why) => {
-                    complain(Some(&stranger.peer), &format!("refused a connection from {}: {why}", stranger.peer));
-                    refuse(stranger.stream, Refusal::Final, &why);
+                    complain(
+                        Some(&peer_stream.peer),
+                        &format!("refused a connection from {}: {why}", peer_stream.peer),
+                    );
+                    refuse(peer_stream.stream, Refusal::Final, &why);
                 }
                 Step::Wait | Step::Gone => {}
             }
         }
-        callers
+        authenticated
     }
 }
 
@@ -151,7 +167,7 @@ pub(crate) fn refuse(mut stream: Transport, refusal: Refusal, why: &str) {
     stream.hang_up();
 }
 
-impl Stranger {
+impl Unauthenticated {
     fn step(&mut self, access: &Access) -> Step {
         let ended = match self.read() {
             Ok(ended) => ended,
@@ -166,7 +182,7 @@ impl Stranger {
     /// connection.
     fn read(&mut self) -> io::Result<bool> {
         let mut buffer = [0; 1024];
-        while self.bytes.len() <= LARGEST_FROM_STRANGER + GREETING_BYTES {
+        while self.bytes.len() <= LARGEST_UNAUTHENTICATED + GREETING_BYTES {
             match self.stream.read(&mut buffer) {
                 Ok(0) => return Ok(true),
                 Ok(read) => self.bytes.extend_from_slice(&buffer[..read]),
@@ -179,12 +195,12 @@ impl Stranger {
     }
 
     fn understand(&mut self, access: &Access) -> Result<Step, String> {
-        if self.meeting.is_none() {
-            let told = |error: GreetingError| match self.bytes.first() {
+        if self.transcript.is_none() {
+            let explain = |error: GreetingError| match self.bytes.first() {
                 Some(&first) if is_tls(first) => "speaks TLS, and this end does not".to_owned(),
                 _ => error.to_string(),
             };
-            let Some(greeting) = Greeting::decode(&self.bytes, PROTOCOL).map_err(told)? else {
+            let Some(greeting) = Greeting::decode(&self.bytes, PROTOCOL).map_err(explain)? else {
                 return Ok(Step::Wait);
             };
             let listener = token::random().map_err(|error| error.to_string())?;
@@ -192,19 +208,19 @@ impl Stranger {
                 return Ok(Step::Gone);
             }
             let (caller, channel) = (greeting.nonce, self.stream.channel().map_err(|error| error.to_string())?);
-            self.meeting = Some(Meeting { protocol: PROTOCOL, caller, listener, channel });
+            self.transcript = Some(Transcript { protocol: PROTOCOL, caller, listener, channel });
             self.bytes.drain(..GREETING_BYTES);
         }
-        let Some(meeting) = self.meeting else { return Ok(Step::Wait) };
-        let decoded = frame::decode(&self.bytes, LARGEST_FROM_STRANGER).map_err(|error| error.to_string())?;
+        let Some(transcript) = self.transcript else { return Ok(Step::Wait) };
+        let decoded = frame::decode(&self.bytes, LARGEST_UNAUTHENTICATED).map_err(|error| error.to_string())?;
         let Some(decoded) = decoded else { return Ok(Step::Wait) };
         let Frame::Prove { proof, name, about } = decoded.frame else {
-            return Err("said something else before it showed the token".into());
+            return Err("sent another frame before it showed the token".into());
         };
-        if !access.accepts(&meeting, End::Caller, &name, &proof) {
+        if !access.accepts(&transcript, End::Caller, &name, &proof) {
             return Err("does not know the token".into());
         }
-        let proof = access.proof(&meeting, End::Listener, &name);
+        let proof = access.proof(&transcript, End::Listener, &name);
         Ok(Step::Enter { name, about, used: decoded.used, proof })
     }
 }
@@ -237,7 +253,7 @@ mod tests {
             // SAFETY: as above.
             unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const enough) };
             listener.attend(1 + PAUSE_NS, &mut |_, _| complaints += 1);
-            let accepted = listener.strangers.len() == 1 && listener.fds().count() == 2;
+            let accepted = listener.unauthenticated.len() == 1 && listener.fds().count() == 2;
             let right = waiting.is_ok() && paused && accepted && complaints == 1;
             // SAFETY: ends the child at once.
             unsafe { libc::_exit(i32::from(!right)) };

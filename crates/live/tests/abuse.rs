@@ -10,10 +10,10 @@ use std::net::TcpStream;
 use std::sync::mpsc;
 
 use crosswind_access::greeting::{GREETING_BYTES, Greeting};
-use crosswind_access::token::{End, Meeting};
+use crosswind_access::token::{End, Transcript};
 use crosswind_agent::frame::{Form, Frame, LARGEST_FRAME, decode};
 use crosswind_agent::settings::Work;
-use crosswind_live::farm::agent::{Bare, maker};
+use crosswind_live::farm::agent::{Bare, factory};
 use crosswind_live::farm::payload::Payload;
 use crosswind_live::farm::root::Delivery;
 use crosswind_live::protocol::PROTOCOL;
@@ -27,7 +27,8 @@ fn enter(address: &str, name: &str) -> TcpStream {
     let mut bytes = [0; GREETING_BYTES];
     stream.read_exact(&mut bytes).unwrap();
     let listener = Greeting::decode(&bytes, PROTOCOL).unwrap().unwrap().nonce;
-    let proof = access().proof(&Meeting { protocol: PROTOCOL, caller, listener, channel: [0; 32] }, End::Caller, name);
+    let proof =
+        access().proof(&Transcript { protocol: PROTOCOL, caller, listener, channel: [0; 32] }, End::Caller, name);
     let mut out = Vec::new();
     Frame::Prove { proof, name: name.into(), about: String::new() }.encode(0, &mut out);
     stream.write_all(&out).unwrap();
@@ -76,10 +77,13 @@ fn a_handshake_that_was_heard_is_refused_a_second_time() {
         let mut bytes = [0; GREETING_BYTES];
         stream.read_exact(&mut bytes).unwrap();
         let listener = Greeting::decode(&bytes, PROTOCOL).unwrap().unwrap().nonce;
-        let meeting = Meeting { protocol: PROTOCOL, caller, listener, channel: [0; 32] };
+        let transcript = Transcript { protocol: PROTOCOL, caller, listener, channel: [0; 32] };
         let mut proof = Vec::new();
-        let shown =
-            Frame::Prove { proof: access().proof(&meeting, End::Caller, "b"), name: "b".into(), about: String::new() };
+        let shown = Frame::Prove {
+            proof: access().proof(&transcript, End::Caller, "b"),
+            name: "b".into(),
+            about: String::new(),
+        };
         shown.encode(0, &mut proof);
         stream.write_all(&proof).unwrap();
         // It was accepted, so the proof is valid.
@@ -90,7 +94,7 @@ fn a_handshake_that_was_heard_is_refused_a_second_time() {
         answers.map(|heard| replayed(&address, &heard))
     });
     let mut task_source = List { tasks: Vec::new().into_iter(), next: 0, results: Vec::new() };
-    let own = maker(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
+    let own = factory(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
     let ended = farm.run(&mut task_source, own);
     for answer in replaying.join().unwrap() {
         // Refused, or closed before the refusal could be read.
@@ -115,9 +119,9 @@ fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_no_other() {
         |task, total, body| (Frame::Result { task, total, node: 1, ok: true, form: Form::Bytes, rate: 0.0 }, body);
     let event = || {
         let event = r#"{"root_ns":0,"code":"c","node":"../../etc","number":null,"tasks":null,"message":"a long story, told again and again and again and again"}"#;
-        (Frame::Happened { event: event.into() }, 0)
+        (Frame::Event { event: event.into() }, 0)
     };
-    let ran = |bytes| Frame::Ran { task: 3, began_ns: 0, took_ns: 0, said: vec![b'x'; bytes] };
+    let ran = |bytes| Frame::Ran { task: 3, began_ns: 0, took_ns: 0, stderr: vec![b'x'; bytes] };
     let abuses: Vec<(&str, Vec<u8>)> = vec![
         ("a length that lies", vec![0xff; 8]),
         ("an unknown kind", vec![0, 0, 0, 1, 99]),
@@ -161,7 +165,7 @@ fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_no_other() {
         });
         let tasks: Vec<(Payload, f64)> = (0..200).map(|_| (Payload::bytes(vec![1; 2000]), 1.0)).collect();
         let mut task_source = List { tasks: tasks.into_iter(), next: 0, results: Vec::new() };
-        let own = maker(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
+        let own = factory(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
         let summary = farm.run(&mut task_source, own).unwrap();
         let mut tasks: Vec<u64> = task_source.results.iter().map(|result| result.task).collect();
         tasks.sort_unstable();
@@ -186,7 +190,7 @@ fn beside(evil: impl FnOnce(TcpStream) + Send + 'static) -> (Vec<Delivery>, Vec<
     let handshake = std::thread::spawn(move || evil(enter(&address, "b")));
     let tasks: Vec<(Payload, f64)> = (0..200).map(|_| (Payload::bytes(vec![1; 2000]), 1.0)).collect();
     let mut task_source = List { tasks: tasks.into_iter(), next: 0, results: Vec::new() };
-    let own = maker(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
+    let own = factory(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
     let summary = farm.run(&mut task_source, own).unwrap();
     handshake.join().unwrap();
     honest.join().unwrap().unwrap();

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::tree::{List, agent, platform, settings};
 use crosswind_access::authority::{Node, make};
 use crosswind_access::greeting::{GREETING_BYTES, Greeting};
-use crosswind_access::token::{End, Meeting};
+use crosswind_access::token::{End, Transcript};
 use crosswind_access::{Access, Transport};
 use crosswind_agent::frame::{Frame, LARGEST_FRAME, decode};
 use crosswind_agent::settings::{Admission, RunSettings, Work};
 use crosswind_live::LiveError;
-use crosswind_live::farm::agent::{AgentConfig, Bare, Workshop, maker, run_agent};
-use crosswind_live::farm::executor::Maker;
+use crosswind_live::farm::agent::{AgentConfig, Bare, ExecutorFactories, factory, run_agent};
+use crosswind_live::farm::executor::ExecutorFactory;
 use crosswind_live::farm::payload::Payload;
 use crosswind_live::farm::root::{Root, RootConfig};
 use crosswind_live::log::Log;
@@ -56,7 +56,7 @@ fn child(parent: &str, name: &str, access: Access) -> AgentConfig {
         watch_input: None,
         leave: None,
         mark: None,
-        standing: None,
+        status_file: None,
         log: Log::on_stderr(name),
     }
 }
@@ -66,11 +66,11 @@ fn task_source(payloads: Vec<Payload>) -> List {
     List { tasks: tasks.into_iter(), next: 0, results: Vec::new() }
 }
 
-/// A workshop that records whether it was called, and thus given code.
+/// Factories that record whether it was called, and thus given code.
 struct Wary(Arc<AtomicBool>);
 
-impl Workshop for Wary {
-    fn maker(&mut self, _: &Work, _: Vec<u8>) -> Result<Maker, LiveError> {
+impl ExecutorFactories for Wary {
+    fn factory(&mut self, _: &Work, _: Vec<u8>) -> Result<ExecutorFactory, LiveError> {
         self.0.store(true, Ordering::Relaxed);
         Err(LiveError::Setup("it was given code".into()))
     }
@@ -105,7 +105,7 @@ fn a_tree_with_certificates_computes_what_it_is_given_in_memory_and_in_files() {
     let (inner, below) = agent(&address, "a", set.of("a"));
     let (leaf, _) = agent(&below, "b", set.of("b"));
     let mut task_source = task_source(payloads);
-    let own = maker(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
+    let own = factory(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
     farm.run(&mut task_source, own).unwrap();
     inner.join().unwrap().unwrap();
     leaf.join().unwrap().unwrap();
@@ -150,11 +150,12 @@ fn impostor(listener: &TcpListener, access: &Access, run: &RunSettings) {
     // The impostor answers even an invalid greeting, such as that of a child without TLS.
     let caller = Greeting::decode(&bytes, PROTOCOL).ok().flatten().map_or([0; 32], |greeting| greeting.nonce);
     let listener = [9; 32];
-    let meeting = Meeting { protocol: PROTOCOL, caller, listener, channel: stream.channel().expect("shaken hands") };
+    let transcript =
+        Transcript { protocol: PROTOCOL, caller, listener, channel: stream.channel().expect("shaken hands") };
     let admission = Admission { run: run.clone(), number: 1, parent: 0, running: false, code: true };
     let settings = serde_json::to_vec(&admission).unwrap();
     let mut out = Greeting { word: 0, nonce: listener }.encode(PROTOCOL).to_vec();
-    let proof = access.proof(&meeting, End::Listener, "a");
+    let proof = access.proof(&transcript, End::Listener, "a");
     Frame::Welcome { proof, settings }.encode(0, &mut out);
     Frame::Code { last: true, piece: b"cos\nsystem\n(S'touch /tmp/owned'\ntR.".to_vec() }.encode(0, &mut out);
     let _ = stream.write_all(&out);
@@ -193,8 +194,8 @@ fn a_parent_that_is_none_delivers_no_code() {
         let given = Arc::new(AtomicBool::new(false));
         let said = std::thread::scope(|scope| {
             scope.spawn(|| impostor(&listener, &others, &run));
-            let mut workshop = Wary(Arc::clone(&given));
-            run_agent(child(&address, "a", own), &mut workshop, &mut |_| ()).expect_err(case).to_string()
+            let mut factories = Wary(Arc::clone(&given));
+            run_agent(child(&address, "a", own), &mut factories, &mut |_| ()).expect_err(case).to_string()
         });
         assert!(said.contains(expected), "{case}: {said}");
         assert!(!given.load(Ordering::Relaxed), "{case}: the code was taken");

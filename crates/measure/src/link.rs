@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crosswind_access::limits::PATIENCE;
 use crosswind_access::place::host;
-use crosswind_access::token::{Meeting, Token};
+use crosswind_access::token::{Token, Transcript};
 use crosswind_access::{Access, Transport};
 use serde::Serialize;
 
@@ -44,9 +44,9 @@ impl Control {
             stream.wait_until(Some(Instant::now() + PATIENCE))?;
             stream.shake_hands()?;
             stream.names(host(address)).map_err(io::Error::other)?;
-            let meeting = greet(&mut stream, Role::Control)?;
-            let meeting = Meeting { channel: stream.channel()?, ..meeting };
-            let key = prove(&mut stream, access, &meeting)?;
+            let transcript = greet(&mut stream, Role::Control)?;
+            let transcript = Transcript { channel: stream.channel()?, ..transcript };
+            let key = prove(&mut stream, access, &transcript)?;
             stream.wait_until(None)?;
             stream.socket().set_read_timeout(Some(PATIENCE))?;
             Ok(Self { address: address.to_owned(), stream, key })
@@ -117,8 +117,8 @@ impl Session {
     pub fn join(&self, address: &str, role: Role, channel: usize) -> Result<TcpStream, MeasureError> {
         let mut stream = connected(address)?;
         let mut joined = || {
-            let meeting = greet(&mut stream, role)?;
-            write_frame(&mut stream, &Belongs::new(self.number, role, channel, &self.key, &meeting))?;
+            let transcript = greet(&mut stream, role)?;
+            write_frame(&mut stream, &Belongs::new(self.number, role, channel, &self.key, &transcript))?;
             read_frame(&mut stream)
         };
         match joined().map_err(|error| refused(address, error))? {
@@ -167,7 +167,7 @@ pub struct Peer {
 impl PeerLink {
     /// Returns the peer's description for a measurement's file.
     #[must_use]
-    pub fn told(&self) -> Peer {
+    pub fn described(&self) -> Peer {
         Peer { address: self.address.clone(), host: self.host.clone(), loopback: self.loopback, rtt_s: self.rtt_s }
     }
 

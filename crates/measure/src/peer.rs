@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crosswind_access::limits::{LARGEST_FROM_STRANGER, PATIENCE, STRANGERS};
-use crosswind_access::token::{self, Meeting, Token};
+use crosswind_access::limits::{LARGEST_UNAUTHENTICATED, PATIENCE, UNAUTHENTICATED};
+use crosswind_access::token::{self, Token, Transcript};
 use crosswind_access::transport::is_tls;
 use crosswind_access::{Access, Transport};
 
@@ -100,7 +100,7 @@ pub fn serve(
 ) -> Result<(), MeasureError> {
     let server = Arc::new(Server { access: access.clone(), ..Server::default() });
     while !should_stop() {
-        if server.unauthenticated.load(Ordering::Relaxed) >= STRANGERS {
+        if server.unauthenticated.load(Ordering::Relaxed) >= UNAUTHENTICATED {
             std::thread::sleep(MAKING_ROOM); // new connections wait in the kernel's backlog
             continue;
         }
@@ -193,30 +193,30 @@ impl Server {
         let until = Instant::now() + PATIENCE;
         let mut first = [0];
         // Control connections use TLS if there are certificates; measured connections do not.
-        let sealed = stream.peek(&mut first)? > 0 && is_tls(first[0]);
-        let mut stream = Transport::accepted(stream, self.access.tls().filter(|_| sealed))?;
+        let uses_tls = stream.peek(&mut first)? > 0 && is_tls(first[0]);
+        let mut stream = Transport::accepted(stream, self.access.tls().filter(|_| uses_tls))?;
         stream.wait_until(Some(until))?;
         if first[0] == TICKET_MARK {
             return self.ticketed(stream, unauthenticated);
         }
         stream.shake_hands()?;
-        let (role, meeting) = be_greeted(&mut stream)?;
+        let (role, transcript) = be_greeted(&mut stream)?;
         if role == Role::Control {
-            if self.access.tls().is_some() && !sealed {
+            if self.access.tls().is_some() && !uses_tls {
                 let why = "speaks TLS, and the caller does not: --tls DIR".into();
                 return write_frame(&mut stream, &Reply::Refused { why });
             }
-            let meeting = Meeting { channel: stream.channel(), ..meeting };
-            let key = be_proved(&mut stream, &self.access, &meeting)?;
+            let transcript = Transcript { channel: stream.channel()?, ..transcript };
+            let key = be_proved(&mut stream, &self.access, &transcript)?;
             drop(unauthenticated);
             return self.control(&mut stream, &key);
         }
-        let belongs: Belongs = read_frame_up_to(&mut stream, LARGEST_FROM_STRANGER)?;
+        let belongs: Belongs = read_frame_up_to(&mut stream, LARGEST_UNAUTHENTICATED)?;
         stream.wait_until(None)?;
         let Some(mut stream) = stream.into_plain() else { return Ok(()) };
         stream.set_read_timeout(Some(PATIENCE))?;
         let session = locked(&self.sessions).get(&belongs.session).map(Arc::clone);
-        let Some(session) = session.filter(|session| belongs.is_proved(role, &session.key, &meeting)) else {
+        let Some(session) = session.filter(|session| belongs.is_proved(role, &session.key, &transcript)) else {
             return write_frame(&mut stream, &Reply::Refused { why: "it belongs to no session here".into() });
         };
         drop(unauthenticated);

@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use crate::config::Config;
 use crate::error::MeasureError;
-use crate::foreign::{Foreign, Told};
-use crate::kernel::Maker;
+use crate::foreign::{Foreign, ForeignHeader};
+use crate::kernel::KernelFactory;
 use crate::link::{Control, Peer, PeerLink};
 use crate::placement::Stay;
 use crate::protocol::Request;
@@ -34,7 +34,7 @@ pub struct Header {
     receive_buffer_bytes: i32,
     coarse: bool,
     elapsed_s: f64,
-    foreign: Option<Told>,
+    foreign: Option<ForeignHeader>,
 }
 
 /// One setting of all levels.
@@ -130,7 +130,7 @@ impl Probe {
     ///
     /// # Errors
     /// When the kernel cannot be created or a thread cannot be placed.
-    pub fn start(config: Config, own_work: Option<Maker>) -> Result<Self, MeasureError> {
+    pub fn start(config: Config, own_work: Option<KernelFactory>) -> Result<Self, MeasureError> {
         let stay = Stay::on(&config.placement.sampler_cpus)?;
         let sampler = Sampler::new(&config.placement.compute_cpus)?;
         let work: Box<dyn Workload> = match &config.kernel.foreign {
@@ -212,7 +212,7 @@ impl Probe {
     pub fn header(&self) -> Header {
         let in_force = self.work.in_force();
         Header {
-            peers: self.peers.iter().map(PeerLink::told).collect(),
+            peers: self.peers.iter().map(PeerLink::described).collect(),
             congestion_control: in_force.congestion_control,
             send_buffer_bytes: in_force.send_buffer,
             receive_buffer_bytes: in_force.receive_buffer,

@@ -16,8 +16,8 @@ use std::io::{self, Read, Write};
 
 use crosswind_access::Access;
 use crosswind_access::greeting::{GREETING_BYTES, Greeting, GreetingError, Protocol};
-use crosswind_access::limits::LARGEST_FROM_STRANGER;
-use crosswind_access::token::{self, End, Meeting, Token};
+use crosswind_access::limits::LARGEST_UNAUTHENTICATED;
+use crosswind_access::token::{self, End, Token, Transcript};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -136,13 +136,13 @@ impl Belongs {
     /// Creates the proof for a connection of a session, with the key that both ends derived from the control
     /// connection's handshake.
     #[must_use]
-    pub fn new(session: u64, role: Role, channel: usize, key: &Token, meeting: &Meeting) -> Self {
-        Self { session, channel, proof: key.proof(meeting, End::Caller, &Self::what(role, session, channel)) }
+    pub fn new(session: u64, role: Role, channel: usize, key: &Token, transcript: &Transcript) -> Self {
+        Self { session, channel, proof: key.proof(transcript, End::Caller, &Self::what(role, session, channel)) }
     }
 
     #[must_use]
-    pub fn is_proved(&self, role: Role, key: &Token, meeting: &Meeting) -> bool {
-        key.accepts(meeting, End::Caller, &Self::what(role, self.session, self.channel), &self.proof)
+    pub fn is_proved(&self, role: Role, key: &Token, transcript: &Transcript) -> bool {
+        key.accepts(transcript, End::Caller, &Self::what(role, self.session, self.channel), &self.proof)
     }
 
     fn what(role: Role, session: u64, channel: usize) -> String {
@@ -191,27 +191,27 @@ const CONTROL: &str = "control";
 ///
 /// # Errors
 /// When the other end is not a peer, or speaks another version.
-pub fn greet(stream: &mut (impl Read + Write), role: Role) -> io::Result<Meeting> {
+pub fn greet(stream: &mut (impl Read + Write), role: Role) -> io::Result<Transcript> {
     let caller = token::random()?;
     stream.write_all(&Greeting { word: role.code(), nonce: caller }.encode(PROTOCOL))?;
     let answer = read_greeting(stream)?.map_err(|error| bad(error.to_string()))?;
-    Ok(Meeting { protocol: PROTOCOL, caller, listener: answer.nonce, channel: [0; 32] })
+    Ok(Transcript { protocol: PROTOCOL, caller, listener: answer.nonce, channel: [0; 32] })
 }
 
 /// Reads the greeting of a caller and answers it.
 ///
 /// # Errors
 /// When the caller speaks another protocol, or another version.
-pub fn be_greeted(stream: &mut (impl Read + Write)) -> io::Result<(Role, Meeting)> {
+pub fn be_greeted(stream: &mut (impl Read + Write)) -> io::Result<(Role, Transcript)> {
     let greeting = read_greeting(stream)?;
     let listener = token::random()?;
     // Answered for any version, so that the caller can report a mismatch.
-    if !matches!(greeting, Err(GreetingError::Stranger)) {
+    if !matches!(greeting, Err(GreetingError::NotCrosswind)) {
         stream.write_all(&Greeting { word: 0, nonce: listener }.encode(PROTOCOL))?;
     }
     let Greeting { word, nonce: caller } = greeting.map_err(|error| bad(error.to_string()))?;
     let role = Role::from_code(word).ok_or_else(|| bad(format!("no role {word}")))?;
-    Ok((role, Meeting { protocol: PROTOCOL, caller, listener, channel: [0; 32] }))
+    Ok((role, Transcript { protocol: PROTOCOL, caller, listener, channel: [0; 32] }))
 }
 
 /// Reads a greeting, and rejects a wrong one as soon as its first bytes show it.
@@ -223,21 +223,21 @@ fn read_greeting(stream: &mut impl Read) -> io::Result<Result<Greeting, Greeting
         return Ok(Err(error));
     }
     stream.read_exact(&mut bytes[HEAD..])?;
-    Ok(Greeting::decode(&bytes, PROTOCOL).and_then(|greeting| greeting.ok_or(GreetingError::Stranger)))
+    Ok(Greeting::decode(&bytes, PROTOCOL).and_then(|greeting| greeting.ok_or(GreetingError::NotCrosswind)))
 }
 
 /// Proves knowledge of the token to a listener and checks its proof. Returns the key for connections of the session.
 ///
 /// # Errors
 /// When the listener refuses, or does not know the token.
-pub fn prove(stream: &mut (impl Read + Write), access: &Access, meeting: &Meeting) -> io::Result<Token> {
-    write_frame(stream, &Shown { proof: access.proof(meeting, End::Caller, CONTROL) })?;
+pub fn prove(stream: &mut (impl Read + Write), access: &Access, transcript: &Transcript) -> io::Result<Token> {
+    write_frame(stream, &Shown { proof: access.proof(transcript, End::Caller, CONTROL) })?;
     match read_frame(stream)? {
-        Reply::Proved { proof } if access.accepts(meeting, End::Listener, CONTROL, &proof) => {
-            Ok(access.key_of(meeting))
+        Reply::Proved { proof } if access.accepts(transcript, End::Listener, CONTROL, &proof) => {
+            Ok(access.key_of(transcript))
         }
         Reply::Proved { .. } => Err(bad("does not know the token")),
-        Reply::Refused { why } => Err(bad(format!("refuses us: {why}"))),
+        Reply::Refused { why } => Err(bad(format!("refused this end: {why}"))),
         _ => Err(bad("says something else than it should")),
     }
 }
@@ -247,15 +247,15 @@ pub fn prove(stream: &mut (impl Read + Write), access: &Access, meeting: &Meetin
 ///
 /// # Errors
 /// When the caller does not know the token; it has then been sent a refusal.
-pub fn be_proved(stream: &mut (impl Read + Write), access: &Access, meeting: &Meeting) -> io::Result<Token> {
-    let shown: Shown = read_frame_up_to(stream, LARGEST_FROM_STRANGER)?;
-    if !access.accepts(meeting, End::Caller, CONTROL, &shown.proof) {
+pub fn be_proved(stream: &mut (impl Read + Write), access: &Access, transcript: &Transcript) -> io::Result<Token> {
+    let shown: Shown = read_frame_up_to(stream, LARGEST_UNAUTHENTICATED)?;
+    if !access.accepts(transcript, End::Caller, CONTROL, &shown.proof) {
         let why = "it does not know the token";
         write_frame(stream, &Reply::Refused { why: why.into() })?;
         return Err(bad(why));
     }
-    write_frame(stream, &Reply::Proved { proof: access.proof(meeting, End::Listener, CONTROL) })?;
-    Ok(access.key_of(meeting))
+    write_frame(stream, &Reply::Proved { proof: access.proof(transcript, End::Listener, CONTROL) })?;
+    Ok(access.key_of(transcript))
 }
 
 /// Writes one frame.
@@ -335,16 +335,16 @@ mod tests {
 
     #[test]
     fn a_connection_belongs_to_the_session_whose_key_it_knows_and_to_no_other() {
-        let meeting = Meeting { protocol: PROTOCOL, caller: [1; 32], listener: [2; 32], channel: [0; 32] };
-        let own = Access::of(Some("a token for tests only"), None).expect("long enough").key_of(&meeting);
-        let data = Meeting { caller: [3; 32], ..meeting };
+        let transcript = Transcript { protocol: PROTOCOL, caller: [1; 32], listener: [2; 32], channel: [0; 32] };
+        let own = Access::of(Some("a token for tests only"), None).expect("long enough").key_of(&transcript);
+        let data = Transcript { caller: [3; 32], ..transcript };
         let belongs = Belongs::new(7, Role::Data, 1, &own, &data);
         assert!(belongs.is_proved(Role::Data, &own, &data));
         assert!(!belongs.is_proved(Role::Ping, &own, &data), "another role");
         assert!(!Belongs { channel: 2, ..belongs }.is_proved(Role::Data, &own, &data), "another channel");
         assert!(!Belongs { session: 8, ..belongs }.is_proved(Role::Data, &own, &data), "another session");
-        assert!(!belongs.is_proved(Role::Data, &own, &meeting), "heard on another connection");
-        assert!(!belongs.is_proved(Role::Data, &Access::default().key_of(&meeting), &data), "without the token");
+        assert!(!belongs.is_proved(Role::Data, &own, &transcript), "heard on another connection");
+        assert!(!belongs.is_proved(Role::Data, &Access::default().key_of(&transcript), &data), "without the token");
     }
 
     #[test]

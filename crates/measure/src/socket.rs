@@ -113,7 +113,7 @@ pub fn in_force(stream: &TcpStream) -> InForce {
 /// # Errors
 /// When the connection is gone, or the kernel is older than 4.1.
 pub fn bytes_acknowledged(stream: &TcpStream) -> io::Result<u64> {
-    told_by_tcp(stream, 120) // tcpi_bytes_acked
+    tcp_counter(stream, 120) // tcpi_bytes_acked
 }
 
 /// Returns the bytes that TCP has received since the start of the connection, including bytes not yet read.
@@ -121,11 +121,11 @@ pub fn bytes_acknowledged(stream: &TcpStream) -> io::Result<u64> {
 /// # Errors
 /// When the connection is gone, or the kernel is older than 4.1.
 pub fn bytes_received(stream: &TcpStream) -> io::Result<u64> {
-    told_by_tcp(stream, 128) // tcpi_bytes_received
+    tcp_counter(stream, 128) // tcpi_bytes_received
 }
 
 /// Reads the counter at this offset of `tcp_info` in linux/tcp.h; the libc crate's structure ends before it.
-fn told_by_tcp(stream: &TcpStream, at: usize) -> io::Result<u64> {
+fn tcp_counter(stream: &TcpStream, at: usize) -> io::Result<u64> {
     let mut info = [0u8; 136];
     let mut length = info.len() as libc::socklen_t;
     // SAFETY: the buffer is live and its length is passed along.

@@ -10,7 +10,7 @@ use crosswind_linux::thread_cpu_ns;
 
 use crate::config::Config;
 use crate::error::MeasureError;
-use crate::kernel::{Computation, Maker};
+use crate::kernel::{Computation, KernelFactory};
 use crate::link::{ChannelLink, PeerLink};
 use crate::sampler::{Reading, Schedstats};
 use crate::socket::InForce;
@@ -74,7 +74,7 @@ pub trait Workload: Send {
     fn in_force(&self) -> InForce;
 
     /// Returns the description of a foreign process; `None` for [`Own`].
-    fn foreign(&self) -> Option<crate::foreign::Told> {
+    fn foreign(&self) -> Option<crate::foreign::ForeignHeader> {
         None
     }
 }
@@ -90,7 +90,7 @@ impl Own {
     ///
     /// # Errors
     /// When the kernel cannot be created or the thread cannot be placed.
-    pub fn start(config: &Config, own_work: Option<Maker>) -> Result<Self, MeasureError> {
+    pub fn start(config: &Config, own_work: Option<KernelFactory>) -> Result<Self, MeasureError> {
         Ok(Self { computation: Computation::start(config, own_work)?, channels: Vec::new() })
     }
 }

@@ -24,12 +24,12 @@ pub fn fork_throughput(platform: &Platform, task: Task, order: Order) -> Result<
         Order::Interference => return Ok(greedy.throughput_tasks_per_s),
         Order::Planned => return Ok(plan(platform, task, Ports::Single, Method::Exact)?.throughput_tasks_per_s),
         Order::InterferenceRate | Order::Bandwidth | Order::Compute => {}
-        _ => return Err(ModelError::NoClosedForm { order: order.told().0, where_: "on any platform" }),
+        _ => return Err(ModelError::NoClosedForm { order: order.described().0, where_: "on any platform" }),
     }
     let shape = platform.tree().map_err(|e| ModelError::Platform(Box::new(e)))?;
     let mut children = shape.children(shape.root).to_vec();
     if children.len() + 1 < platform.nodes.len() {
-        return Err(ModelError::NoClosedForm { order: order.told().0, where_: "where children have children" });
+        return Err(ModelError::NoClosedForm { order: order.described().0, where_: "where children have children" });
     }
     let node = |n: u32| &platform.nodes[n as usize];
     let receive = |n: u32| node(n).receive_limit_mb_per_s.map_or(0.0, Quantity::get);

@@ -10,19 +10,19 @@ use crosswind_access::Access;
 use crosswind_agent::settings::{RunSettings, Work};
 use crosswind_experiment::columns;
 use crosswind_experiment::farm::FarmPoint;
-use crosswind_experiment::farm_root::{Opened, RootAsked};
-use crosswind_experiment::work::kernel_maker;
+use crosswind_experiment::farm_root::{Opened, RootOptions};
+use crosswind_experiment::work::kernel_factory;
 use crosswind_linux::processes::end_process_after;
 use crosswind_live::LiveError;
-use crosswind_live::farm::agent::{AgentAsked, Workshop, run_agent as run};
+use crosswind_live::farm::agent::{AgentOptions, ExecutorFactories, run_agent as run};
 use crosswind_live::farm::command::{self, Values, filled};
-use crosswind_live::farm::executor::{Answer, Early, Executor, Job, Maker};
+use crosswind_live::farm::executor::{Answer, Early, Executor, ExecutorFactory, Job};
 use crosswind_live::farm::function::Shared;
 use crosswind_live::farm::journal::Identity;
 use crosswind_live::farm::payload::Payload;
 use crosswind_live::farm::replay::replay;
 use crosswind_live::farm::root::{NewTask, RunSummary};
-use crosswind_live::farm::task_source::{Counter, Label};
+use crosswind_live::farm::task_source::{Label, TaskQueue};
 use crosswind_live::protocol::PROTOCOL;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -102,7 +102,7 @@ impl Executor for Callable {
             let function = job.input.function().map(|one| PyFunction(Arc::clone(one)));
             let (ok, output): (bool, Bound<'_, PyBytes>) =
                 self.0.bind(py).call1((input, early, function))?.extract()?;
-            Ok::<_, PyErr>(Answer { ok, output: payload(&output), said: Vec::new() })
+            Ok::<_, PyErr>(Answer { ok, output: payload(&output), stderr: Vec::new() })
         })
         .unwrap_or_else(|error| Answer::failed(error.to_string()))
     }
@@ -111,10 +111,10 @@ impl Executor for Callable {
 /// Executor factory for kernels, and for callables if Python supplies `load(code) -> call`.
 struct Python3(Option<Py<PyAny>>);
 
-impl Workshop for Python3 {
-    fn maker(&mut self, work: &Work, code: Vec<u8>) -> Result<Maker, LiveError> {
+impl ExecutorFactories for Python3 {
+    fn factory(&mut self, work: &Work, code: Vec<u8>) -> Result<ExecutorFactory, LiveError> {
         match work {
-            Work::Kernel { name } => Ok(kernel_maker(name.clone())),
+            Work::Kernel { name } => Ok(kernel_factory(name.clone())),
             _ => {
                 let load = Python::attach(|py| self.0.as_ref().map(|load| load.clone_ref(py)))
                     .ok_or_else(|| LiveError::Setup("this process cannot load callables".into()))?;
@@ -132,7 +132,7 @@ impl Workshop for Python3 {
 #[pyclass(frozen, name = "FarmRoot", module = "crosswind._core")]
 pub struct PyFarmRoot {
     root: Mutex<Option<Box<dyn FnOnce() + Send>>>,
-    counter: Counter,
+    queue: TaskQueue,
     address: String,
     tasks: Option<u64>,
     summary: Mutex<Option<RunSummary>>,
@@ -158,13 +158,13 @@ impl PyFarmRoot {
         let access = Access::of(token, tls.as_deref()).map_err(|error| exception(py, &error.into()))?;
         let journal = journal.and_then(|journal| locked(&journal.journal).take());
         let open = || {
-            let asked: RootAsked = serde_json::from_str(config).map_err(|error| wrong("farm", error))?;
-            asked.open(&access, code.unwrap_or_default(), tasks_csv, &mut Python3(load), journal)
+            let options: RootOptions = serde_json::from_str(config).map_err(|error| wrong("farm", error))?;
+            options.open(&access, code.unwrap_or_default(), tasks_csv, &mut Python3(load), journal)
         };
-        let Opened { begin, counter, address, tasks } = py.detach(open).map_err(|error| exception(py, &error))?;
+        let Opened { begin, queue, address, tasks } = py.detach(open).map_err(|error| exception(py, &error))?;
         Ok(Self {
             root: Mutex::new(Some(begin)),
-            counter,
+            queue,
             address,
             tasks,
             summary: Mutex::new(None),
@@ -186,12 +186,12 @@ impl PyFarmRoot {
 
     #[getter]
     fn delivered(&self, py: Python<'_>) -> u64 {
-        py.detach(|| self.counter.delivered())
+        py.detach(|| self.queue.delivered())
     }
 
     /// Returns `(code, node, message)` of the events so far, without the first `known`.
     fn events(&self, py: Python<'_>, known: usize) -> Vec<(String, Option<String>, String)> {
-        let events = py.detach(|| self.counter.events(known));
+        let events = py.detach(|| self.queue.events(known));
         events.into_iter().map(|event| (event.code, event.node, event.message)).collect()
     }
 
@@ -205,9 +205,9 @@ impl PyFarmRoot {
     /// Waits until all agents have connected or are no longer waited for, at most `timeout_s`. For submitted tasks
     /// only. Returns whether that is so. Raises the error that ended the run before.
     fn wait_for_agents(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
-        let begun = waited(py, timeout_s, |left| match self.counter.has_begun(left) {
+        let begun = waited(py, timeout_s, |left| match self.queue.has_begun(left) {
             true => Some(true),
-            false => self.counter.has_ended(Duration::ZERO).then_some(false),
+            false => self.queue.has_ended(Duration::ZERO).then_some(false),
         })?;
         self.ended(py)?;
         Ok(begun.unwrap_or_default())
@@ -244,7 +244,7 @@ impl PyFarmRoot {
         };
         let mut waiting = Some((NewTask { task, payload, work, name: called, is_batch }, Label { name, identity }));
         loop {
-            let handed = py.detach(|| self.counter.submit(&mut waiting, LOOK));
+            let handed = py.detach(|| self.queue.submit(&mut waiting, LOOK));
             match handed {
                 Ok(true) => return Ok(()),
                 Ok(false) => py.check_signals()?,
@@ -258,7 +258,7 @@ impl PyFarmRoot {
 
     /// Declares that no more tasks will be submitted.
     fn end_of_tasks(&self) {
-        self.counter.end_of_tasks();
+        self.queue.end_of_tasks();
     }
 
     /// Returns `(task, ok, bytes or path, node)` of the available results; waits for at least one, at most
@@ -268,8 +268,8 @@ impl PyFarmRoot {
     #[pyo3(signature = (timeout_s, or_news = false, views = false))]
     fn results<'py>(&self, py: Python<'py>, timeout_s: f64, or_news: bool, views: bool) -> PyResult<Vec<Taken<'py>>> {
         let results = waited(py, timeout_s, |left| match or_news {
-            true => Some(self.counter.results_or_news(left)),
-            false => match self.counter.results(left) {
+            true => Some(self.queue.results_or_news(left)),
+            false => match self.queue.results(left) {
                 Some(results) if results.is_empty() => None,
                 results => Some(results),
             },
@@ -297,16 +297,16 @@ impl PyFarmRoot {
     /// Withdraws tasks that no node has begun; waits for their answers, at most `timeout_s`. Returns those that are
     /// withdrawn: they have no result. Calls must not overlap.
     fn recall(&self, py: Python<'_>, tasks: Vec<u64>, timeout_s: f64) -> PyResult<Vec<u64>> {
-        let mut withdrawn = py.detach(|| self.counter.recall(&tasks));
-        let waited = waited(py, timeout_s, |left| self.counter.recalled(left).then_some(()));
-        withdrawn.extend(self.counter.take_withdrawn());
+        let mut withdrawn = py.detach(|| self.queue.recall(&tasks));
+        let waited = waited(py, timeout_s, |left| self.queue.recalled(left).then_some(()));
+        withdrawn.extend(self.queue.take_withdrawn());
         waited.map(|_| withdrawn)
     }
 
     /// Returns `(begun, withdrawn, partial)`: tasks that nodes have begun, that are withdrawn, and the early outcomes of
     /// batches as `(task, bytes)`, since the last call.
     fn news<'py>(&self, py: Python<'py>) -> News<'py> {
-        let news = self.counter.news();
+        let news = self.queue.news();
         let partial = news.partial.iter().map(|(task, outcomes)| (*task, PyBytes::new(py, outcomes))).collect();
         (news.begun, news.withdrawn, partial)
     }
@@ -314,21 +314,21 @@ impl PyFarmRoot {
     /// Returns `(task, start on the monotonic clock, seconds, what it printed on stderr)` of the commands that have ended
     /// since the last call. Those of all results that were taken are among them.
     fn ran<'py>(&self, py: Python<'py>) -> Vec<Attempt<'py>> {
-        let ran = self.counter.ran();
+        let ran = self.queue.ran();
         let seconds = |ns: u64| ns as f64 * 1e-9;
         ran.iter()
-            .map(|ran| (ran.task, seconds(ran.began_ns), seconds(ran.took_ns), PyBytes::new(py, &ran.said)))
+            .map(|ran| (ran.task, seconds(ran.began_ns), seconds(ran.took_ns), PyBytes::new(py, &ran.stderr)))
             .collect()
     }
 
     /// Ends the run as soon as possible.
     fn interrupt(&self) {
-        self.counter.interrupt();
+        self.queue.interrupt();
     }
 
     /// Waits for the end, at most `timeout_s`. Returns whether the run has ended. Raises the error that ended it.
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
-        if waited(py, timeout_s, |left| self.counter.has_ended(left).then_some(()))?.is_none() {
+        if waited(py, timeout_s, |left| self.queue.has_ended(left).then_some(()))?.is_none() {
             return Ok(false);
         }
         self.ended(py)?;
@@ -339,7 +339,7 @@ impl PyFarmRoot {
     fn summary(&self) -> PyResult<String> {
         let guard = locked(&self.summary);
         let Some(summary) = guard.as_ref() else { return Ok("null".into()) };
-        Ok(summary.told().to_string())
+        Ok(summary.to_json().to_string())
     }
 
     /// Returns each node's log of events and commands, if logs were recorded; call it after `wait`.
@@ -359,7 +359,7 @@ impl PyFarmRoot {
 impl PyFarmRoot {
     /// Stores the summary once the run has ended. Raises the error that ended it, on every call.
     fn ended(&self, py: Python<'_>) -> PyResult<()> {
-        match self.counter.outcome() {
+        match self.queue.outcome() {
             Some(Ok(summary)) => *locked(&self.summary) = Some(summary),
             Some(Err(error)) => _ = self.failure.set(error),
             None => {}
@@ -385,8 +385,8 @@ fn run_agent(
     statuses: Option<HashMap<String, i32>>,
 ) -> PyResult<()> {
     let result = py.detach(|| {
-        let asked: AgentAsked = serde_json::from_str(config).map_err(|error| wrong("agent", error))?;
-        let own = asked.config(Access::of(token, tls.as_deref())?)?;
+        let options: AgentOptions = serde_json::from_str(config).map_err(|error| wrong("agent", error))?;
+        let own = options.config(Access::of(token, tls.as_deref())?)?;
         let mut raised = None;
         let mut listening = |address: &str| {
             raised = Python::attach(|py| on_listening.call1(py, (address,)).err());

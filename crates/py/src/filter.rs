@@ -20,10 +20,10 @@ use crate::schema::json;
 use crate::watched::{locked, watched};
 
 fn open(config: &str, token: Option<&str>, tls: Option<&Path>) -> Result<Filter, LiveError> {
-    let asked: FilterOptions =
+    let options: FilterOptions =
         serde_json::from_str(config).map_err(|error| LiveError::Setup(format!("the filter: {error}")))?;
-    let log = Log::at("filter", asked.log.as_ref())?;
-    Filter::open(asked.settings(), &Access::of(token, tls)?, log)
+    let log = Log::at("filter", options.log.as_ref())?;
+    Filter::open(options.settings(), &Access::of(token, tls)?, log)
 }
 
 /// A running filter, on threads of its own.

@@ -27,9 +27,9 @@ pub fn exception(py: Python<'_>, error: &DisturbError) -> PyErr {
 
 /// Parses the configuration and the script from Python.
 fn prepared(config: &str, disturbance: &[u8], file: &str) -> Result<(InjectConfig, Described, String), DisturbError> {
-    let asked: InjectOptions =
+    let options: InjectOptions =
         serde_json::from_str(config).map_err(|error| DisturbError::Setup(format!("the injection: {error}")))?;
-    asked.checked(disturbance, file)
+    options.checked(disturbance, file)
 }
 
 /// A running injection into a command.

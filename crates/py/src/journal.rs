@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use crosswind_live::LiveError;
-use crosswind_live::farm::journal::{Journal, Past};
+use crosswind_live::farm::journal::{Journal, JournalIndex};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -14,7 +14,7 @@ use crate::farm::exception;
 #[pyclass(frozen, name = "Journal", module = "crosswind._core")]
 pub struct PyJournal {
     pub journal: Mutex<Option<Journal>>,
-    past: Mutex<Past>,
+    index: Mutex<JournalIndex>,
 }
 
 #[pymethods]
@@ -26,17 +26,17 @@ impl PyJournal {
             if resume && path.exists() {
                 Journal::resume(&path, digest)
             } else {
-                Ok((Journal::create(&path, digest)?, Past::default()))
+                Ok((Journal::create(&path, digest)?, JournalIndex::default()))
             }
         });
-        let (journal, past) = opened.map_err(|error| exception(py, &error))?;
-        Ok(Self { journal: Mutex::new(Some(journal)), past: Mutex::new(past) })
+        let (journal, index) = opened.map_err(|error| exception(py, &error))?;
+        Ok(Self { journal: Mutex::new(Some(journal)), index: Mutex::new(index) })
     }
 
     /// Path to which a journal with a damaged head was moved; None: it was intact, or new.
     #[getter]
     fn set_aside(&self) -> Option<PathBuf> {
-        self.past.lock().unwrap_or_else(PoisonError::into_inner).set_aside().map(PathBuf::from)
+        self.index.lock().unwrap_or_else(PoisonError::into_inner).set_aside().map(PathBuf::from)
     }
 
     /// Returns the number of records of results in a journal, and of tasks that have failed and were not done since;
@@ -49,16 +49,16 @@ impl PyJournal {
     /// Returns the last recorded `(input, recipe, ok, bytes)` of a task and marks it as requested; None: not
     /// recorded.
     fn known(&self, py: Python<'_>, label: &[u8]) -> PyResult<Option<(u64, u64, bool, u64)>> {
-        let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = past.known(label).map_err(LiveError::system("reading the journal"));
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = index.known(label).map_err(LiveError::system("reading the journal"));
         let known = known.map_err(|error| exception(py, &error))?;
         Ok(known.map(|known| (known.input, known.recipe, known.ok, known.bytes)))
     }
 
     /// Returns the number of recorded tasks that were not requested, and the labels of the first `most`.
     fn gone<'py>(&self, py: Python<'py>, most: usize) -> PyResult<(usize, Vec<Bound<'py, PyBytes>>)> {
-        let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = past.gone(most).map_err(LiveError::system("reading the journal"));
+        let index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = index.gone(most).map_err(LiveError::system("reading the journal"));
         let (count, labels) = found.map_err(|error| exception(py, &error))?;
         Ok((count, labels.iter().map(|label| PyBytes::new(py, label)).collect()))
     }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use crosswind_access::Access;
 use crosswind_measure::foreign::check;
-use crosswind_measure::kernel::{Kernel, Maker};
+use crosswind_measure::kernel::{Kernel, KernelFactory};
 use crosswind_measure::link::PeerLink;
 use crosswind_measure::overlap::burn::{self, Burner};
 use crosswind_measure::overlap::ping::{Ping, PingConfig};
@@ -63,7 +63,7 @@ impl PyProbe {
     #[new]
     #[pyo3(signature = (config, task = None))]
     fn new(py: Python<'_>, config: &str, task: Option<Py<PyAny>>) -> PyResult<Self> {
-        let own_work = task.map(|task| -> Maker { Box::new(move |_| Ok(Box::new(Callable(task)))) });
+        let own_work = task.map(|task| -> KernelFactory { Box::new(move |_| Ok(Box::new(Callable(task)))) });
         py.detach(|| Config::from_json(config).and_then(|config| Probe::start(config, own_work)))
             .map(|probe| Self(Mutex::new(Some(probe))))
             .map_err(|error| exception(py, &error))
@@ -176,11 +176,11 @@ fn serve(
     on_listening.call1(py, (listener.local_addr()?.to_string(),))?;
     let mut raised = None;
     let stop = || {
-        let asked = Python::attach(|py| {
+        let options = Python::attach(|py| {
             py.check_signals()?;
             should_stop.as_ref().map_or(Ok(false), |ask| ask.call0(py)?.is_truthy(py))
         });
-        asked.unwrap_or_else(|error| {
+        options.unwrap_or_else(|error| {
             raised = Some(error);
             true
         })
@@ -196,7 +196,7 @@ fn serve(
 #[pyo3(signature = (address, token = None, tls = None))]
 fn greet(py: Python<'_>, address: &str, token: Option<&str>, tls: Option<PathBuf>) -> PyResult<String> {
     let link = py.detach(|| PeerLink::open(address, Vec::new(), &Access::of(token, tls.as_deref())?));
-    json(&link.map_err(|error| exception(py, &error))?.told())
+    json(&link.map_err(|error| exception(py, &error))?.described())
 }
 
 /// A burner. The thread that creates it gets its CPUs and nice level and must also run it.

@@ -83,7 +83,7 @@ fn fork_throughput(
     task_work: f64,
     order: &str,
 ) -> PyResult<f64> {
-    let order: Order = word(py, "order", order, &Order::ALL.map(|order| order.told().0).join(", "))?;
+    let order: Order = word(py, "order", order, &Order::ALL.map(|order| order.described().0).join(", "))?;
     let task = Task::new(task_size_mb, task_work).map_err(|e| raise(py, &e))?;
     let platform = &platform.get().0;
     py.detach(|| fork::fork_throughput(platform, task, order)).map_err(|e| raise(py, &e))

@@ -92,18 +92,18 @@ fn no_trace(py: Python<'_>) -> Option<String> {
 /// of each.
 #[pyfunction]
 fn leftovers(py: Python<'_>) -> String {
-    told(&py.detach(crosswind_disturb::leftovers::find))
+    to_json(&py.detach(crosswind_disturb::leftovers::find))
 }
 
 /// Removes these leftovers, except stopped processes, and returns those removed.
 #[pyfunction]
 fn remove_leftovers(py: Python<'_>) -> String {
-    told(&py.detach(crosswind_disturb::leftovers::remove))
+    to_json(&py.detach(crosswind_disturb::leftovers::remove))
 }
 
-fn told(found: &[Leftover]) -> String {
+fn to_json(found: &[Leftover]) -> String {
     let all: Vec<_> =
-        found.iter().map(Leftover::told).map(|(kind, name)| json!({"kind": kind, "name": name})).collect();
+        found.iter().map(Leftover::described).map(|(kind, name)| json!({"kind": kind, "name": name})).collect();
     json!(all).to_string()
 }
 

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 use crosswind_access::Access;
-use crosswind_experiment::program_live::{ConductorAsked, Ended, LiveProgram, Opened, RankAsked};
+use crosswind_experiment::program_live::{ConductorOptions, Ended, LiveProgram, Opened, RankOptions};
 use crosswind_live::LiveError;
 use crosswind_live::ranks::{Outcome, Stop};
 use pyo3::prelude::*;
@@ -32,8 +32,8 @@ impl PyConductor {
     #[new]
     fn new(py: Python<'_>, config: &str, token: &str) -> PyResult<Self> {
         let open = || {
-            let asked: ConductorAsked = serde_json::from_str(config).map_err(|error| wrong("the run", error))?;
-            asked.open(Access::of(Some(token), None)?)
+            let options: ConductorOptions = serde_json::from_str(config).map_err(|error| wrong("the run", error))?;
+            options.open(Access::of(Some(token), None)?)
         };
         let Opened { begin, ended, stop, address, ranks, program } =
             py.detach(open).map_err(|error| exception(py, &error))?;
@@ -71,11 +71,11 @@ impl PyConductor {
 
     /// Waits for the end, at most `timeout_s`. Returns whether the run has ended. Raises the error that ended it.
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
-        let told = waited(py, timeout_s, |left| match locked(&self.ended).recv_timeout(left) {
+        let answer = waited(py, timeout_s, |left| match locked(&self.ended).recv_timeout(left) {
             Err(RecvTimeoutError::Timeout) => None,
-            told => Some(told.ok()),
+            answer => Some(answer.ok()),
         })?;
-        match told {
+        match answer {
             None => return Ok(false),
             Some(Some(Ok(outcome))) => *locked(&self.outcome) = Some(outcome),
             Some(Some(Err(error))) => return Err(exception(py, &error)),
@@ -101,8 +101,9 @@ impl PyConductor {
 /// Runs a rank of a program until its run ends. The end of standard input ends it.
 #[pyfunction]
 fn run_rank(py: Python<'_>, config: &str, token: &str) -> PyResult<()> {
-    let asked: RankAsked = serde_json::from_str(config).map_err(|error| exception(py, &wrong("the rank", error)))?;
-    let run = || asked.run(Access::of(Some(token), None)?);
+    let options: RankOptions =
+        serde_json::from_str(config).map_err(|error| exception(py, &wrong("the rank", error)))?;
+    let run = || options.run(Access::of(Some(token), None)?);
     py.detach(run).map_err(|error| match error {
         LiveError::Interrupted => {
             errors::raise(py, "AgentLost", "the process that started this one is gone", "agents-lost", None)

@@ -198,8 +198,8 @@ fn schema_of(kind: &str) -> PyResult<String> {
 /// Returns the kinds used in files, grouped by subject, each with its name and meaning.
 fn kinds() -> [(&'static str, Vec<(&'static str, &'static str)>); 3] {
     [
-        ("order", Order::ALL.map(Order::told).to_vec()),
-        ("discipline", Discipline::ALL.map(Discipline::told).to_vec()),
+        ("order", Order::ALL.map(Order::described).to_vec()),
+        ("discipline", Discipline::ALL.map(Discipline::described).to_vec()),
         ("kernel", Kernel::ALL.map(|(_, name, unit)| (name, unit)).to_vec()),
     ]
 }

@@ -133,11 +133,11 @@ fn complete_streams(py: Python<'_>, point: &str, run: &str) -> PyResult<String> 
 /// `progress` is called periodically with the number of events of a run so far, on the calling thread. An exception
 /// that it raises ends the run.
 #[pyfunction]
-#[pyo3(signature = (asked, *, progress = None))]
-fn simulate_overlap(py: Python<'_>, asked: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+#[pyo3(signature = (options, *, progress = None))]
+fn simulate_overlap(py: Python<'_>, options: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
     let done = watched(py, progress, |watch| {
-        let asked = SimulatedOverlap::from_json(asked.as_bytes(), "overlap")?;
-        Ok(crosswind_sim::overlap::simulate(&asked, watch)?)
+        let options = SimulatedOverlap::from_json(options.as_bytes(), "overlap")?;
+        Ok(crosswind_sim::overlap::simulate(&options, watch)?)
     })?;
     json(&done.map_err(|error| exception(py, &error))?)
 }

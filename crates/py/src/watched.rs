@@ -14,11 +14,11 @@ pub fn watched<T: Send>(
 ) -> PyResult<T> {
     let mut raised = None;
     let mut watch = |done: u64| {
-        let told = Python::attach(|py| {
+        let answer = Python::attach(|py| {
             py.check_signals()?;
             progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done,)).map(drop))
         });
-        told.map_err(|error| raised = Some(error)).is_ok()
+        answer.map_err(|error| raised = Some(error)).is_ok()
     };
     let done = py.detach(|| run(&mut watch));
     raised.map_or(Ok(done), Err)

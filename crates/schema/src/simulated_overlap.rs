@@ -30,7 +30,7 @@ pub enum Wait {
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AskedCell {
+pub struct RequestedCell {
     /// The ping's way of waiting.
     pub wait: Wait,
     /// Nice level of the burners, -20 to 19. The ping has 0.
@@ -140,7 +140,7 @@ pub struct SimulatedOverlap {
     /// Number of nodes: 2, or 1 for both ends.
     #[serde(default = "two")]
     pub nodes: u32,
-    pub cells: Vec<AskedCell>,
+    pub cells: Vec<RequestedCell>,
     /// The network between the ends.
     #[serde(default)]
     pub network: PingNetwork,

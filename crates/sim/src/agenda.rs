@@ -10,10 +10,10 @@ use crate::inbox::News;
 use crate::time::Nanos;
 use crate::tournament::{NO_KEY, Tournament};
 
-const NO_SEAT: u32 = u32::MAX;
-/// Slots kept outside the tournament because nearly every event changes them. Their seats start at [`FIRST_APART`].
+const NO_LEAF: u32 = u32::MAX;
+/// Slots kept outside the tournament because nearly every event changes them. Their leaves start at [`FIRST_APART`].
 const APART: usize = 2;
-const FIRST_APART: u32 = NO_SEAT - APART as u32;
+const FIRST_APART: u32 = NO_LEAF - APART as u32;
 
 #[derive(Debug)]
 pub(crate) enum Next {
@@ -53,20 +53,20 @@ impl Ord for Letter {
 }
 
 pub(crate) struct Agenda {
-    /// Key of each occupied seat: time, then a counter, then the slot, packed into one number.
+    /// Key of each occupied leaf: time, then a counter, then the slot, packed into one number.
     keys: Tournament,
     /// Keys of the slots outside the tournament.
     apart: [u128; APART],
     has_apart: bool,
     /// Number of low bits of a key that hold the slot.
     slot_bits: u32,
-    /// The seat of each slot, or [`NO_SEAT`].
-    seats: Vec<u32>,
-    /// Freed seats. They are reused first, so the tournament stays as small as the number of pending entries.
+    /// The leaf of each slot, or [`NO_LEAF`].
+    leaves: Vec<u32>,
+    /// Freed leaves. They are reused first, so the tournament stays as small as the number of pending entries.
     free: Vec<u32>,
-    /// Seats used so far, including those in `free`.
+    /// Leaves used so far, including those in `free`.
     taken: u32,
-    /// The slot popped last and its seat. Another slot may take the seat before the next pop.
+    /// The slot popped last and its leaf. Another slot may take the leaf before the next pop.
     over: Option<(u32, u32)>,
     letters: BinaryHeap<Reverse<Letter>>,
     counter: u64,
@@ -76,16 +76,16 @@ impl Agenda {
     /// Creates an agenda of `slots` slots. Those in `apart`, if any, are kept outside the tournament because nearly
     /// every event changes them.
     pub fn new(slots: usize, apart: Option<[u32; APART]>) -> Self {
-        let mut seats = vec![NO_SEAT; slots];
-        for (slot, seat) in apart.into_iter().flatten().zip(FIRST_APART..) {
-            seats[slot as usize] = seat;
+        let mut leaves = vec![NO_LEAF; slots];
+        for (slot, leaf) in apart.into_iter().flatten().zip(FIRST_APART..) {
+            leaves[slot as usize] = leaf;
         }
         Self {
             keys: Tournament::new(),
             apart: [NO_KEY; APART],
             has_apart: apart.is_some(),
             slot_bits: usize::BITS - slots.leading_zeros(),
-            seats,
+            leaves,
             free: Vec::new(),
             taken: 0,
             over: None,
@@ -121,60 +121,60 @@ impl Agenda {
     #[inline]
     pub fn at_turn(&mut self, time: Nanos, turn: u64, slot: u32) {
         let key = self.key(time, turn, slot);
-        let mut seat = self.seats[slot as usize];
-        if let Some(apart) = Self::apart(seat) {
+        let mut leaf = self.leaves[slot as usize];
+        if let Some(apart) = Self::apart(leaf) {
             self.apart[apart] = key;
             return;
         }
         match self.over {
             Some((over, _)) if over == slot => self.over = None,
-            _ if seat != NO_SEAT => {}
-            _ => seat = self.take_seat(slot),
+            _ if leaf != NO_LEAF => {}
+            _ => leaf = self.take_leaf(slot),
         }
-        self.keys.write(seat, key);
+        self.keys.write(leaf, key);
     }
 
-    /// Index of a seat into `apart`, or `None` for a seat of the tournament.
+    /// Index of a leaf into `apart`, or `None` for a leaf of the tournament.
     #[inline]
-    fn apart(seat: u32) -> Option<usize> {
-        let place = seat.wrapping_sub(FIRST_APART) as usize;
+    fn apart(leaf: u32) -> Option<usize> {
+        let place = leaf.wrapping_sub(FIRST_APART) as usize;
         (place < APART).then_some(place)
     }
 
     #[inline(never)]
-    fn take_seat(&mut self, slot: u32) -> u32 {
-        let seat = if let Some((over, seat)) = self.over.take() {
-            self.seats[over as usize] = NO_SEAT;
-            seat
-        } else if let Some(seat) = self.free.pop() {
-            seat
+    fn take_leaf(&mut self, slot: u32) -> u32 {
+        let leaf = if let Some((over, leaf)) = self.over.take() {
+            self.leaves[over as usize] = NO_LEAF;
+            leaf
+        } else if let Some(leaf) = self.free.pop() {
+            leaf
         } else {
-            if self.taken as usize == self.keys.seats() {
+            if self.taken as usize == self.keys.leaves() {
                 self.keys.grow();
             }
             self.taken += 1;
             self.taken - 1
         };
-        self.seats[slot as usize] = seat;
-        seat
+        self.leaves[slot as usize] = leaf;
+        leaf
     }
 
     #[inline]
     pub fn cancel(&mut self, slot: u32) {
-        if let Some(apart) = Self::apart(self.seats[slot as usize]) {
+        if let Some(apart) = Self::apart(self.leaves[slot as usize]) {
             self.apart[apart] = NO_KEY;
             return;
         }
-        let seat = std::mem::replace(&mut self.seats[slot as usize], NO_SEAT);
-        if seat != NO_SEAT {
+        let leaf = std::mem::replace(&mut self.leaves[slot as usize], NO_LEAF);
+        if leaf != NO_LEAF {
             self.over = self.over.filter(|&(over, _)| over != slot);
-            self.leave(seat);
+            self.leave(leaf);
         }
     }
 
-    fn leave(&mut self, seat: u32) {
-        self.free.push(seat);
-        self.keys.write(seat, NO_KEY);
+    fn leave(&mut self, leaf: u32) {
+        self.free.push(leaf);
+        self.keys.write(leaf, NO_KEY);
     }
 
     pub fn post(&mut self, time: Nanos, node: u32, news: News) {
@@ -189,9 +189,9 @@ impl Agenda {
 
     #[inline]
     pub fn pop(&mut self) -> Option<(Nanos, Next)> {
-        if let Some((slot, seat)) = self.over.take() {
-            self.seats[slot as usize] = NO_SEAT;
-            self.leave(seat);
+        if let Some((slot, leaf)) = self.over.take() {
+            self.leaves[slot as usize] = NO_LEAF;
+            self.leave(leaf);
         }
         let mut first = self.keys.first();
         if self.has_apart {
@@ -207,10 +207,10 @@ impl Agenda {
             return None;
         }
         let slot = (first as u64 & ((1 << self.slot_bits) - 1)) as u32;
-        let seat = self.seats[slot as usize];
-        match Self::apart(seat) {
+        let leaf = self.leaves[slot as usize];
+        match Self::apart(leaf) {
             Some(apart) => self.apart[apart] = NO_KEY,
-            None => self.over = Some((slot, seat)),
+            None => self.over = Some((slot, leaf)),
         }
         Some(((first >> 64) as Nanos, Next::Slot(slot)))
     }

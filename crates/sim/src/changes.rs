@@ -134,7 +134,7 @@ impl Run<'_> {
     /// Delivers a message, unless its sender or receiver has left.
     pub fn deliver(&mut self, node: u32, news: News) {
         let sender = match &news {
-            News::Asked { child, .. } | News::Returned { child, .. } => Some(*child),
+            News::Requested { child, .. } | News::Returned { child, .. } => Some(*child),
             News::Other(event) => match **event {
                 Event::HandedBack { child, .. } => Some(child),
                 _ => None,

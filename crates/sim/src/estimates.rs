@@ -14,9 +14,9 @@ use crate::world::World;
 impl World<'_> {
     /// Updates a node's estimator and applies the revisions that result.
     #[inline]
-    pub fn estimate(&mut self, node: u32, told: impl FnOnce(&mut Estimator, f64, &mut Vec<Revision>)) {
+    pub fn estimate(&mut self, node: u32, update: impl FnOnce(&mut Estimator, f64, &mut Vec<Revision>)) {
         if let Some(estimator) = self.adaptation.estimators.get_mut(node as usize) {
-            told(estimator, seconds(self.now), &mut self.adaptation.revisions);
+            update(estimator, seconds(self.now), &mut self.adaptation.revisions);
             if !self.adaptation.revisions.is_empty() {
                 self.take_up_revisions(node);
             }
@@ -41,7 +41,7 @@ impl World<'_> {
             let link = &self.sites[node as usize].link;
             let child = link.child;
             node = link.parent;
-            self.adaptation.estimators[node as usize].told(child, subtree, &mut self.adaptation.revisions);
+            self.adaptation.estimators[node as usize].on_subtree(child, subtree, &mut self.adaptation.revisions);
         }
     }
 

@@ -270,7 +270,7 @@ impl<'a> Run<'a> {
     #[inline]
     pub fn tell_news(&mut self, node: u32, news: News) {
         match news {
-            News::Asked { child, tasks } => self.asked(node, child, tasks),
+            News::Requested { child, tasks } => self.requested(node, child, tasks),
             News::Arrived { task } => self.arrived(node, task),
             News::Returned { child, task } => self.returned(node, child, task),
             News::Other(event) => self.tell(node, *event),
@@ -279,8 +279,8 @@ impl<'a> Run<'a> {
 
     // A separate copy of the policy for each frequent event, kept out of the loop.
     #[inline(never)]
-    fn asked(&mut self, node: u32, child: Child, tasks: u64) {
-        self.tell_of(node, Event::Asked { child, tasks });
+    fn requested(&mut self, node: u32, child: Child, tasks: u64) {
+        self.tell_of(node, Event::Requested { child, tasks });
     }
 
     #[inline(never)]

@@ -5,7 +5,7 @@ use crosswind_policy::farm::{Child, Event, TaskId};
 /// An event for one node. The frequent events are stored unboxed, to keep it small.
 #[derive(Debug)]
 pub(crate) enum News {
-    Asked { child: Child, tasks: u64 },
+    Requested { child: Child, tasks: u64 },
     Arrived { task: TaskId },
     Returned { child: Child, task: TaskId },
     Other(Box<Event>),
@@ -15,7 +15,7 @@ impl News {
     #[inline]
     pub fn of(event: Event) -> Self {
         match event {
-            Event::Asked { child, tasks } => Self::Asked { child, tasks },
+            Event::Requested { child, tasks } => Self::Requested { child, tasks },
             Event::Arrived { task } => Self::Arrived { task },
             Event::Returned { child, task } => Self::Returned { child, task },
             other => Self::Other(Box::new(other)),

@@ -1,17 +1,17 @@
 //! Tournament tree: the smallest of many keys that change.
 //!
-//! Each key has a seat. Writing a key replays the matches above its seat. Unlike in a heap, no other key moves, and the
+//! Each key has a leaf. Writing a key replays the matches above its leaf. Unlike in a heap, no other key moves, and the
 //! next match does not depend on the winner of the last. The processor therefore neither waits for memory nor predicts
 //! comparisons.
 //!
-//! Entry `e` is the winner of the entries `2 e` and `2 e + 1`. The seats come last; entry 1 is the smallest of all.
+//! Entry `e` is the winner of the entries `2 e` and `2 e + 1`. The leaves come last; entry 1 is the smallest of all.
 
 /// No key: larger than every key.
 pub(crate) const NO_KEY: u128 = u128::MAX;
 
 pub(crate) struct Tournament {
     entries: Vec<u128>,
-    /// Number of matches from a seat to the top.
+    /// Number of matches from a leaf to the top.
     levels: u32,
 }
 
@@ -20,18 +20,18 @@ impl Tournament {
         Self { entries: vec![NO_KEY; 4], levels: 1 }
     }
 
-    /// Returns the number of seats.
+    /// Returns the number of leaves.
     #[inline]
-    pub fn seats(&self) -> usize {
+    pub fn leaves(&self) -> usize {
         self.entries.len() / 2
     }
 
-    /// Doubles the number of seats. Existing seats keep their keys.
+    /// Doubles the number of leaves. Existing leaves keep their keys.
     pub fn grow(&mut self) {
-        let seats = self.seats();
-        let mut entries = vec![NO_KEY; 4 * seats];
-        entries[2 * seats..3 * seats].copy_from_slice(&self.entries[seats..]);
-        for e in (1..2 * seats).rev() {
+        let leaves = self.leaves();
+        let mut entries = vec![NO_KEY; 4 * leaves];
+        entries[2 * leaves..3 * leaves].copy_from_slice(&self.entries[leaves..]);
+        for e in (1..2 * leaves).rev() {
             entries[e] = entries[2 * e].min(entries[2 * e + 1]);
         }
         (self.entries, self.levels) = (entries, self.levels + 1);
@@ -43,14 +43,14 @@ impl Tournament {
         self.entries[1]
     }
 
-    /// Writes a key to a seat.
+    /// Writes a key to a leaf.
     // The levels are unrolled by the binary digits of their number. In a loop, the compiler turns comparisons into
     // branches, and half of those are mispredicted.
     #[inline(never)]
-    pub fn write(&mut self, seat: u32, key: u128) {
-        let seat = self.seats() + seat as usize;
-        self.entries[seat] = key;
-        let mut winner = (seat, key);
+    pub fn write(&mut self, leaf: u32, key: u128) {
+        let leaf = self.leaves() + leaf as usize;
+        self.entries[leaf] = key;
+        let mut winner = (leaf, key);
         if self.levels & 1 != 0 {
             winner = self.play(winner);
         }
@@ -84,7 +84,7 @@ impl Tournament {
     #[inline(always)]
     fn play(&mut self, (player, key): (usize, u128)) -> (usize, u128) {
         debug_assert!(player < self.entries.len());
-        // SAFETY: `write` checks that the seat is an entry; their number is even, so the other player is one too. Checked at
+        // SAFETY: `write` checks that the leaf is an entry; their number is even, so the other player is one too. Checked at
         // every level, this would be a third of the work.
         let winner = key.min(unsafe { *self.entries.get_unchecked(player ^ 1) });
         // SAFETY: below `player`.
@@ -105,12 +105,12 @@ mod tests {
             moves in prop::collection::vec((0u32..700, prop::option::weighted(0.8, any::<u64>())), 0..300)
         ) {
             let (mut tournament, mut keys) = (Tournament::new(), vec![NO_KEY; 700]);
-            for (seat, key) in moves {
-                while seat as usize >= tournament.seats() {
+            for (leaf, key) in moves {
+                while leaf as usize >= tournament.leaves() {
                     tournament.grow();
                 }
-                keys[seat as usize] = key.map_or(NO_KEY, u128::from);
-                tournament.write(seat, keys[seat as usize]);
+                keys[leaf as usize] = key.map_or(NO_KEY, u128::from);
+                tournament.write(leaf, keys[leaf as usize]);
                 prop_assert_eq!(tournament.first(), *keys.iter().min().expect("some"));
             }
         }

@@ -217,7 +217,7 @@ impl World<'_> {
         // Settling a processor reads the port's progress, so the port stays in place meanwhile.
         let mut next = 0;
         while let Some(child) = self.network.ports[p as usize].shared.as_ref().and_then(|s| s.changed.get(next)) {
-            self.told(p, *child);
+            self.on_rate(p, *child);
             next += 1;
         }
         if let Some(shared) = &mut self.network.ports[p as usize].shared {
@@ -258,7 +258,7 @@ impl World<'_> {
     }
 
     /// Applies the rate at which a child receives.
-    fn told(&mut self, p: u32, child: Child) {
+    fn on_rate(&mut self, p: u32, child: Child) {
         let to = self.network.ports[p as usize].children[child as usize];
         if to == NO_NODE {
             return;

@@ -128,7 +128,7 @@ impl Commands for Executor<'_, '_> {
             Command::Send { child, task, limit_mb_per_s } => world.begin_send(node, child, task, limit_mb_per_s),
             Command::Ask { tasks } => {
                 let link = &world.sites[node as usize].link;
-                world.tell_later(link.latency, link.parent, News::Asked { child: link.child, tasks });
+                world.tell_later(link.latency, link.parent, News::Requested { child: link.child, tasks });
             }
             Command::HintRemaining { child, tasks } => {
                 world.message_to_child(node, child, Event::RemainingHint { tasks });

@@ -5,12 +5,12 @@ use crosswind_sim::SimError;
 use crosswind_sim::overlap::simulate;
 use proptest::prelude::*;
 
-fn asked(text: &str) -> SimulatedOverlap {
+fn request(text: &str) -> SimulatedOverlap {
     SimulatedOverlap::from_json(text.as_bytes(), "asked").unwrap()
 }
 
 fn only(text: &str) -> OverlapTimes {
-    simulate(&asked(text), &mut |_| true).unwrap().cells[0]
+    simulate(&request(text), &mut |_| true).unwrap().cells[0]
 }
 
 fn near(found: f64, expected: f64, part: f64) {
@@ -107,7 +107,7 @@ fn a_polling_ping_is_another_burner_on_two_processors() {
 fn raising_the_burners_priority_does_not_speed_them_up_and_polling_costs_both_more_than_waiting() {
     for scheduler in ["decay", "fair"] {
         let matrix = simulate(
-            &asked(&format!(
+            &request(&format!(
                 r#"{{"scheduler": "{scheduler}", "cpus": 2, "burners": 2, "burn_s": 10, "start_spread_s": 0.1, "repetitions": 3,
                 "cells": [{{"wait": "event", "burn_nice": 0, "messages": 1000, "message_bytes": 1000000}},
                 {{"wait": "event", "burn_nice": -20, "messages": 1000, "message_bytes": 1000000}},
@@ -149,7 +149,7 @@ fn the_exchange_of_buffered_coscheduling_costs_burners_its_share() {
 #[test]
 fn a_run_can_be_stopped_and_one_that_never_ends_is_refused() {
     let text = |rate: &str| {
-        asked(&format!(
+        request(&format!(
             r#"{{"cpus": 1, "burners": 1, "burn_s": 1000, "network": {{"mb_per_s": {rate}}},
             "cells": [{{"wait": "poll", "burn_nice": 0, "messages": 1000000, "message_bytes": 1000000}}]}}"#
         ))
@@ -178,25 +178,25 @@ proptest! {
 
     #[test]
     fn no_process_is_faster_than_alone_and_processors_are_never_idle_while_wanted(text in any_matrix()) {
-        let asked = asked(&text);
-        let found = simulate(&asked, &mut |_| true).unwrap();
+        let request = request(&text);
+        let found = simulate(&request, &mut |_| true).unwrap();
         let cell = found.cells[0];
         // On one node both ends compete for its processors, and a burner may separate them to their benefit. With
         // buffering, slices are aligned differently.
-        prop_assert!(asked.nodes == 1 || cell.ping_s >= cell.ping_alone_s * 0.999 - 0.002, "{cell:?}");
-        if asked.burners > 0 {
+        prop_assert!(request.nodes == 1 || cell.ping_s >= cell.ping_alone_s * 0.999 - 0.002, "{cell:?}");
+        if request.burners > 0 {
             prop_assert!(cell.burn_s >= 0.5);
             // A burner that is ready while another runs is served before a processor idles: the bound of list
             // scheduling, including the ping's own processor time, starts, switches and exchanges.
-            let work = f64::from(asked.burners) * 0.5 + cell.ping_cpu_beside_s;
-            let most = (work / f64::from(asked.cpus) + 0.5 + 0.1) * 1.06;
+            let work = f64::from(request.burners) * 0.5 + cell.ping_cpu_beside_s;
+            let most = (work / f64::from(request.cpus) + 0.5 + 0.1) * 1.06;
             prop_assert!(cell.burn_s <= most, "{} > {most}: {cell:?}", cell.burn_s);
         }
     }
 
     #[test]
     fn the_same_is_asked_and_the_same_is_found(text in any_matrix()) {
-        let once = simulate(&asked(&text), &mut |_| true).unwrap();
-        prop_assert_eq!(once, simulate(&asked(&text), &mut |_| true).unwrap());
+        let once = simulate(&request(&text), &mut |_| true).unwrap();
+        prop_assert_eq!(once, simulate(&request(&text), &mut |_| true).unwrap());
     }
 }

@@ -68,7 +68,7 @@ impl Slow<'_> {
         rates
     }
 
-    fn tell(&mut self, node: usize, event: Event) {
+    fn handle(&mut self, node: usize, event: Event) {
         let mut commands = Vec::new();
         self.nodes[node].handle(event, &mut commands);
         for command in commands {
@@ -78,7 +78,7 @@ impl Slow<'_> {
                 Command::Ask { tasks } => {
                     let parent = self.spots[node].parent.unwrap();
                     let child = self.children[parent].iter().position(|&c| c == node).unwrap() as u32;
-                    self.inbox.push_back((parent, Event::Asked { child, tasks }));
+                    self.inbox.push_back((parent, Event::Requested { child, tasks }));
                 }
                 Command::Send { child, task, limit_mb_per_s } => {
                     let to = self.children[node][child as usize];
@@ -123,7 +123,7 @@ impl Slow<'_> {
 
     fn empty_inbox(&mut self) {
         while let Some((node, event)) = self.inbox.pop_front() {
-            self.tell(node, event);
+            self.handle(node, event);
         }
     }
 
@@ -134,8 +134,8 @@ impl Slow<'_> {
             self.inbox.push_back((node, Event::Started));
         }
         self.empty_inbox();
-        self.tell(0, Event::RemainingHint { tasks: self.tasks.count });
-        self.tell(0, Event::Given { first: 0, tasks: self.tasks.count });
+        self.handle(0, Event::RemainingHint { tasks: self.tasks.count });
+        self.handle(0, Event::Given { first: 0, tasks: self.tasks.count });
         self.empty_inbox();
         let mut time = 0.0;
         while done.iter().sum::<u64>() < self.tasks.count {
@@ -179,17 +179,17 @@ impl Slow<'_> {
                 None => {
                     let (task, _) = self.computing[node].take().unwrap();
                     done[node] += 1;
-                    self.tell(node, Event::Computed { task });
+                    self.handle(node, Event::Computed { task });
                 }
                 Some(at) => {
                     let send = self.sends[node][at];
                     let child = self.children[node].iter().position(|&c| c == send.to).unwrap() as u32;
                     if send.beyond > 0.0 {
                         self.sends[node][at].running = false;
-                        self.tell(node, Event::Held { child });
+                        self.handle(node, Event::Held { child });
                     } else {
                         self.sends[node].remove(at);
-                        self.tell(node, Event::Sent { child, task: send.task });
+                        self.handle(node, Event::Sent { child, task: send.task });
                         self.inbox.push_back((send.to, Event::Arrived { task: send.task }));
                     }
                 }

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from crosswind.blame.command import WITHOUT
 from crosswind.blame.interleaving import BARE, DISTURBED
-from crosswind.files.shape import NotNegative, Number, Positive, Told, Two, of_one_length
+from crosswind.files.shape import Notice, NotNegative, Number, Positive, Two, of_one_length
 
 Count = Annotated[int, Ge(0)]
 
@@ -24,7 +24,7 @@ class _Fields(TypedDict):
     command: Annotated[list[str], Len(1)]
     elapsed_s: dict[str, Annotated[list[Positive], Len(2)]]
     interrupted: bool
-    warnings: list[Told]
+    warnings: list[Notice]
     iterations_s: NotRequired[dict[str, list[Annotated[list[Positive], Len(2)]]]]
 
 
@@ -79,7 +79,7 @@ class BlameShape(TypedDict):
     aligned_s: EndsShape
     unaligned_s: EndsShape
     by_cause: list[ByCauseShape]
-    warnings: list[Told]
+    warnings: list[Notice]
     runs: list[dict[str, Any]]
 
 
@@ -190,7 +190,7 @@ class InjectionShape(TypedDict):
     limit_s: Positive
     keep_running: bool
     ranks_asked: int | None
-    removed: list[Told]
+    removed: list[Notice]
     elapsed_s: NotNegative
     start_s: Number | None
     cpu_user_s: NotNegative
@@ -202,4 +202,4 @@ class InjectionShape(TypedDict):
     ranks_told_by: str | None
     priority: str
     ranks: list[InjectedRankShape]
-    warnings: list[Told]
+    warnings: list[Notice]

@@ -11,7 +11,7 @@ from crosswind.check.decision import CODES, Judged, Outcome, together
 from crosswind.check.outliers import LEAST_OTHERS, judged_hosts, judged_links, worst_first
 from crosswind.check.result import Check
 from crosswind.cost.result import finite
-from crosswind.errors import Told, warning
+from crosswind.errors import Notice, warning
 from crosswind.files.atomic import write_json
 from crosswind.files.tabular import Plotted
 from crosswind.terminal.printable import printable
@@ -124,7 +124,7 @@ class ClusterCheck(Plotted):
         return printable(said)
 
     @property
-    def warnings(self) -> list[Told]:
+    def warnings(self) -> list[Notice]:
         """What to keep in mind."""
         found = []
         if len(self.document["hosts"]) <= LEAST_OTHERS:

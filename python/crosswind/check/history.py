@@ -19,7 +19,7 @@ from crosswind.check.decision import FALSE_DRAINS, LOOKS, Judged, Reading, judge
 from crosswind.check.network import is_always_measured
 from crosswind.check.outliers import MEDIAN_OF_MEAN, SIGMA_OF_MAD, among, around, worst_first
 from crosswind.check.result import Check
-from crosswind.errors import DescriptionError, Told, warning
+from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.files.atomic import made
 
 LEAST_PAST, MOST_PAST = 5, 50
@@ -30,13 +30,13 @@ _FREEDOM_OF_MAD = 0.37
 """Degrees of freedom per value of a spread that is a median of distances: its efficiency for normal values."""
 
 
-def earlier(directory: str | Path, node: str) -> tuple[list[Check], list[Told]]:
+def earlier(directory: str | Path, node: str) -> tuple[list[Check], list[Notice]]:
     """Return the node's checks in a directory by their times, and files that cannot be read.
 
     These are the last 50, and the first 5 on a quiet host. A missing directory has none. One file
     that was cut off, is of a later version, or is no regular file does not end all checks after it.
     """
-    last, tried, told = dict[Path, Check](), set[Path](), list[Told]()
+    last, tried, told = dict[Path, Check](), set[Path](), list[Notice]()
     paths = sorted(Path(directory).glob(f"{file_name(node)}-*.json"))
 
     def read(paths: Iterable[Path]) -> Iterable[Check]:

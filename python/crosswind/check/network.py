@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosswind.check.decision import Reading
-from crosswind.errors import DescriptionError, MeasurementError, Told, warning
+from crosswind.errors import DescriptionError, MeasurementError, Notice, warning
 
 if TYPE_CHECKING:
     from crosswind.measurement import Measurement
@@ -47,7 +47,7 @@ def is_always_measured(name: str) -> bool:
 
 def interference(
     peer: str | None, top_mb_per_s: float | None, seconds: float, token: str | None, tls: str | Path | None
-) -> tuple[dict[str, Reading], float | None, list[Told]]:
+) -> tuple[dict[str, Reading], float | None, list[Notice]]:
     """Return the readings of one path, the top of its ladder in MB/s, and what went wrong.
 
     The loss is a share of the compute rate while bytes are received at the top. With a peer the rate without pacing is

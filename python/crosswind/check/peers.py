@@ -11,7 +11,7 @@ from crosswind.check.decision import Judged, unknown
 from crosswind.check.history import file_name
 from crosswind.check.outliers import among, group_of, worst_first
 from crosswind.check.result import Check
-from crosswind.errors import DescriptionError, Told, warning
+from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.files.atomic import made
 
 LEAST_PEERS, MOST_PEERS = 3, 200
@@ -20,13 +20,13 @@ MOST_AGE_S = 30 * 86400.0
 """An older check says little of a node of today."""
 
 
-def newest(directory: str | Path, node: str, now_s: float | None = None) -> tuple[list[Check], list[Told]]:
+def newest(directory: str | Path, node: str, now_s: float | None = None) -> tuple[list[Check], list[Notice]]:
     """Return the newest check of each other node in a directory, the latest first, and files that cannot be read.
 
     Those older than 30 days, and of a node that was busy, are left out. A missing directory has none.
     """
     now_s = time.time() if now_s is None else now_s
-    found, told = list[Check](), list[Told]()
+    found, told = list[Check](), list[Notice]()
     for path in sorted(Path(directory).glob("*.json")):
         if path.stem == file_name(node):
             continue

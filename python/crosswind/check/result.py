@@ -14,7 +14,7 @@ from crosswind.check.network import is_always_measured
 from crosswind.check.outliers import worst_first
 from crosswind.check.surroundings import changes, is_busy
 from crosswind.cost.result import finite
-from crosswind.errors import Told, warning
+from crosswind.errors import Notice, warning
 from crosswind.files.atomic import write_json
 from crosswind.files.reading import Links
 from crosswind.terminal.printable import printable
@@ -193,9 +193,9 @@ class Check:
         return printable(f"{self.outcome}{busy}: {said}")  # names from a file may hold line ends
 
     @property
-    def warnings(self) -> list[Told]:
+    def warnings(self) -> list[Notice]:
         """What to keep in mind."""
-        found: list[Told] = list(self.document["warnings"])
+        found: list[Notice] = list(self.document["warnings"])
         load = self.document["load"]
         if self.busy and self.outcome == "unknown":  # a load is no reason for the other verdicts
             message = f"the host is busy: other processes use {100 * load['others']:.0f} % of the CPUs, "

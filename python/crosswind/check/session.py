@@ -19,7 +19,7 @@ from crosswind.check.decision import LOOKS, Reading
 from crosswind.check.network import interference, names_of_path, path_name
 from crosswind.check.result import KIND, SCHEMA_VERSION, Check
 from crosswind.check.time_limit import OverTimeError, run_until
-from crosswind.errors import CrosswindError, DescriptionError, Told, warning
+from crosswind.errors import CrosswindError, DescriptionError, Notice, warning
 from crosswind.host.processor import allowed_cpus
 from crosswind.noise import record
 from crosswind.terminal.progress import Advance
@@ -92,7 +92,7 @@ class _Session:
         self.cpus, self.began = allowed_cpus(), time.monotonic()
         self.until, self.limit_s = self.began + limit_s, limit_s
         self.failed: dict[str, str] = {}
-        self.told: list[Told] = []
+        self.told: list[Notice] = []
         self.tops: dict[str, float] = {}
         self._known = base.document["tops_mb_per_s"] if base is not None else {}
         self._seconds, self._token, self._tls = seconds, token, tls

@@ -7,7 +7,7 @@ from typing import Literal, NotRequired
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from crosswind.files.shape import Host, NotNegative, Number, Positive, Share, Told
+from crosswind.files.shape import Host, Notice, NotNegative, Number, Positive, Share
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -65,7 +65,7 @@ class CheckShape(TypedDict):
     took_s: NotNegative
     interrupted: bool
     failed: NotRequired[dict[str, str]]
-    warnings: list[Told]
+    warnings: list[Notice]
     result: NotRequired[ResultShape]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.cli.console import is_wide, print_json, print_table, print_text, say_blank, say_warnings, tell
-from crosswind.errors import Told
+from crosswind.errors import Notice
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ class Answer:
 def show(
     answer: Answer | None,
     *,
-    warnings: Sequence[Told] = (),
+    warnings: Sequence[Notice] = (),
     shown: int = 0,
-    earlier: Sequence[Told] = (),
+    earlier: Sequence[Notice] = (),
     source: str = "an earlier step",
     wrote: Sequence[str] = (),
     document: Any = None,

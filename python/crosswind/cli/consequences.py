@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from crosswind.errors import Told
+from crosswind.errors import Notice
 
 _WITHDRAW = (
     *("jit-compiles", "too-few-points", "partial", "not-stopped", "needed", "no-rank", "missing-ranks", "not-injected"),
@@ -22,7 +22,7 @@ _DETAIL = (
 """Codes of warnings about figures that only the details show, or that the answer has corrected for."""
 
 
-def most_consequential(warnings: Sequence[Told]) -> list[Told]:
+def most_consequential(warnings: Sequence[Notice]) -> list[Notice]:
     """Return warnings in the order of what they change for the reader; alike ones stay in their order.
 
     Examples
@@ -33,7 +33,7 @@ def most_consequential(warnings: Sequence[Told]) -> list[Told]:
     return sorted(warnings, key=lambda one: _place(one.get("code", "")))
 
 
-def of_each_kind(warnings: Sequence[Told]) -> list[Told]:
+def of_each_kind(warnings: Sequence[Notice]) -> list[Notice]:
     """Return them in that order, and of those that differ in numbers only the first.
 
     Examples
@@ -42,7 +42,7 @@ def of_each_kind(warnings: Sequence[Told]) -> list[Told]:
     >>> [one["message"] for one in of_each_kind(alike)]
     ['rank 0 began late']
     """
-    first: dict[str, Told] = {}
+    first: dict[str, Notice] = {}
     for one in most_consequential(warnings):
         first.setdefault(re.sub(r"[\d.]+", "#", one["message"]), one)
     return list(first.values())

@@ -13,7 +13,7 @@ from crosswind.cli.outputs import Force, file_of, writable, written
 from crosswind.cli.verbs import help_of
 from crosswind.cost.kernel import Kernel
 from crosswind.cost.shares import parsed_share
-from crosswind.errors import Told
+from crosswind.errors import Notice
 from crosswind.terminal.progress import progress_bar, progress_lines
 
 if TYPE_CHECKING:
@@ -107,9 +107,9 @@ def cost(
 
     share = parsed_share(margin, "--margin")
     described = parsed_program(program) if ranks else None
-    first: list[Told] = []
+    first: list[Notice] = []
 
-    def notify(told: Told) -> None:
+    def notify(told: Notice) -> None:
         first.append(told)
         tell_warnings([told])
 

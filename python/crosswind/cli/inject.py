@@ -14,7 +14,7 @@ from crosswind.cli.console import number_of, print_json, print_table, tell, tell
 from crosswind.cli.figures import half_of, percent, with_half
 from crosswind.cli.outputs import Force, writable, written
 from crosswind.cli.verbs import help_of
-from crosswind.errors import CrosswindError, DescriptionError, Told
+from crosswind.errors import CrosswindError, DescriptionError, Notice
 from crosswind.files.atomic import is_standard_output
 from crosswind.inject import DEFAULT_LIMIT_S, How
 from crosswind.terminal.progress import progress_lines
@@ -128,7 +128,7 @@ def inject(
         raise typer.Exit(_compared(disturbance, command, compare, options, json))
     first: list[str] = []
 
-    def notify(told: Told) -> None:
+    def notify(told: Notice) -> None:
         first.append(told["code"])
         tell_warnings([told])
 

@@ -15,7 +15,7 @@ from crosswind.compare.runs import CODES, Judged, Pairs, judge, slowdown
 from crosswind.cost.estimate import Estimate
 from crosswind.cost.interim import Looks
 from crosswind.cost.result import finite
-from crosswind.errors import Told, warning
+from crosswind.errors import Notice, warning
 from crosswind.files.atomic import write_json
 from crosswind.files.tabular import Plotted
 
@@ -161,9 +161,9 @@ class Comparison(Plotted):
         return judge(Estimate(value, float(relative * (1.0 + value)), groups), self.margin, self.level, len(self.pairs))
 
     @property
-    def warnings(self) -> list[Told]:
+    def warnings(self) -> list[Notice]:
         """What to keep in mind."""
-        found: list[Told] = list(self.document["warnings"])
+        found: list[Notice] = list(self.document["warnings"])
         if len(self.pairs) < FEW_QUADS:
             message = f"only {2 * len(self.pairs)} runs of each: at least {2 * FEW_QUADS} are needed"
             found.append(warning("few-runs", message, "more --seconds"))
@@ -181,7 +181,7 @@ class Comparison(Plotted):
         return found
 
 
-def _differences(then: dict[str, Any], now: dict[str, Any]) -> list[Told]:
+def _differences(then: dict[str, Any], now: dict[str, Any]) -> list[Notice]:
     """Return what differs between two hosts, and so what may be compared."""
     was, is_now = ({"cpu": host.get("cpu"), "kernel": host.get("kernel"), **host["settings"]} for host in (then, now))
     differing = [name for name in was | is_now if name not in _TRIVIAL and was.get(name) != is_now.get(name)]

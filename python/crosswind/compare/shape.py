@@ -8,7 +8,7 @@ from annotated_types import Ge, Len
 from pydantic import AfterValidator
 from typing_extensions import TypedDict
 
-from crosswind.files.shape import Host, LooksShape, NotNegative, Positive, Share, Told, Two, of_one_length
+from crosswind.files.shape import Host, LooksShape, Notice, NotNegative, Positive, Share, Two, of_one_length
 
 
 class _Fields(TypedDict):
@@ -23,7 +23,7 @@ class _Fields(TypedDict):
     looks: LooksShape
     wall_s: list[Annotated[list[Positive], Len(2, 2)]]
     cpu_s: list[Two]
-    warnings: list[Told]
+    warnings: list[Notice]
     interrupted: NotRequired[bool]
 
 

@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crosswind.errors import WATCHDOG_ONLY, DescriptionError, Told
+from crosswind.errors import WATCHDOG_ONLY, DescriptionError, Notice
 from crosswind.terminal.progress import Advance
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def cost(
     out: str | Path | None = None,
     resume: bool = False,
     progress: Advance | None = None,
-    notify: Callable[[Told], None] | None = None,
+    notify: Callable[[Notice], None] | None = None,
 ) -> Cost:
     """Measure what background processes cost a job, by stopping and continuing them.
 

@@ -25,7 +25,7 @@ from crosswind.cost.estimate import (
 )
 from crosswind.cost.interim import Looks
 from crosswind.cost.verdict import Verdict, judge
-from crosswind.errors import Told, warning
+from crosswind.errors import Notice, warning
 from crosswind.files.atomic import write_json
 from crosswind.files.tabular import Plotted
 
@@ -357,9 +357,9 @@ class Cost(Plotted):
         return "exchange", "it runs on the job's CPUs, and the job takes all that it can get"
 
     @property
-    def warnings(self) -> list[Told]:
+    def warnings(self) -> list[Notice]:
         """What to keep in mind when trusting the figures."""
-        found: list[Told] = list(self.document["warnings"])
+        found: list[Notice] = list(self.document["warnings"])
         for one in self.costs[: len(self.targets)]:
             found += _warnings_of(one)
         has = self._share_of_cpus()
@@ -395,8 +395,8 @@ def _duty(watched: Watched) -> Duty:
     return Duty.of_few(*watched.between, watched.bursts)
 
 
-def _warnings_of(one: CostOf) -> list[Told]:
-    found: list[Told] = []
+def _warnings_of(one: CostOf) -> list[Notice]:
+    found: list[Notice] = []
     if one.catches_up > CATCHING_UP:
         message = f"{one.name} does missed work after each stop: {100 * duty_while_on(one.quads):.2f} % of a CPU "
         message += f"between stops, {100 * one.duty.value:.2f} % when left alone"

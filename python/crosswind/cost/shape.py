@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 from typing_extensions import TypedDict
 
 from crosswind.cost.blocks import FIELDS, contrasts
-from crosswind.files.shape import Host, LooksShape, NotNegative, Number, Share, Told, Two, of_one_length
+from crosswind.files.shape import Host, LooksShape, Notice, NotNegative, Number, Share, Two, of_one_length
 
 Cpus = list[Annotated[int, Ge(0)]]
 
@@ -73,7 +73,7 @@ class _Fields(TypedDict):
     looks: LooksShape
     undisturbed: UndisturbedShape
     quads: QuadsShape
-    warnings: list[Told]
+    warnings: list[Notice]
     intervals: NotRequired[IntervalsShape]
     watched: NotRequired[UndisturbedShape]
     unseen_s: NotRequired[list[NotNegative]]

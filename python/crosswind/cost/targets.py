@@ -21,7 +21,7 @@ from crosswind import _core
 from crosswind.cost import finding, processes
 from crosswind.cost.lifetime import group_used_s
 from crosswind.cost.naming import shortened, stable_name
-from crosswind.errors import CrosswindError, DescriptionError, Told, warning, watchdog_only
+from crosswind.errors import CrosswindError, DescriptionError, Notice, warning, watchdog_only
 
 KINDS = ("pid", "name", "unit", "slurm", "cgroup", "command")
 HINT = "--of pid:1234, --of name:'loader*', --of unit:exporter or --of 'command:./exporter --interval 1'"
@@ -182,7 +182,7 @@ class Target:
             self.refresh()
         return not self.is_gone
 
-    def incomplete(self) -> Told | None:
+    def incomplete(self) -> Notice | None:
         """Return a warning where processes of it began that cannot be stopped; None where there are none."""
         if not self.left_out:
             return None
@@ -191,7 +191,7 @@ class Target:
         message = f"{count} of {self.name} began meanwhile and cannot be stopped: {why}"
         return warning("left-out", message, "the cost is that of the others; measure again")
 
-    def warning(self) -> Told | None:
+    def warning(self) -> Notice | None:
         """Return what a `kill -9` of all of Crosswind would leave; None where it would leave nothing."""
         if not self.frozen.exposed:
             return None

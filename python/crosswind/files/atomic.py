@@ -28,7 +28,7 @@ from crosswind.files.reading import Links, json_of
 STANDARD_OUTPUT = "-"
 """The path that stands for standard output, as on command lines."""
 PART_SUFFIX = ".part"
-_PART_PREFIX = ".crosswind-"  # of the results of a farm too: crates/live/src/farm/keeper.rs
+_PART_PREFIX = ".crosswind-"  # of the results of a farm too: crates/live/src/farm/result_writer.rs
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _KINDS = (
     (stat.S_ISDIR, "a directory"),

@@ -25,7 +25,7 @@ Two = Annotated[list[Number], Len(2, 2)]
 _SHOWN = 60
 
 
-class Told(TypedDict):
+class Notice(TypedDict):
     """A warning."""
 
     code: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosswind.errors import DescriptionError, Told, warning
+from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.model.channel import ChannelFit
 from crosswind.model.curve import table
 from crosswind.model.fit import Fit
@@ -33,7 +33,7 @@ class Calibration:
     """
 
     platform: Platform
-    warnings: list[Told]
+    warnings: list[Notice]
 
 
 def platform_of(fit: Fit, name: str | None = None) -> Calibration:
@@ -143,7 +143,7 @@ def _compute(fit: Fit) -> float:
     return fit.baseline.idle_per_s
 
 
-def _link(fit: Fit, address: str, told: list[Told]) -> Node:
+def _link(fit: Fit, address: str, told: list[Notice]) -> Node:
     """Return what the link to this peer carries and what sending to it costs, from what was measured."""
     send = next((c for c in fit.channels if c.peer == address and c.direction == "send"), None)
     if send:
@@ -166,7 +166,7 @@ def _link(fit: Fit, address: str, told: list[Told]) -> Node:
     return {"receive_limit_mb_per_s": limit, "ir_send_s_per_mb": 0.0}
 
 
-def _of_fits(fits: Sequence[Fit]) -> list[Told]:
+def _of_fits(fits: Sequence[Fit]) -> list[Notice]:
     """Return what the fits say against the figures that a platform takes from them, each with the host's name."""
     return [
         warning(w["code"], f"measured on {host_of(fit)}: {w['message']}", w["hint"])
@@ -177,7 +177,7 @@ def _of_fits(fits: Sequence[Fit]) -> list[Told]:
 
 
 def _described(fits: Sequence[Fit], name: str | None) -> Calibration:
-    told: list[Told] = []
+    told: list[Notice] = []
     own = {host_of(fit): fit for fit in fits}
     first = fits[0]
     root: Node = {"name": host_of(first), "compute_per_s": _compute(first)}
@@ -204,7 +204,7 @@ def _described(fits: Sequence[Fit], name: str | None) -> Calibration:
     return Calibration(Platform.from_dict(description).with_warnings([*_of_fits(fits), *told]), told)
 
 
-def _peer_itself(fit: Fit, address: str, name: str, measured: Fit | None, told: list[Told]) -> Node:
+def _peer_itself(fit: Fit, address: str, name: str, measured: Fit | None, told: list[Notice]) -> Node:
     """Return what only the peer's own measurement can tell: its compute rate and its price of receiving."""
     source = measured or fit
     if measured is None:
@@ -223,7 +223,7 @@ def _peer_itself(fit: Fit, address: str, name: str, measured: Fit | None, told: 
 
 
 def _recalibrated(fits: Sequence[Fit], platform: Platform) -> Calibration:
-    told: list[Told] = []
+    told: list[Notice] = []
     description = platform.to_dict()
     nodes = {node["name"]: node for node in description["node"]}
     touched: set[str] = set()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from crosswind import _core
-from crosswind.errors import Told, warning
+from crosswind.errors import Notice, warning
 
 if TYPE_CHECKING:
     from crosswind.model.flows import Contention
@@ -90,7 +90,7 @@ class DelayRatio:
     carries: float | None = None
 
     @property
-    def warnings(self) -> list[Told]:
+    def warnings(self) -> list[Notice]:
         """What to keep in mind: beyond saturation the model only supposes how much each flow gets."""
         if self.saturated is None:
             return []

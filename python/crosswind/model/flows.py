@@ -19,7 +19,7 @@ import numpy as np
 from scipy import interpolate, optimize, special
 
 from crosswind import _core
-from crosswind.errors import DescriptionError, Told, warning
+from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.files.atomic import read_json, write_json
 from crosswind.files.reading import read_bytes
 from crosswind.files.tabular import Tabular
@@ -111,7 +111,7 @@ class Contention(Tabular):
         return list(self.data["forms"])
 
     @property
-    def warnings(self) -> list[Told]:
+    def warnings(self) -> list[Notice]:
         """What to keep in mind."""
         return list(self.data["warnings"])
 
@@ -247,7 +247,7 @@ def _fitted(samples: Sequence[Samples], files: list[str], by: By, link_mb_per_s:
     )
 
 
-def _warnings(points: list[dict[str, Any]], by: By) -> list[Told]:
+def _warnings(points: list[dict[str, Any]], by: By) -> list[Notice]:
     found = []
     above = next((p for p in points if (p["ratio_ci95"] or [p["ratio"]])[0] > 1.0), None)
     if above:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Len
 from typing_extensions import TypedDict
 
-from crosswind.files.shape import Number, Positive, Told, Two
+from crosswind.files.shape import Notice, Number, Positive, Two
 
 
 class FlowsShape(TypedDict):
@@ -41,4 +41,4 @@ class ContentionShape(TypedDict):
     points: Annotated[list[FlowsShape], Len(1)]
     forms: list[FormShape]
     effective: dict[str, Any]
-    warnings: list[Told]
+    warnings: list[Notice]

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import stats
 
-from crosswind.errors import DescriptionError, Told, warning
+from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.files.tabular import Tabular
 from crosswind.platform import Platform, as_html_table
 from crosswind.run.trace import Trace
@@ -83,7 +83,7 @@ class TraceFit(Tabular):
 
     trace: Trace
     nodes: tuple[NodeFit, ...]
-    warnings: list[Told]
+    warnings: list[Notice]
 
     def platform(self) -> Platform:
         """Return the run's platform with the trace's rates in place of the assumed ones."""
@@ -191,7 +191,7 @@ def fit_trace(trace: Trace | str | Path) -> TraceFit:
     return TraceFit(trace, tuple(nodes), _warnings(trace, untold))
 
 
-def _warnings(trace: Trace, untold: list[str]) -> list[Told]:
+def _warnings(trace: Trace, untold: list[str]) -> list[Notice]:
     told = []
     if trace.run["compute"] in ("simulated", "emulated"):
         message = f"the run was {trace.run['compute']}: its rates are those of the platform that it was given"

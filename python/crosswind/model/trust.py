@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from crosswind.errors import Told, warning
+from crosswind.errors import Notice, warning
 from crosswind.measurement import Measurement
 from crosswind.model.additive import Additivity
 from crosswind.model.baseline import Baseline
@@ -39,7 +39,7 @@ def judge(
     *,
     plane: PlaneFit | None,
     additive: tuple[Additivity, ...] | None,
-) -> list[Told]:
+) -> list[Notice]:
     """Return the measurement's own warnings, then those of the fit; each code and message once."""
     told = [dict(w) for w in measurement.header["warnings"]]
     known = {w["code"] for w in told}
@@ -55,7 +55,7 @@ def judge(
     return list(unique.values())
 
 
-def _about_measurement(measurement: Measurement, base: Baseline, estimator: str) -> Iterator[Told]:
+def _about_measurement(measurement: Measurement, base: Baseline, estimator: str) -> Iterator[Notice]:
     if measurement.partial:
         yield warning("partial", f"the measurement ended early ({measurement.header['ended']})", "measure again")
     if base.foreign_share > FOREIGN_SHARE[estimator]:
@@ -102,7 +102,7 @@ def _about_measurement(measurement: Measurement, base: Baseline, estimator: str)
         )
 
 
-def _not_settled(channel: ChannelFit) -> Told:
+def _not_settled(channel: ChannelFit) -> Notice:
     low, high = channel.ir_ci95
     loss_low, loss_high = channel.loss_ci95
     name = f"{'sending to' if channel.direction == 'send' else 'receiving from'} {channel.peer}"
@@ -119,7 +119,7 @@ def _two(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def _about_channel(channel: ChannelFit) -> Iterator[Told]:
+def _about_channel(channel: ChannelFit) -> Iterator[Notice]:
     name = f"{channel.direction} {channel.peer}"
     for lack in channel.lack_of_fit:
         if abs(lack.gap) > BENT and not lack.ci95[0] <= 0 <= lack.ci95[1]:
@@ -167,7 +167,7 @@ def _about_channel(channel: ChannelFit) -> Iterator[Told]:
         )
 
 
-def _about_together(plane: PlaneFit | None, additive: tuple[Additivity, ...]) -> Iterator[Told]:
+def _about_together(plane: PlaneFit | None, additive: tuple[Additivity, ...]) -> Iterator[Notice]:
     if plane and plane.synergy_ci95[1] < 0:
         more = -100 * plane.synergy
         yield warning(
@@ -186,7 +186,7 @@ def _about_together(plane: PlaneFit | None, additive: tuple[Additivity, ...]) ->
             )
 
 
-def _about_missing(measurement: Measurement, missing: dict[int, str]) -> Iterator[Told]:
+def _about_missing(measurement: Measurement, missing: dict[int, str]) -> Iterator[Notice]:
     """Warn of channels without a fit, each with the reason where it is more than too few points."""
     for channel, why in missing.items():
         entry = measurement.header["channels"][channel]

@@ -1,8 +1,8 @@
 """Plan a farm: the rate of every link and processor at which a tree completes most tasks per second.
 
-`plan` solves a platform exactly, or greedily. A `Plan` (`plan.json`) holds the rates of all nodes, their throughput, and
-an upper bound that no schedule along the tree can exceed. Where the two are equal, the plan is optimal. How the tree
-itself is chosen is in `tree`, rates of two queues in `queues`.
+`plan` solves a platform exactly, or greedily. A `Plan` (`plan.json`) holds the rates of all nodes, their throughput,
+and an upper bound that no schedule along the tree can exceed. Where the two are equal, the plan is optimal. How the
+tree itself is chosen is in `tree`, rates of two queues in `queues`.
 """
 
 from __future__ import annotations

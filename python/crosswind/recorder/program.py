@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from crosswind import _core
 from crosswind.absences import remove_leftovers
-from crosswind.errors import CrosswindError, DescriptionError, Told, warning
+from crosswind.errors import CrosswindError, DescriptionError, Notice, warning
 from crosswind.files import output
 from crosswind.files.atomic import is_standard_output, replaced
 from crosswind.recorder import build, launcher
@@ -62,7 +62,7 @@ class RecordedProgram:
     summary: dict[str, Any]
 
     @property
-    def warnings(self) -> list[Told]:
+    def warnings(self) -> list[Notice]:
         """What one should know before using it: code, message, hint."""
         return _warnings(self.summary)
 
@@ -269,7 +269,7 @@ _Kernel = tuple[dict[int, Absences] | None, list[dict[str, Any]], dict[str, Any]
 
 
 def _merged(
-    directory: Path, command: list[str], out: Path, ran: _Ran, kernel: _Kernel, removed: list[Told], force: bool
+    directory: Path, command: list[str], out: Path, ran: _Ran, kernel: _Kernel, removed: list[Notice], force: bool
 ) -> RecordedProgram:
     """Write the parts of each MPI program into a file of its own; return what was recorded."""
     worlds = [list(group) for _, group in groupby(parts_in(directory), key=lambda part: part.world_id)]
@@ -352,8 +352,8 @@ def _end(status: int) -> str:
     return f"the command ended with status {status}"
 
 
-def _warnings(summary: dict[str, Any]) -> list[Told]:
-    found: list[Told] = []
+def _warnings(summary: dict[str, Any]) -> list[Notice]:
+    found: list[Notice] = []
     kernel = summary["kernel_trace"]
     if summary["missing"]:
         ranks = ", ".join(map(str, summary["missing"][:8]))

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
-from crosswind.errors import DescriptionError, Told, warning
+from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.files.atomic import is_standard_output
 from crosswind.files.output import writable, writable_directory
 from crosswind.platform import Platform
@@ -225,7 +225,7 @@ def map_command(
     return Runs(command, launch.on, [Run(whole, None)])
 
 
-def _halted(halt: int | None, failed: int, left: int) -> list[Told]:
+def _halted(halt: int | None, failed: int, left: int) -> list[Notice]:
     """Return a warning that inputs were not begun after too many failures."""
     if halt is None or left <= 0:
         return []
@@ -305,7 +305,7 @@ def _identity(file: str, recipe: tuple[str, ...], called: str, by_content: bool,
     return Identity(os.fsencode(path), holds, made)
 
 
-def _damaged(before: Before) -> list[Told]:
+def _damaged(before: Before) -> list[Notice]:
     """Return a warning about a journal whose head is damaged."""
     if before.set_aside is None:
         return []
@@ -313,7 +313,7 @@ def _damaged(before: Before) -> list[Told]:
     return [warning("journal-damaged", message, "which results were whole is not known: all were made again")]
 
 
-def _gone(before: Before) -> list[Told]:
+def _gone(before: Before) -> list[Notice]:
     """Return a warning that names the inputs of earlier runs that are not among those of this one."""
     if not before.gone:
         return []
@@ -366,7 +366,7 @@ class _Failures:
         return {"t_s": t_s, "code": FAILED, "node": node, "tasks": tasks, "message": message}
 
 
-def _unlimited(events: Sequence[dict[str, Any]]) -> list[Told]:
+def _unlimited(events: Sequence[dict[str, Any]]) -> list[Notice]:
     """Return the warnings that a limit of memory was not kept, by node."""
     hint = (
         "run the agents where they may divide their control group (as root, or a systemd unit with Delegate=yes); an "

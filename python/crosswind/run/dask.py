@@ -31,7 +31,7 @@ from crosswind.cluster.client import (
     workers_of,
 )
 from crosswind.cluster.hosts import Host, Place, any_port, hosts_of
-from crosswind.errors import AgentLost, CrosswindError, Told, warning
+from crosswind.errors import AgentLost, CrosswindError, Notice, warning
 from crosswind.links import Links
 from crosswind.platform import Platform
 from crosswind.run.backoff import Backoff
@@ -155,7 +155,7 @@ class DaskAgents:
         self._over = threading.Event()
         self._changing = threading.Lock()
         self._watcher = threading.Thread(target=self._follow, name="crosswind-dask", daemon=True)
-        self.warnings: list[Told] = []
+        self.warnings: list[Notice] = []
         self._logs = Logs()
         self.logs = self._logs.path
         self._spool = Spool()

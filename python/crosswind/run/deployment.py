@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from crosswind.access import read_token
-from crosswind.errors import Told
+from crosswind.errors import Notice
 
 if TYPE_CHECKING:
     from crosswind.cluster.hosts import Place
@@ -37,7 +37,7 @@ class Agents(Protocol):
     """Directory of the root for tasks' bytes."""
 
     @property
-    def warnings(self) -> Sequence[Told]: ...  # noqa: D102
+    def warnings(self) -> Sequence[Notice]: ...  # noqa: D102
     def start(self, root_address: str) -> None:
         """Start all; the root listens at this address."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crosswind.errors import Told, warning
+from crosswind.errors import Notice, warning
 
 RATES: dict[str, tuple[str, str, float]] = {
     "compute_per_s": ("compute rate", "work units/s", 0.10),
@@ -81,7 +81,7 @@ def observed_rates(nodes: Iterable[Mapping[str, Any]]) -> Iterator[ObservedRate]
             yield ObservedRate(node["name"], field, **rate)
 
 
-def stale_warnings(nodes: Sequence[Mapping[str, Any]]) -> list[Told]:
+def stale_warnings(nodes: Sequence[Mapping[str, Any]]) -> list[Notice]:
     """Return the warning that the platform's file is stale, where it is: the rates that are furthest off by name."""
     stale = sorted((rate for rate in observed_rates(nodes) if rate.stale), key=lambda rate: -abs(rate.off or 0.0))
     if not stale:

@@ -1,7 +1,7 @@
 """`Farm`: a `concurrent.futures.Executor` whose workers are the nodes of a tree.
 
-It checks arguments and keeps the run open between calls. `open_calls` has a future for each call, `call_run` hands calls
-to the agents and reads their results, and the crates decide which node gets which task.
+It checks arguments and keeps the run open between calls. `open_calls` has a future for each call, `call_run` hands
+calls to the agents and reads their results, and the crates decide which node gets which task.
 """
 
 from __future__ import annotations

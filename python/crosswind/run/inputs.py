@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, overload
 
 from crosswind import _core
-from crosswind.errors import DescriptionError, Told, warning
+from crosswind.errors import DescriptionError, Notice, warning
 
 PLACEHOLDERS: Final = ("{input}", "{output}", "{name}", "{stem}", "{ext}", "{number}", "{}", "{.}", "{/}")
 _SHOWN: Final = 5
@@ -40,7 +40,7 @@ class Inputs:
     are_values: bool = False
     bytes: int = 0
     """Of all inputs together."""
-    warnings: list[Told] = field(default_factory=list)
+    warnings: list[Notice] = field(default_factory=list)
 
 
 class Names(Sequence[str]):
@@ -213,7 +213,7 @@ def _nothing(given: str, path: Path) -> DescriptionError:
     return DescriptionError(f"--inputs is {given!r}: no such file", "no-file", hint)
 
 
-def _unreadable(files: Names) -> list[Told]:
+def _unreadable(files: Names) -> list[Notice]:
     """Return a warning that counts the files of patterns that cannot be read."""
     if not files:
         return []

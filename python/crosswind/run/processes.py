@@ -31,7 +31,7 @@ from crosswind.run.echo import Echo
 from crosswind.run.spool import Logs, Spool, no_space
 
 if TYPE_CHECKING:
-    from crosswind.errors import Told
+    from crosswind.errors import Notice
     from crosswind.platform import Platform
     from crosswind.run.deployment import MeanTask
 
@@ -113,7 +113,7 @@ class AgentProcesses:
         """The first node of each node's process."""
         self._ending = threading.Event()
         self._watch: threading.Thread | None = None
-        self.warnings: list[Told] = []
+        self.warnings: list[Notice] = []
         self._spool = Spool()
         self.spool = self._spool.path
         self._logs = Logs(launch.logs)

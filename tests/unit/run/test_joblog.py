@@ -16,7 +16,7 @@ from crosswind.run.joblog import HEAD, PARALLEL, End, Job, Joblog
 LINE = "run {}"
 
 
-class Told:
+class Notice:
     """A farm that has recorded events."""
 
     def __init__(self, *messages):
@@ -32,7 +32,7 @@ def job_of(number):
 
 def log(path, *, append=False, job_of=job_of, farm=None):
     opened = Joblog(path, append=append, line=LINE, job_of=job_of)
-    opened.begin(farm or Told())
+    opened.begin(farm or Notice())
     return opened
 
 
@@ -65,7 +65,7 @@ def test_the_outcome_is_what_the_failure_says(text, expected):
 
 
 def test_each_line_is_there_as_soon_as_its_result_is_taken(tmp_path):
-    with log(tmp_path / "log", farm=Told("task 1 failed, was tried 3 times and failed again")) as opened:
+    with log(tmp_path / "log", farm=Notice("task 1 failed, was tried 3 times and failed again")) as opened:
         assert (tmp_path / "log").read_text() == HEAD
         opened.take(Result(0, True, b"abc", "cpu0"))
         opened.take(Result(1, False, failure("exit status: 2; its stderr is empty"), "cpu1"))

@@ -10,9 +10,7 @@ from crosswind.run.lock import locked
 
 
 @pytest.mark.parametrize(("number", "hint"), [(errno.ENOSPC, "make room"), (errno.EIO, "you may write to")])
-def test_a_directory_where_the_lock_cannot_be_written_is_named_and_no_lock_is_left(
-    tmp_path, monkeypatch, number, hint
-):
+def test_a_directory_where_the_lock_cannot_be_written_is_named_and_no_lock_is_left(tmp_path, monkeypatch, number, hint):
     def refuse(descriptor, data, offset):
         raise OSError(number, os.strerror(number))
 

@@ -35,20 +35,20 @@ const END: u8 = 2;
 /// A thread that computes on one CPU while its command is [`COMPUTE`].
 #[derive(Debug)]
 struct StandIn {
-    told: Arc<AtomicU8>,
+    command: Arc<AtomicU8>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl StandIn {
     fn on(cpu: usize) -> Self {
-        let told = Arc::new(AtomicU8::new(WAIT));
-        let heard = told.clone();
-        let thread = std::thread::Builder::new().name("cw-stand-in".into()).spawn(move || stand_in(cpu, &heard)).ok();
-        Self { told, thread }
+        let command = Arc::new(AtomicU8::new(WAIT));
+        let own = command.clone();
+        let thread = std::thread::Builder::new().name("cw-stand-in".into()).spawn(move || stand_in(cpu, &own)).ok();
+        Self { command, thread }
     }
 
-    fn tell(&self, word: u8) {
-        self.told.store(word, Ordering::Release);
+    fn order(&self, word: u8) {
+        self.command.store(word, Ordering::Release);
         if let Some(thread) = self.thread.as_ref().filter(|_| word != WAIT) {
             thread.thread().unpark();
         }
@@ -57,20 +57,20 @@ impl StandIn {
 
 impl Drop for StandIn {
     fn drop(&mut self) {
-        self.tell(END);
+        self.order(END);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join(); // a panicked thread no longer computes either
         }
     }
 }
 
-fn stand_in(cpu: usize, told: &AtomicU8) {
+fn stand_in(cpu: usize, command: &AtomicU8) {
     if !priority::give_way() || priority::place(0, &[cpu]).is_err() {
         return; // no stand-in is better than one that takes time from others
     }
     let mut word = 1u64;
     loop {
-        match told.load(Ordering::Acquire) {
+        match command.load(Ordering::Acquire) {
             WAIT => std::thread::park(),
             COMPUTE => {
                 for step in 0..STEPS {
@@ -110,7 +110,7 @@ impl StandIns {
                 });
                 self.seen.insert(thread, (now, ran));
                 if let Some(cpu) = last_cpu(pid, thread).filter(|_| computed) {
-                    self.by_cpu.entry(cpu).or_insert_with(|| StandIn::on(cpu)).tell(COMPUTE);
+                    self.by_cpu.entry(cpu).or_insert_with(|| StandIn::on(cpu)).order(COMPUTE);
                 }
             }
         }
@@ -118,7 +118,7 @@ impl StandIns {
 
     /// Stops computing and leaves the CPUs to other threads.
     pub fn step_back(&self) {
-        self.by_cpu.values().for_each(|one| one.tell(WAIT));
+        self.by_cpu.values().for_each(|one| one.order(WAIT));
     }
 
     /// Returns the CPUs that ever had a stand-in.
@@ -164,10 +164,10 @@ mod tests {
         let mut stand_ins = StandIns::default();
         stand_ins.step_in([pid], u64::MAX / 2);
         assert!(stand_ins.cpus().contains(&cpu));
-        let told = || stand_ins.by_cpu[&cpu].told.load(Ordering::Relaxed);
-        assert_eq!(told(), COMPUTE);
+        let command = || stand_ins.by_cpu[&cpu].command.load(Ordering::Relaxed);
+        assert_eq!(command(), COMPUTE);
         stand_ins.step_back();
-        assert_eq!(told(), WAIT);
+        assert_eq!(command(), WAIT);
         drop(stand_ins); // would block forever on one that does not end
     }
 
@@ -183,7 +183,7 @@ mod tests {
         stand_ins.step_back();
         stand_ins.seen.values_mut().for_each(|(then, _)| *then = then.saturating_sub(1_000_000_000));
         stand_ins.step_in([pid], u64::MAX / 2);
-        assert!(stand_ins.by_cpu.values().all(|one| one.told.load(Ordering::Relaxed) == WAIT));
+        assert!(stand_ins.by_cpu.values().all(|one| one.command.load(Ordering::Relaxed) == WAIT));
         sleeper.kill().expect("runs");
         sleeper.wait().expect("a child of this process");
     }

@@ -40,7 +40,7 @@ use self::outcome::{How, Outcome};
 use self::rank::locked;
 use self::script::Script;
 use crate::DisturbError;
-use crosswind_linux::Bell;
+use crosswind_linux::Waker;
 
 #[derive(Clone, Debug)]
 pub struct InjectConfig {
@@ -65,7 +65,7 @@ pub struct InjectConfig {
 /// A running injection, on a thread of its own.
 #[derive(Debug)]
 pub struct Injection {
-    asked: Arc<(Bell, Mutex<Option<i32>>)>,
+    stop: Arc<(Waker, Mutex<Option<i32>>)>,
     thread: Option<JoinHandle<Result<Outcome, DisturbError>>>,
     began: Instant,
 }
@@ -76,17 +76,17 @@ impl Injection {
     /// # Errors
     /// When the program does not exist, or the watchdog or the method `how` is not available.
     pub fn start(config: InjectConfig, script: Arc<dyn Script>) -> Result<Self, DisturbError> {
-        let asked = Arc::new((Bell::new().map_err(DisturbError::system("a bell"))?, Mutex::new(None)));
-        let begun = supervisor::begin(config, script, asked.clone())?;
+        let stop = Arc::new((Waker::new().map_err(DisturbError::system("creating a waker"))?, Mutex::new(None)));
+        let begun = supervisor::begin(config, script, stop.clone())?;
         let began = Instant::now();
-        Ok(Self { asked, thread: Some(std::thread::spawn(move || begun.supervise())), began })
+        Ok(Self { stop, thread: Some(std::thread::spawn(move || begun.supervise())), began })
     }
 
     /// Requests its end with a signal, which the command also receives.
     pub fn stop(&self, signal: i32) {
-        let (bell, asked) = &*self.asked;
-        locked(asked).get_or_insert(signal);
-        bell.ring();
+        let (waker, stop) = &*self.stop;
+        locked(stop).get_or_insert(signal);
+        waker.wake();
     }
 
     /// Waits for its end, at most `most`. Returns whether it has ended.

@@ -104,7 +104,7 @@ pub struct Outcome {
     /// Each rank that was found.
     pub ranks: Vec<RankDone>,
     /// The environment variable that identified the ranks; `None`: the whole command was rank 0.
-    pub told_by: Option<&'static str>,
+    pub identified_by: Option<&'static str>,
     /// Priority of the threads that inject.
     pub urgency: Urgency,
 }

@@ -55,11 +55,11 @@ pub fn marked_by(pid: Pid) -> Option<String> {
 }
 
 /// Returns each variable that holds the process's rank, as an index into [`VARIABLES`], and the rank.
-fn told_rank(environment: &[u8]) -> Vec<(usize, u32)> {
+fn ranks_of(environment: &[u8]) -> Vec<(usize, u32)> {
     let is_torchrun = || BESIDE_TORCHRUN.iter().any(|name| value_of(environment, name).is_some());
     let number = |name| {
-        let told = std::str::from_utf8(value_of(environment, name)?).ok()?.parse().ok();
-        told.filter(|_| name != TORCHRUN || is_torchrun())
+        let found = std::str::from_utf8(value_of(environment, name)?).ok()?.parse().ok();
+        found.filter(|_| name != TORCHRUN || is_torchrun())
     };
     VARIABLES.iter().enumerate().filter_map(|(place, name)| Some((place, number(name)?))).collect()
 }
@@ -70,7 +70,7 @@ pub struct Ranks {
     /// For each rank, the processes from which its other processes descend.
     pub leaders: BTreeMap<u32, Vec<Pid>>,
     /// The variable that identified the ranks; `None`: the whole command is rank 0.
-    pub told_by: Option<&'static str>,
+    pub identified_by: Option<&'static str>,
 }
 
 /// Finds the processes of a command and their ranks repeatedly. What is known of a process is not read again.
@@ -84,7 +84,7 @@ pub struct Finder {
     began: bool,
     /// The variable that identified ranks so far, as an index into [`VARIABLES`]. It is kept, since a launcher
     /// outlives its ranks.
-    told_by: Option<usize>,
+    identified_by: Option<usize>,
 }
 
 /// Known facts about a process: number of scans, whether it belongs to the command, and its ranks by variable.
@@ -102,7 +102,7 @@ impl Finder {
     /// Creates a finder for the command with this process id and mark.
     #[must_use]
     pub fn new(command: Pid, mark: String) -> Self {
-        Self { command, mark, seen: HashMap::new(), began: false, told_by: None }
+        Self { command, mark, seen: HashMap::new(), began: false, identified_by: None }
     }
 
     /// Returns the current processes of each rank. Until a process with a launcher's rank is found, the whole command
@@ -119,7 +119,7 @@ impl Finder {
             let is_stranger = !self.began && pid != self.command;
             if let Some(environment) = environment(pid) {
                 seen.is_member = value_of(&environment, MARK) == Some(self.mark.as_bytes());
-                seen.ranks = if seen.is_member { told_rank(&environment) } else { Vec::new() };
+                seen.ranks = if seen.is_member { ranks_of(&environment) } else { Vec::new() };
             }
             if is_stranger && !seen.is_member {
                 seen.looks = LOOKS;
@@ -130,21 +130,21 @@ impl Finder {
     }
 
     fn ranks(&mut self) -> Ranks {
-        let told: Vec<(Pid, &Vec<(usize, u32)>)> =
+        let found: Vec<(Pid, &Vec<(usize, u32)>)> =
             self.seen.iter().filter(|(_, seen)| seen.is_member).map(|(pid, seen)| (*pid, &seen.ranks)).collect();
-        let places = told.iter().flat_map(|(_, ranks)| ranks.iter().map(|(place, _)| *place));
-        self.told_by = places.chain(self.told_by).min();
-        let Some(place) = self.told_by else {
-            return Ranks { leaders: BTreeMap::from([(0, vec![self.command])]), told_by: None };
+        let places = found.iter().flat_map(|(_, ranks)| ranks.iter().map(|(place, _)| *place));
+        self.identified_by = places.chain(self.identified_by).min();
+        let Some(place) = self.identified_by else {
+            return Ranks { leaders: BTreeMap::from([(0, vec![self.command])]), identified_by: None };
         };
         let mut leaders: BTreeMap<u32, Vec<Pid>> = BTreeMap::new();
-        for (pid, ranks) in told {
+        for (pid, ranks) in found {
             if let Some((_, rank)) = ranks.iter().find(|(at, _)| *at == place) {
                 leaders.entry(*rank).or_default().push(pid);
             }
         }
         leaders.values_mut().for_each(|pids| pids.sort_unstable());
-        Ranks { leaders, told_by: Some(VARIABLES[place]) }
+        Ranks { leaders, identified_by: Some(VARIABLES[place]) }
     }
 
     /// Returns all processes of the command: those that descend from it and those that carry its mark.
@@ -186,7 +186,7 @@ mod tests {
         let child = sleeper(&[(MARK, "lonely")]);
         let pid = child.id() as Pid;
         let ranks = Finder::new(pid, "lonely".into()).look();
-        assert_eq!(ranks, Ranks { leaders: BTreeMap::from([(0, vec![pid])]), told_by: None });
+        assert_eq!(ranks, Ranks { leaders: BTreeMap::from([(0, vec![pid])]), identified_by: None });
         end(child);
     }
 
@@ -197,7 +197,7 @@ mod tests {
         let second = sleeper(&[(MARK, "job"), ("SLURM_PROCID", "0"), ("OMPI_COMM_WORLD_RANK", "1")]);
         let others = sleeper(&[(MARK, "another job"), ("OMPI_COMM_WORLD_RANK", "2")]);
         let ranks = Finder::new(launcher.id() as Pid, "job".into()).look();
-        assert_eq!(ranks.told_by, Some("OMPI_COMM_WORLD_RANK"));
+        assert_eq!(ranks.identified_by, Some("OMPI_COMM_WORLD_RANK"));
         assert_eq!(ranks.leaders, BTreeMap::from([(0, vec![first.id() as Pid]), (1, vec![second.id() as Pid])]));
         [launcher, first, second, others].into_iter().for_each(end);
     }
@@ -209,18 +209,18 @@ mod tests {
             let second = sleeper(&[(MARK, name), (name, "1"), ("WORLD_SIZE", "2")]);
             let ranks = Finder::new(first.id() as Pid, name.into()).look();
             let leaders = BTreeMap::from([(0, vec![first.id() as Pid]), (1, vec![second.id() as Pid])]);
-            assert_eq!(ranks, Ranks { leaders, told_by: Some(name) });
+            assert_eq!(ranks, Ranks { leaders, identified_by: Some(name) });
             [first, second].into_iter().for_each(end);
         }
     }
 
     #[test]
     fn a_variable_called_rank_is_none_without_the_others_of_torchrun() {
-        let told = |text: &[u8]| told_rank(text);
+        let found = |text: &[u8]| ranks_of(text);
         let place = VARIABLES.iter().position(|name| *name == TORCHRUN).expect("one of them");
-        assert_eq!(told(b"RANK=1\0HOME=/\0"), []);
-        assert_eq!(told(b"RANK=1\0LOCAL_RANK=0\0"), [(place, 1)]);
-        assert_eq!(told(b"WORLD_SIZE=2\0RANK=x\0"), []);
+        assert_eq!(found(b"RANK=1\0HOME=/\0"), []);
+        assert_eq!(found(b"RANK=1\0LOCAL_RANK=0\0"), [(place, 1)]);
+        assert_eq!(found(b"WORLD_SIZE=2\0RANK=x\0"), []);
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
         let mut finder = Finder::new(launcher.id() as Pid, "outlived".into());
         assert_eq!(finder.look().leaders, BTreeMap::from([(0, vec![only.id() as Pid])]));
         end(only);
-        assert_eq!(finder.look(), Ranks { leaders: BTreeMap::new(), told_by: Some("PMI_RANK") });
+        assert_eq!(finder.look(), Ranks { leaders: BTreeMap::new(), identified_by: Some("PMI_RANK") });
         end(launcher);
     }
 }

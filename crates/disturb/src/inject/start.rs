@@ -15,20 +15,20 @@ use crosswind_linux::{Watched, now_ns, watch};
 /// Time 0 of a disturbance.
 #[derive(Debug)]
 pub(super) struct Start {
-    told_by: Option<(PathBuf, OwnedFd)>,
+    file: Option<(PathBuf, OwnedFd)>,
     zero_ns: Option<u64>,
 }
 
 impl Start {
     pub(super) fn at(began_ns: u64) -> Self {
-        Self { told_by: None, zero_ns: Some(began_ns) }
+        Self { file: None, zero_ns: Some(began_ns) }
     }
 
     /// Time 0 is when this file is created.
     ///
     /// # Errors
     /// When it exists already, or its directory cannot be watched.
-    pub(super) fn told_by(file: &Path) -> io::Result<Self> {
+    pub(super) fn watched_file(file: &Path) -> io::Result<Self> {
         if file.symlink_metadata().is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
@@ -48,7 +48,7 @@ impl Start {
             }
             descriptor
         };
-        Ok(Self { told_by: Some((file.to_owned(), descriptor)), zero_ns: None })
+        Ok(Self { file: Some((file.to_owned(), descriptor)), zero_ns: None })
     }
 
     /// Returns time 0 on the monotonic clock, ns; `None`: not known yet.
@@ -58,7 +58,7 @@ impl Start {
 
     /// Returns a descriptor that becomes readable when the file may have been created.
     pub(super) fn watched(&self) -> Option<Watched> {
-        let (_, descriptor) = self.told_by.as_ref().filter(|_| self.zero_ns.is_none())?;
+        let (_, descriptor) = self.file.as_ref().filter(|_| self.zero_ns.is_none())?;
         Some(watch(descriptor.as_raw_fd(), true, false))
     }
 
@@ -67,7 +67,7 @@ impl Start {
     /// # Errors
     /// When the file contains anything but a number.
     pub(super) fn listen(&mut self) -> Result<bool, String> {
-        let Some((file, descriptor)) = self.told_by.as_ref().filter(|_| self.zero_ns.is_none()) else {
+        let Some((file, descriptor)) = self.file.as_ref().filter(|_| self.zero_ns.is_none()) else {
             return Ok(false);
         };
         let mut events = [0u8; 4096];
@@ -96,7 +96,7 @@ mod tests {
     fn time_begins_when_the_file_says_so_and_only_once() {
         let directory = place("told");
         let file = directory.join("go");
-        let mut start = Start::told_by(&file).expect("watched");
+        let mut start = Start::watched_file(&file).expect("watched");
         assert_eq!((start.listen(), start.zero_ns()), (Ok(false), None));
         std::fs::write(directory.join("other"), "1").expect("written");
         assert_eq!((start.listen(), start.zero_ns()), (Ok(false), None));
@@ -111,15 +111,15 @@ mod tests {
     #[test]
     fn an_empty_file_means_now_and_what_is_no_number_is_refused() {
         let directory = place("empty");
-        let mut start = Start::told_by(&directory.join("go")).expect("watched");
+        let mut start = Start::watched_file(&directory.join("go")).expect("watched");
         let before = now_ns();
         std::fs::write(directory.join("go"), "").expect("written");
         assert_eq!(start.listen(), Ok(true));
         assert!(start.zero_ns().is_some_and(|zero| (before..=now_ns()).contains(&zero)));
-        let mut start = Start::told_by(&directory.join("then")).expect("watched");
+        let mut start = Start::watched_file(&directory.join("then")).expect("watched");
         std::fs::write(directory.join("then"), "soon").expect("written");
         assert!(start.listen().is_err_and(|why| why.contains("soon")));
-        assert!(Start::told_by(&directory.join("then")).is_err(), "it is there already");
+        assert!(Start::watched_file(&directory.join("then")).is_err(), "it is there already");
         std::fs::remove_dir_all(directory).expect("removed");
     }
 }

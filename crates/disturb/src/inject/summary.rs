@@ -24,7 +24,7 @@ pub fn summary(outcome: &Outcome, causes: &[Cause]) -> Value {
     json!({
         "elapsed_s": outcome.elapsed_s, "start_s": outcome.start_s, "cpu_user_s": outcome.cpu_s.0, "cpu_system_s": outcome.cpu_s.1,
         "exit_status": outcome.status, "exit_signal": outcome.signal, "ended": ending, "asked_by_signal": asked,
-        "ranks_told_by": outcome.told_by, "priority": outcome.urgency.name(),
+        "ranks_told_by": outcome.identified_by, "priority": outcome.urgency.name(),
         "ranks": outcome.ranks.iter().map(|rank| of_rank(rank, causes, outcome.elapsed_s)).collect::<Vec<_>>(),
     })
 }

@@ -24,7 +24,7 @@ use super::script::{Cause, Script};
 use super::start::Start;
 use crate::DisturbError;
 use crosswind_linux::watchdog::{Undo, Watchdog};
-use crosswind_linux::{Bell, Watched, now_ns, readable, wait, watch};
+use crosswind_linux::{Waker, Watched, now_ns, readable, wait, watch};
 
 /// Interval between searches for new ranks, ns: while some may be missing, and once that is unlikely.
 const LOOK_NS: u64 = 50_000_000;
@@ -48,8 +48,8 @@ pub(super) struct Begun {
     config: InjectConfig,
     script: Arc<dyn Script>,
     causes: Arc<[Cause]>,
-    asked: Arc<(Bell, Mutex<Option<i32>>)>,
-    over: Bell,
+    stop: Arc<(Waker, Mutex<Option<i32>>)>,
+    over: Waker,
     undo: Changes,
     /// Present if there is something to undo.
     watchdog: Option<Watchdog>,
@@ -60,7 +60,7 @@ pub(super) struct Begun {
     /// Error in the start file written by the command.
     refused: Option<String>,
     finder: Finder,
-    told_by: Option<&'static str>,
+    identified_by: Option<&'static str>,
     ranks: BTreeMap<u32, Disturbed>,
     finished: Vec<RankDone>,
     urgency: Urgency,
@@ -70,7 +70,7 @@ pub(super) struct Begun {
 pub(super) fn begin(
     config: InjectConfig,
     script: Arc<dyn Script>,
-    asked: Arc<(Bell, Mutex<Option<i32>>)>,
+    stop: Arc<(Waker, Mutex<Option<i32>>)>,
 ) -> Result<Begun, DisturbError> {
     let groups = groups(&config)?;
     let cpus = priority::cpus_of(0).unwrap_or_default();
@@ -79,9 +79,10 @@ pub(super) fn begin(
         groups,
         cpus: config.pin.then(|| cpus.clone()),
     };
-    let over = Bell::new().map_err(DisturbError::system("a bell"))?;
-    let told = config.start_file.as_deref().map(|file| Start::told_by(file).map_err(|error| unwatched(file, &error)));
-    let told = told.transpose()?;
+    let over = Waker::new().map_err(DisturbError::system("creating a waker"))?;
+    let start =
+        config.start_file.as_deref().map(|file| Start::watched_file(file).map_err(|error| unwatched(file, &error)));
+    let start = start.transpose()?;
     let freezer = Arc::new(Freezer::start().map_err(DisturbError::system("the process that freezes"))?);
     let watchdog = undo.any().then(|| Watchdog::start(&undo)).transpose();
     let watchdog = watchdog.map_err(DisturbError::system("the watchdog"))?;
@@ -91,16 +92,16 @@ pub(super) fn begin(
             causes: script.causes().into(),
             config,
             script,
-            asked,
+            stop,
             over,
             undo,
             watchdog,
             freezer,
             command,
             began_ns,
-            start: told.unwrap_or_else(|| Start::at(began_ns)),
+            start: start.unwrap_or_else(|| Start::at(began_ns)),
             refused: None,
-            told_by: None,
+            identified_by: None,
             ranks: BTreeMap::new(),
             finished: Vec::new(),
             urgency: Urgency::Ordinary,
@@ -188,7 +189,7 @@ impl Begun {
             signal: end.signal,
             ending,
             ranks: std::mem::take(&mut self.finished),
-            told_by: self.told_by,
+            identified_by: self.identified_by,
             urgency: self.urgency,
         })
     }
@@ -211,7 +212,7 @@ impl Begun {
             if now >= look_ns {
                 let ranks = self.finder.look();
                 self.meet(&ranks);
-                let all = ranks.told_by.and(self.config.ranks).map(|count| count as usize);
+                let all = ranks.identified_by.and(self.config.ranks).map(|count| count as usize);
                 let complete = all.map_or(now > self.began_ns + LAUNCHED_NS, |all| ranks.leaders.len() >= all);
                 look_ns = now + if complete { LOOK_LATER_NS } else { LOOK_NS };
             }
@@ -221,8 +222,8 @@ impl Begun {
                 return Ending::Exited;
             }
             if readable(&watched[1]) {
-                self.asked.0.silence();
-                return Ending::Asked(locked(&self.asked.1).unwrap_or(libc::SIGTERM));
+                self.stop.0.clear();
+                return Ending::Asked(locked(&self.stop.1).unwrap_or(libc::SIGTERM));
             }
             if readable(&watched[2]) || readable(&watched[3]) {
                 return Ending::Unwatched;
@@ -232,19 +233,19 @@ impl Begun {
 
     fn watched(&self) -> Vec<Watched> {
         let watchdog = self.watchdog.as_ref().map_or(-1, Watchdog::descriptor); // the kernel ignores negative ones
-        let others = [self.command.descriptor(), self.asked.0.fd(), watchdog, self.freezer.descriptor()];
+        let others = [self.command.descriptor(), self.stop.0.fd(), watchdog, self.freezer.descriptor()];
         let others = others.map(|fd| watch(fd, true, false));
         others.into_iter().chain(self.start.watched()).collect()
     }
 
     /// Starts a thread for each new rank, and passes the other threads the current processes of their ranks.
     fn meet(&mut self, found: &Ranks) {
-        if found.told_by != self.told_by {
+        if found.identified_by != self.identified_by {
             // The command turned out to be a launcher, or a more specific variable now identifies its ranks.
             self.end_the_disturbance();
             self.finished.clear();
-            self.over.silence();
-            self.told_by = found.told_by;
+            self.over.clear();
+            self.identified_by = found.identified_by;
         }
         for (rank, leaders) in
             found.leaders.iter().filter(|(rank, _)| self.config.ranks.is_none_or(|count| **rank < count))
@@ -297,7 +298,7 @@ impl Begun {
 
     /// Releases every rank and collects the records of the injections.
     fn end_the_disturbance(&mut self) {
-        self.over.ring();
+        self.over.wake();
         for (rank, disturbed) in std::mem::take(&mut self.ranks) {
             match disturbed.thread.join() {
                 Ok((urgency, done)) => {
@@ -332,7 +333,7 @@ impl Begun {
     /// Waits until the command ends, or until a stop is requested.
     fn wait_for_the_end(&mut self) {
         if !self.wait_until(u64::MAX, true) {
-            let signal = locked(&self.asked.1).unwrap_or(libc::SIGTERM);
+            let signal = locked(&self.stop.1).unwrap_or(libc::SIGTERM);
             self.end_it_with(signal);
         }
     }
@@ -350,7 +351,7 @@ impl Begun {
             }
             let mut watched = vec![watch(self.command.descriptor(), true, false)];
             if hears {
-                watched.push(watch(self.asked.0.fd(), true, false));
+                watched.push(watch(self.stop.0.fd(), true, false));
             }
             // At most a second: if the kernel refuses to wait, this still checks often enough.
             let _ = wait(&mut watched, Some((until_ns - now).min(COURTESY_NS)));
@@ -360,7 +361,7 @@ impl Begun {
                 continue;
             }
             if watched.get(1).is_some_and(readable) {
-                self.asked.0.silence();
+                self.stop.0.clear();
                 return false;
             }
         }

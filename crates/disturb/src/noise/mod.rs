@@ -76,8 +76,8 @@ impl Recorder {
             return Err(DisturbError::Setup("there is no CPU or no time to record".into()));
         }
         let over = Arc::new(AtomicBool::new(false));
-        let told = over.clone();
-        let thread = std::thread::spawn(move || record(&config, &told));
+        let own_over = over.clone();
+        let thread = std::thread::spawn(move || record(&config, &own_over));
         Ok(Self { over, thread: Some(thread), began: Instant::now() })
     }
 
@@ -183,19 +183,19 @@ fn watch_all(
         .collect();
     drop((to, to_loops));
     let loops: HashSet<i32> = loops.iter().collect();
-    let mut task_source = TaskSource::new(config, from_ns, loops, trace.is_none());
+    let mut matching = Matching::new(config, from_ns, loops, trace.is_none());
     loop {
         let ended = threads.iter().all(JoinHandle::is_finished);
-        task_source.take_gaps(&from);
+        matching.take_gaps(&from);
         if let Some(trace) = trace.as_deref_mut() {
             let read_ns = now_ns();
-            task_source.take_turns(trace)?;
-            task_source.cut_before(if ended { u64::MAX } else { read_ns });
+            matching.take_turns(trace)?;
+            matching.cut_before(if ended { u64::MAX } else { read_ns });
         } else {
-            task_source.cut_before(u64::MAX);
+            matching.cut_before(u64::MAX);
         }
-        if task_source.pieces() >= MOST_PIECES {
-            task_source.full = true;
+        if matching.pieces() >= MOST_PIECES {
+            matching.full = true;
             over.store(true, Ordering::Relaxed);
         }
         if ended {
@@ -211,12 +211,12 @@ fn watch_all(
     let lost_events = trace.as_ref().map_or(0, |trace| trace.lost());
     let means = if trace.is_some() { Means::Trace } else { Means::Loop };
     let throttled = quota.throttled().saturating_sub(throttled_before);
-    let recording = task_source.recording(end_ns, means, lost_events, end_ns < until_ns);
+    let recording = matching.recording(end_ns, means, lost_events, end_ns < until_ns);
     Ok(Recording { throttled, ..recording })
 }
 
 /// Matches gaps with the scheduler's records of what ran.
-struct TaskSource {
+struct Matching {
     from_ns: u64,
     names: Names,
     loops: HashSet<i32>,
@@ -227,7 +227,7 @@ struct TaskSource {
     full: bool,
 }
 
-impl TaskSource {
+impl Matching {
     fn new(config: &RecordConfig, from_ns: u64, loops: HashSet<i32>, asks: bool) -> Self {
         let mut names = Names::with_processes(Process::of_thread);
         let asked = asks.then(|| (names.place(PREEMPTED), names.place(INTERRUPTED)));

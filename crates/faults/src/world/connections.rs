@@ -1,7 +1,7 @@
 //! Connections: dialling, bytes in transit, closing ends, and cuts.
 
 use crosswind_agent::Agent;
-use crosswind_agent::action::{Heard, Peer};
+use crosswind_agent::action::{Inbound, Peer};
 use crosswind_agent::settings::Admission;
 
 use super::process::Process;
@@ -44,7 +44,7 @@ pub(super) struct Connection {
     lines: [Line; 2],
     mute: bool,
     /// Whether the ends are notified of a cut.
-    cut_is_told: bool,
+    cut_is_notified: bool,
 }
 
 impl Connection {
@@ -70,11 +70,11 @@ impl World<'_> {
         let rates = if guest { about(self.schedule, node).to_string() } else { String::new() };
         let chunk = self.run.policy.chunk_kib * 1024;
         let Some(agent) = self.agent(parent) else { return };
-        let seated = agent.seat(&name, &rates, random, local).map(|seat| {
-            let admission = agent.admission(&seat, false);
-            (agent.admit(seat, local), admission)
+        let registered = agent.reserve_slot(&name, &rates, random, local).map(|slot| {
+            let admission = agent.admission(&slot, false);
+            (agent.register(slot, local), admission)
         });
-        match seated {
+        match registered {
             Err((_, why)) => {
                 self.note(|| format!("n{parent} refuses {name}: {why}"));
                 self.at(at + 2 * AGAIN_NS, What::Dial { node, life });
@@ -94,7 +94,7 @@ impl World<'_> {
                     End { node, life, child: 0, closed: false },
                 ];
                 let connection = self.connections.len();
-                self.connections.push(Connection { ends, lines: [line(), line()], mute: false, cut_is_told: true });
+                self.connections.push(Connection { ends, lines: [line(), line()], mute: false, cut_is_notified: true });
                 if let Some(process) = &mut self.places[parent].process {
                     process.connect(child, connection);
                 }
@@ -135,7 +135,7 @@ impl World<'_> {
         let (latency_ns, takes_ns) =
             (plan.latency_ns * times.min(20), bytes.len() as u64 * MS * times / plan.bytes_per_ms);
         let now = self.now;
-        let Connection { lines, mute, cut_is_told, .. } = &mut self.connections[connection];
+        let Connection { lines, mute, cut_is_notified, .. } = &mut self.connections[connection];
         let line = &mut lines[down];
         line.free_ns = line.free_ns.max(now) + takes_ns;
         line.last_ns = line.last_ns.max(line.free_ns + latency_ns);
@@ -152,7 +152,7 @@ impl World<'_> {
             }
             *after -= bytes.len() as u64;
         }
-        let is_told = is_cut && *cut_is_told;
+        let is_notified = is_cut && *cut_is_notified;
         // Fragment at random points: reads need not match writes.
         while !bytes.is_empty() {
             let whole = self.random.chance(700);
@@ -166,7 +166,7 @@ impl World<'_> {
             self.losses += 1;
             self.note(|| format!("the connection of n{child} is cut"));
         }
-        if is_told {
+        if is_notified {
             (0..2).for_each(|end| self.at(at, What::Broken { connection, end }));
         }
     }
@@ -222,22 +222,25 @@ impl World<'_> {
         let (end, line) = (&ends[down], &mut lines[down]);
         line.under_way -= 1;
         let (node, life, peer) = (end.node, end.life, if down == 0 { Peer::Child(end.child) } else { Peer::Parent });
-        let mut heard = Vec::new();
-        let result = line.receiver.take(bytes, &mut heard);
+        let mut inbound = Vec::new();
+        let result = line.receiver.take(bytes, &mut inbound);
         let is_closed = end.closed;
         let (local, now) = (self.local(node), self.now);
         let is_full = self.places[node].disk_full_until > now;
         if is_closed || self.process(node, life).is_none_or(|process| process.agent.is_none()) {
             return;
         }
-        if is_full && heard.iter().any(|heard| matches!(heard, Heard::Task { .. } | Heard::Result { .. })) && node > 0 {
+        if is_full
+            && inbound.iter().any(|inbound| matches!(inbound, Inbound::Task { .. } | Inbound::Result { .. }))
+            && node > 0
+        {
             self.fail(node);
             return;
         }
         let Some(agent) = self.agent(node) else { return };
         agent.alive(peer, local);
-        for heard in heard {
-            agent.hear(peer, heard, local);
+        for inbound in inbound {
+            agent.on_inbound(peer, inbound, local);
         }
         if let Err(why) = result {
             self.violations.push(format!("n{node} cannot read what {peer:?} wrote: {why}"));
@@ -245,14 +248,14 @@ impl World<'_> {
         self.turn(node);
     }
 
-    /// Closes one end and, with `told`, notifies the other.
-    pub(super) fn close(&mut self, connection: usize, end: usize, told: bool) {
+    /// Closes one end and, with `notified`, notifies the other.
+    pub(super) fn close(&mut self, connection: usize, end: usize, notified: bool) {
         let Connection { ends, lines, mute, .. } = &mut self.connections[connection];
         if std::mem::replace(&mut ends[end].closed, true) {
             return;
         }
-        let silent = *mute || !told;
-        *mute |= !told;
+        let silent = *mute || !notified;
+        *mute |= !notified;
         // Bytes written before still arrive.
         let latency_ns = self.schedule.nodes[ends[1].node].latency_ns;
         let at = lines[1 - end].last_ns.max(self.now + latency_ns);
@@ -276,9 +279,9 @@ impl World<'_> {
     }
 
     /// Schedules a cut of a connection after `up` bytes upwards or `down` bytes downwards, whichever comes first.
-    pub(super) fn cut(&mut self, connection: usize, (up, down): (u64, u64), told: bool) {
+    pub(super) fn cut(&mut self, connection: usize, (up, down): (u64, u64), notified: bool) {
         let connection = &mut self.connections[connection];
-        connection.cut_is_told = told;
+        connection.cut_is_notified = notified;
         (connection.lines[0].cut_after, connection.lines[1].cut_after) = (Some(up), Some(down));
     }
 

@@ -13,7 +13,7 @@ impl World<'_> {
         let (now, local) = (self.now, self.local(node));
         let place = &mut self.places[node];
         match trouble {
-            Trouble::Killed { again_ns, told } => self.die(node, again_ns, told),
+            Trouble::Killed { again_ns, notified } => self.die(node, again_ns, notified),
             Trouble::Stopped { for_ns } => {
                 if let Some(process) = &mut place.process {
                     place.stopped_until = place.stopped_until.max(now + for_ns);
@@ -22,9 +22,9 @@ impl World<'_> {
                     self.at(at, What::Wake { node, life, token });
                 }
             }
-            Trouble::Cut { after, told } => {
+            Trouble::Cut { after, notified } => {
                 if let Some(connection) = place.process.as_ref().and_then(|process| process.parent) {
-                    self.cut(connection, after, told);
+                    self.cut(connection, after, notified);
                 }
             }
             Trouble::Slow { times, for_ns } => place.slow = (times, now + for_ns),

@@ -6,7 +6,7 @@ use crosswind_agent::Agent;
 use crosswind_agent::action::{Action, End, Peer, Trying, Worked};
 use crosswind_agent::limits::SPLIT;
 use crosswind_agent::phases::{AGENT_FAILED, Phase};
-use crosswind_agent::stock::Finished;
+use crosswind_agent::task_store::Finished;
 
 use super::{RootEnd, What, World};
 use crate::bytes::{self, Bytes};
@@ -119,7 +119,7 @@ impl World<'_> {
         }
         self.flush(node);
         let Some(agent) = self.agent(node) else { return };
-        agent.beat(local);
+        agent.send_heartbeat(local);
         self.flush(node);
         self.deliver(node);
         let Some(agent) = self.agent(node) else { return };
@@ -173,7 +173,7 @@ impl World<'_> {
     fn act(&mut self, node: usize, action: Action<Bytes>) {
         let local = self.local(node);
         match action {
-            Action::Say { to, frame } => {
+            Action::SendFrame { to, frame } => {
                 self.note(|| format!("n{node} to {to:?}: {frame:?}"));
                 if let Some((connection, down)) = self.way(node, to) {
                     let mut out = Vec::new();
@@ -305,26 +305,26 @@ impl World<'_> {
     pub(super) fn fail(&mut self, node: usize) {
         self.note(|| format!("n{node} ends: its disk is full"));
         if let Some(agent) = self.agent(node) {
-            agent.happen(AGENT_FAILED, None, format!("n{node} ended: no space left"));
-            agent.pass_on_happenings();
+            agent.record_event(AGENT_FAILED, None, format!("n{node} ended: no space left"));
+            agent.forward_events();
         }
         self.flush(node);
         self.die(node, RESTART_NS, true);
     }
 
-    /// Ends a process. It restarts after `again_ns` (0: never). `told`: whether the other ends of its connections are
+    /// Ends a process. It restarts after `again_ns` (0: never). `notified`: whether the other ends of its connections are
     /// notified.
-    pub(super) fn die(&mut self, node: usize, again_ns: u64, told: bool) {
+    pub(super) fn die(&mut self, node: usize, again_ns: u64, notified: bool) {
         let Some(process) = self.places[node].process.take() else { return };
         self.losses += 1;
         if node == 0 {
             self.partial.fill(false); // the next root submits its tasks anew
         }
         for connection in process.children.into_iter().flatten() {
-            self.close(connection, 0, told);
+            self.close(connection, 0, notified);
         }
         if let Some(connection) = process.parent {
-            self.close(connection, 1, told);
+            self.close(connection, 1, notified);
         }
         self.places[node].stopped_until = 0;
         if again_ns > 0 {
@@ -444,7 +444,7 @@ impl World<'_> {
         }
         if end == End::Bye || is_root {
             if let Some(agent) = self.agent(node) {
-                agent.say_goodbye();
+                agent.send_goodbye();
             }
             self.flush(node);
         }

@@ -19,18 +19,18 @@ use crate::dial::{Handshake, PeerRole, Welcome};
 use crate::error::LiveError;
 use crate::farm::command::UsersCommand;
 use crate::farm::event_loop::EventLoop;
-use crate::farm::executor::Maker;
+use crate::farm::executor::ExecutorFactory;
 use crate::farm::link::Link;
 use crate::farm::payload::Spool;
 use crate::farm::root::make_room_for;
 use crate::farm::runtime::{NodeRuntime, Processor};
-use crate::farm::status_file::Standing;
+use crate::farm::status_file::StatusFile;
 use crate::farm::task_processes::marked::Marked;
 use crate::farm::task_processes::wait_for_all;
 use crate::listener::Listener;
 use crate::log::Log;
 use crosswind_linux::watchdog::{Undo as _, Watchdog};
-use crosswind_linux::{self as linux, Bell, now_ns};
+use crosswind_linux::{self as linux, Waker, now_ns};
 
 /// Time after the start during which a taken name means that the parent has not yet noticed the death of this agent's
 /// predecessor.
@@ -62,14 +62,14 @@ pub struct AgentConfig {
     /// agent and nothing else. Processes that tasks leave behind then end with it.
     pub mark: Option<String>,
     /// Directory in which the agent writes its status for another process. `None` writes nothing.
-    pub standing: Option<PathBuf>,
+    pub status_file: Option<PathBuf>,
     pub log: Log,
 }
 
 /// Options of an agent as received in text form: the fields of [`AgentConfig`] that can be deserialized.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AgentAsked {
+pub struct AgentOptions {
     parent: String,
     name: String,
     listen: Option<String>,
@@ -79,11 +79,12 @@ pub struct AgentAsked {
     watch_input: Option<RawFd>,
     leave: Option<RawFd>,
     mark: Option<String>,
-    standing: Option<PathBuf>,
+    #[serde(rename = "standing")]
+    status_file: Option<PathBuf>,
     log: Option<PathBuf>,
 }
 
-impl AgentAsked {
+impl AgentOptions {
     /// Builds the configuration and opens the log.
     ///
     /// # Errors
@@ -101,46 +102,46 @@ impl AgentAsked {
             watch_input: self.watch_input,
             leave: self.leave,
             mark: self.mark,
-            standing: self.standing,
+            status_file: self.status_file,
         })
     }
 }
 
 /// Factory of executors for work that this crate does not implement.
-pub trait Workshop {
+pub trait ExecutorFactories {
     /// Returns the executor factory for the run's work, with the code that the parent sent.
     ///
     /// # Errors
     /// When this agent cannot do it.
-    fn maker(&mut self, work: &Work, code: Vec<u8>) -> Result<Maker, LiveError>;
+    fn factory(&mut self, work: &Work, code: Vec<u8>) -> Result<ExecutorFactory, LiveError>;
 }
 
 /// Workshop for the work that this crate implements itself: emulated, no-op and commands. It rejects everything else.
 pub struct Bare;
 
-impl Workshop for Bare {
-    fn maker(&mut self, work: &Work, _: Vec<u8>) -> Result<Maker, LiveError> {
+impl ExecutorFactories for Bare {
+    fn factory(&mut self, work: &Work, _: Vec<u8>) -> Result<ExecutorFactory, LiveError> {
         Err(LiveError::Setup(format!("this agent does not know how to do {work:?}")))
     }
 }
 
-/// Returns the executor factory for the run's work, from the workshop if needed. `None` if the work needs no thread.
+/// Returns the executor factory for the run's work, from `factories` if needed. `None` if the work needs no thread.
 ///
 /// # Errors
 /// When this agent cannot do the work.
-pub fn maker(
+pub fn factory(
     run: &RunSettings,
     code: Vec<u8>,
     directory: PathBuf,
-    workshop: &mut dyn Workshop,
-) -> Result<Option<Maker>, LiveError> {
+    factories: &mut dyn ExecutorFactories,
+) -> Result<Option<ExecutorFactory>, LiveError> {
     match &run.work {
         Work::Emulated { .. } | Work::Noop => Ok(None),
         Work::Command { line } => {
             let (line, limits) = (line.clone(), run.task_limits.clone());
             Ok(Some(Box::new(move || Ok(Box::new(UsersCommand::new(&line, &limits, &directory)?)))))
         }
-        Work::Kernel { .. } | Work::Callable => workshop.maker(&run.work, code).map(Some),
+        Work::Kernel { .. } | Work::Callable => factories.factory(&run.work, code).map(Some),
     }
 }
 
@@ -150,7 +151,7 @@ pub fn maker(
 /// When the parent can't be reached or refuses, or the work can't be done here.
 pub fn run_agent(
     mut config: AgentConfig,
-    workshop: &mut dyn Workshop,
+    factories: &mut dyn ExecutorFactories,
     listening: &mut dyn FnMut(&str),
 ) -> Result<(), LiveError> {
     let mut listener = match &config.listen {
@@ -183,9 +184,7 @@ pub fn run_agent(
         let welcome = match handshake.dial() {
             Ok(welcome) => welcome,
             // A parent gives this answer until it notices that this agent, or its predecessor, was lost.
-            Err(LiveError::Refused { refusal: Refusal::NameTaken, .. })
-                if again || begun.elapsed() < SUCCESSION =>
-            {
+            Err(LiveError::Refused { refusal: Refusal::NameTaken, .. }) if again || begun.elapsed() < SUCCESSION => {
                 std::thread::sleep(Duration::from_millis(200));
                 continue;
             }
@@ -196,7 +195,7 @@ pub fn run_agent(
         if ending.watchdog.is_none() {
             ending.prepare(config.mark.as_deref(), watch_input, &welcome.admission.run)?;
         }
-        let served = serve(&mut config, welcome, listener.as_mut(), workshop);
+        let served = serve(&mut config, welcome, listener.as_mut(), factories);
         match served.inspect_err(|error| ending.perform(error))? {
             End::Bye => {
                 ending.wait();
@@ -250,15 +249,15 @@ fn serve(
     config: &mut AgentConfig,
     welcome: Welcome,
     listener: Option<&mut Listener>,
-    workshop: &mut dyn Workshop,
+    factories: &mut dyn ExecutorFactories,
 ) -> Result<End, LiveError> {
     let Welcome { stream, admission, code, rest } = welcome;
     let run = admission.run;
     run.check()?;
     make_room_for(&run);
-    let bell = Arc::new(Bell::new().map_err(LiveError::system("making a bell"))?);
-    let maker = maker(&run, code.clone(), config.spool_directory.clone(), workshop)?;
-    let processor = Processor::start(&run, maker, &bell)?;
+    let waker = Arc::new(Waker::new().map_err(LiveError::system("creating a waker"))?);
+    let factory = factory(&run, code.clone(), config.spool_directory.clone(), factories)?;
+    let processor = Processor::start(&run, factory, &waker)?;
     let starting = || LiveError::system("talking to the parent");
     let chunk = run.policy.chunk_kib.saturating_mul(1024);
     let link = Link::new(stream, &rest, chunk, run.sizes.largest_task_bytes, now_ns()).map_err(starting())?;
@@ -268,16 +267,16 @@ fn serve(
     let numbers = Some((admission.number, admission.parent));
     let agent = Agent::new(&config.name, numbers, run, admission.running, now_ns())?;
     let node = NodeRuntime::new(agent, Some(Box::new(link)), processor, spool, &mut config.log);
-    let mut events = EventLoop::new(node, listener, bell, Arc::new(code));
+    let mut events = EventLoop::new(node, listener, waker, Arc::new(code));
     (events.watch_input, events.leave) = (config.watch_input, config.leave);
-    events.standing = config.standing.clone().map(|directory| Standing::new(directory, now_ns()));
+    events.status_file = config.status_file.clone().map(|directory| StatusFile::new(directory, now_ns()));
     let result = events.run();
-    if let Some(standing) = &mut events.standing {
-        standing.write_all(&events.node.agent);
+    if let Some(status_file) = &mut events.status_file {
+        status_file.write_all(&events.node.agent);
     }
     // Children end only with the run. If this node is cut off, they dial until it is back.
     if matches!(result, Ok(End::Bye)) {
-        events.say_goodbye();
+        events.send_goodbye();
     }
     result
 }

@@ -15,16 +15,16 @@ use crosswind_agent::action::{End, Peer};
 use crosswind_agent::frame::{Frame, Refusal};
 use crosswind_agent::phases::AGENT_FAILED;
 use crosswind_agent::recall::News;
-use crosswind_agent::stock::Finished;
+use crosswind_agent::task_store::Finished;
 
 use crate::error::LiveError;
-use crate::farm::link::{Broken, Heard, Link};
+use crate::farm::link::{Broken, Inbound, Link};
 use crate::farm::payload::no_space;
 use crate::farm::root::{Delivery, NewTask, Supply, TaskSource};
 use crate::farm::runtime::{NodeRuntime, Processor};
-use crate::farm::status_file::Standing;
-use crate::listener::{Caller, Listener, refuse};
-use crosswind_linux::{self as linux, Bell, now_ns};
+use crate::farm::status_file::StatusFile;
+use crate::listener::{AuthenticatedPeer, Listener, refuse};
+use crosswind_linux::{self as linux, Waker, now_ns};
 
 /// Longest sleep of the loop, ns. Below the root, it may be one heartbeat.
 const NAP_NS: u64 = 200_000_000;
@@ -37,16 +37,16 @@ const CODE_PIECE: usize = 1 << 20;
 pub(crate) struct EventLoop<'a> {
     pub node: NodeRuntime<'a>,
     listener: Option<&'a mut Listener>,
-    bell: Arc<Bell>,
+    waker: Arc<Waker>,
     code: Arc<Vec<u8>>,
     /// Descriptor whose end of input ends this agent.
     pub watch_input: Option<RawFd>,
     /// Descriptor on which a byte asks this agent to leave.
     pub leave: Option<RawFd>,
     /// Writer of the status files for another process.
-    pub standing: Option<Standing>,
+    pub status_file: Option<StatusFile>,
     pub user: Option<User<'a>>,
-    heard: Vec<Heard>,
+    inbound: Vec<Inbound>,
 }
 
 /// The user's side of a root.
@@ -57,20 +57,25 @@ pub(crate) struct User<'a> {
     pub names: HashMap<u32, Arc<str>>,
     pub last_result_ns: u64,
     /// Number of events already passed to the user's side.
-    pub told: usize,
+    pub passed_events: usize,
 }
 
 impl<'a> EventLoop<'a> {
-    pub fn new(node: NodeRuntime<'a>, listener: Option<&'a mut Listener>, bell: Arc<Bell>, code: Arc<Vec<u8>>) -> Self {
-        let (standing, user) = (None, None);
-        Self { node, listener, bell, code, watch_input: None, leave: None, standing, user, heard: Vec::new() }
+    pub fn new(
+        node: NodeRuntime<'a>,
+        listener: Option<&'a mut Listener>,
+        waker: Arc<Waker>,
+        code: Arc<Vec<u8>>,
+    ) -> Self {
+        let (status_file, user) = (None, None);
+        Self { node, listener, waker, code, watch_input: None, leave: None, status_file, user, inbound: Vec::new() }
     }
 
     pub fn run(&mut self) -> Result<End, LiveError> {
         linux::exact_timers();
         loop {
             if let Err(error) = self.once() {
-                self.tell_why(&error);
+                self.report_failure(&error);
                 return Err(error);
             }
             match self.node.agent.ended() {
@@ -92,8 +97,8 @@ impl<'a> EventLoop<'a> {
         self.recall(now);
         self.supply();
         self.node.agent.progress(now);
-        if let Some(standing) = &mut self.standing {
-            standing.look(&self.node.agent, now);
+        if let Some(status_file) = &mut self.status_file {
+            status_file.look(&self.node.agent, now);
         }
         if self.node.agent.is_opening() {
             // The user's first tasks must be available before any child requests one.
@@ -130,24 +135,24 @@ impl<'a> EventLoop<'a> {
         }
         agent.end_over_time(trying);
         let timeout_s = agent.run().task_limits.timeout_s.unwrap_or_default();
-        self.speak_last();
+        self.flush_to_parent();
         Err(LiveError::OverTime { task: trying.task, timeout_s })
     }
 
     /// Reports to the parent the error that ends this agent. Lost agents, interrupts and exceeded time limits are skipped.
-    fn tell_why(&mut self, error: &LiveError) {
+    fn report_failure(&mut self, error: &LiveError) {
         if matches!(error, LiveError::Lost(_) | LiveError::OverTime { .. } | LiveError::Interrupted) {
             return;
         }
         let agent = &mut self.node.agent;
         let message = format!("{} ended: {error}", agent.name());
-        agent.happen(AGENT_FAILED, None, message);
-        agent.pass_on_happenings();
-        self.speak_last();
+        agent.record_event(AGENT_FAILED, None, message);
+        agent.forward_events();
+        self.flush_to_parent();
     }
 
     /// Flushes pending output to the parent, for at most [`LAST_WORDS_NS`].
-    fn speak_last(&mut self) {
+    fn flush_to_parent(&mut self) {
         self.node.perform();
         let Some(link) = &mut self.node.parent else { return };
         let until = now_ns() + LAST_WORDS_NS;
@@ -194,14 +199,14 @@ impl<'a> EventLoop<'a> {
     /// Passes new events and results to the user.
     fn deliver(&mut self) {
         let Some(user) = &mut self.user else { return };
-        let happened = self.node.agent.happened();
-        if let Some(new @ [_, ..]) = happened.get(user.told..) {
-            user.told = happened.len();
+        let events = self.node.agent.agent_events();
+        if let Some(new @ [_, ..]) = events.get(user.passed_events..) {
+            user.passed_events = events.len();
             // The name of a late joiner is in its join event.
             for (number, name) in new.iter().filter_map(|event| Some((event.number?, event.node.as_deref()?))) {
                 user.names.entry(number).or_insert_with(|| name.into());
             }
-            user.task_source.happened(new);
+            user.task_source.events(new);
         }
         let results = self.node.agent.take_results();
         if results.is_empty() {
@@ -274,7 +279,7 @@ impl<'a> EventLoop<'a> {
     }
 
     fn wait_and_read(&mut self, due: Option<u64>) -> Result<(), LiveError> {
-        let mut watched = vec![linux::watch(self.bell.fd(), true, false)];
+        let mut watched = vec![linux::watch(self.waker.fd(), true, false)];
         let mut children = Vec::with_capacity(self.node.children.len());
         for (child, link) in self.node.children.iter().enumerate() {
             if let Some(link) = link {
@@ -309,16 +314,16 @@ impl<'a> EventLoop<'a> {
         linux::wait(&mut watched, Some(until.saturating_sub(now))).map_err(LiveError::system("waiting"))?;
         let now = now_ns();
         if linux::readable(&watched[0]) {
-            self.bell.silence();
+            self.waker.clear();
         }
         if input.is_some_and(|(at, fd)| linux::readable(&watched[at]) && linux::input_ended(fd)) {
             self.node.log.note("the process that started this one is gone");
             self.node.agent.stop();
             return Ok(());
         }
-        let asked = self.leave.map_or(0, linux::take_waiting);
-        if asked > 0 {
-            self.node.agent.leave(asked, now);
+        let requests = self.leave.map_or(0, linux::take_waiting);
+        if requests > 0 {
+            self.node.agent.leave(requests, now);
             if self.node.agent.ended().is_some() {
                 return Ok(());
             }
@@ -338,33 +343,33 @@ impl<'a> EventLoop<'a> {
         if watched[listener..].iter().any(linux::readable) || patience.is_some_and(|due| due <= now) {
             self.attend(now);
         }
-        self.node.agent.beat(now);
+        self.node.agent.send_heartbeat(now);
         Ok(())
     }
 
     fn nap_ns(&self) -> u64 {
         let patience = self.node.agent.run().patience;
-        let beat_ns = (patience.heartbeat_s.min(patience.silence_s / 5.0) * 1e9) as u64;
-        if self.user.is_some() { NAP_NS } else { NAP_NS.max(beat_ns) }
+        let heartbeat_ns = (patience.heartbeat_s.min(patience.silence_s / 5.0) * 1e9) as u64;
+        if self.user.is_some() { NAP_NS } else { NAP_NS.max(heartbeat_ns) }
     }
 
     fn read_child(&mut self, child: u32, now: u64) -> Result<(), LiveError> {
         let peer = Peer::Child(child);
         let NodeRuntime { children, spool, agent, .. } = &mut self.node;
         let Some(link) = &mut children[child as usize] else { return Ok(()) };
-        let mut heard = std::mem::take(&mut self.heard);
-        let result = link.read(spool, now, &mut heard);
-        agent.alive(peer, link.heard_ns);
-        for heard in heard.drain(..) {
-            if !matches!(heard, Heard::Said(Frame::Ping { .. })) {
-                self.node.agent.hear(peer, heard, now);
+        let mut inbound = std::mem::take(&mut self.inbound);
+        let result = link.read(spool, now, &mut inbound);
+        agent.alive(peer, link.received_ns);
+        for inbound in inbound.drain(..) {
+            if !matches!(inbound, Inbound::Frame(Frame::Ping { .. })) {
+                self.node.agent.on_inbound(peer, inbound, now);
             } else if !self.node.child(child).is_some_and(|link| link.is_behind()) {
                 // Behind a long output queue, a pong would report a wrong time, and pongs would pile up.
-                self.node.agent.hear(peer, heard, now_ns());
+                self.node.agent.on_inbound(peer, inbound, now_ns());
                 self.node.perform();
             }
         }
-        self.heard = heard;
+        self.inbound = inbound;
         match result {
             Ok(_) => Ok(()),
             Err(Broken::Peer(error)) => {
@@ -377,12 +382,12 @@ impl<'a> EventLoop<'a> {
 
     fn read_parent(&mut self, now: u64) -> Result<(), LiveError> {
         let NodeRuntime { parent: Some(link), spool, agent, .. } = &mut self.node else { return Ok(()) };
-        let result = link.read(spool, now, &mut self.heard);
-        agent.alive(Peer::Parent, link.heard_ns);
-        for heard in self.heard.drain(..) {
+        let result = link.read(spool, now, &mut self.inbound);
+        agent.alive(Peer::Parent, link.received_ns);
+        for inbound in self.inbound.drain(..) {
             // The arrival time of a pong is used to synchronize clocks.
-            let at = if matches!(heard, Heard::Said(Frame::Pong { .. })) { now_ns() } else { now };
-            agent.hear(Peer::Parent, heard, at);
+            let at = if matches!(inbound, Inbound::Frame(Frame::Pong { .. })) { now_ns() } else { now };
+            agent.on_inbound(Peer::Parent, inbound, at);
         }
         match result {
             Ok(_) => Ok(()),
@@ -404,13 +409,13 @@ impl<'a> EventLoop<'a> {
     fn attend(&mut self, now: u64) {
         let Some(listener) = &mut self.listener else { return };
         let mut complaints = Vec::new();
-        let callers = listener.attend(now, &mut |_, line| complaints.push(line.to_owned()));
+        let authenticated = listener.attend(now, &mut |_, line| complaints.push(line.to_owned()));
         for line in complaints {
             self.node.log.note_once(&line);
         }
-        for caller in callers {
-            let (peer, name) = (caller.peer.clone(), caller.name.clone());
-            if let Err((stream, (refusal, why))) = self.admit(caller, now) {
+        for accepted in authenticated {
+            let (peer, name) = (accepted.peer.clone(), accepted.name.clone());
+            if let Err((stream, (refusal, why))) = self.register(accepted, now) {
                 self.node.log.note_once(&format!("refused {name:?} from {peer}: {why}"));
                 stream.into_iter().for_each(|stream| refuse(stream, refusal, &why));
             }
@@ -418,34 +423,34 @@ impl<'a> EventLoop<'a> {
     }
 
     /// Admits an authenticated peer. An error contains the reason and the connection, if it still exists.
-    fn admit(&mut self, caller: Caller, now: u64) -> Result<(), (Option<Transport>, (Refusal, String))> {
+    fn register(&mut self, peer: AuthenticatedPeer, now: u64) -> Result<(), (Option<Transport>, (Refusal, String))> {
         let last = |why: String| (Refusal::Final, why);
-        let Caller { stream, name, about, rest, proof, .. } = caller;
+        let AuthenticatedPeer { stream, name, about, rest, proof, .. } = peer;
         let random = crosswind_access::token::random().map(u32::from_be_bytes).map_err(|error| error.to_string());
         let agent = &mut self.node.agent;
         let named = stream.names(&name).and(random).map_err(last);
-        let seat = match named.and_then(|random| agent.seat(&name, &about, random, now)) {
-            Ok(seat) => seat,
+        let slot = match named.and_then(|random| agent.reserve_slot(&name, &about, random, now)) {
+            Ok(slot) => slot,
             Err(why) => return Err((Some(stream), why)),
         };
-        let Ok(settings) = serde_json::to_vec(&agent.admission(&seat, !self.code.is_empty())) else {
+        let Ok(settings) = serde_json::to_vec(&agent.admission(&slot, !self.code.is_empty())) else {
             return Err((Some(stream), last("the run can't be described".into())));
         };
         let (chunk, limit) = (agent.run().policy.chunk_kib.saturating_mul(1024), agent.run().sizes.largest_task_bytes);
         let mut link = Link::new(stream, &rest, chunk, limit, now).map_err(|error| (None, last(error.to_string())))?;
-        link.say(&Frame::Welcome { proof, settings });
+        link.send_frame(&Frame::Welcome { proof, settings });
         let pieces = self.code.chunks(CODE_PIECE).count();
         for (at, piece) in self.code.chunks(CODE_PIECE).enumerate() {
-            link.say(&Frame::Code { last: at + 1 == pieces, piece: piece.to_vec() });
+            link.send_frame(&Frame::Code { last: at + 1 == pieces, piece: piece.to_vec() });
         }
-        let child = agent.admit(seat, now);
+        let child = agent.register(slot, now);
         self.node.connect(child, link);
         Ok(())
     }
 
     /// Sends the last frames to all children.
-    pub fn say_goodbye(&mut self) {
-        self.node.agent.say_goodbye();
+    pub fn send_goodbye(&mut self) {
+        self.node.agent.send_goodbye();
         self.node.perform();
     }
 }

@@ -12,7 +12,7 @@ use crosswind_agent::action::{Trying, Worked};
 use crate::error::panic_message;
 use crate::farm::payload::Payload;
 use crate::farm::task_processes::Canceller;
-use crosswind_linux::{self as linux, Bell};
+use crosswind_linux::{self as linux, Waker};
 
 #[derive(Debug)]
 pub struct Job {
@@ -36,8 +36,8 @@ pub struct Early {
 impl Early {
     /// Passes on the outcomes of the first calls. The calls after the one in progress must not be computed here.
     pub fn pass(&self, outcomes: Vec<u8>) {
-        self.shared.task_source().partial.push((self.task, outcomes));
-        self.shared.bell.ring();
+        self.shared.mailbox().partial.push((self.task, outcomes));
+        self.shared.waker.wake();
     }
 }
 
@@ -55,19 +55,19 @@ pub struct Answer {
     /// The result, or the error text in UTF-8.
     pub output: Payload,
     /// What a command printed on stderr, or the end of that.
-    pub said: Vec<u8>,
+    pub stderr: Vec<u8>,
 }
 
 impl Answer {
     #[must_use]
     pub fn of(output: Payload) -> Self {
-        Self { ok: true, output, said: Vec::new() }
+        Self { ok: true, output, stderr: Vec::new() }
     }
 
     /// Creates a failed answer with the reason.
     #[must_use]
     pub fn failed(why: impl Into<String>) -> Self {
-        Self { ok: false, output: Payload::bytes(why.into().into_bytes()), said: Vec::new() }
+        Self { ok: false, output: Payload::bytes(why.into().into_bytes()), stderr: Vec::new() }
     }
 }
 
@@ -93,7 +93,7 @@ pub trait Executor: Send {
 }
 
 /// Creates an executor on the thread that will run it.
-pub type Maker = Box<dyn FnOnce() -> Result<Box<dyn Executor>, String> + Send>;
+pub type ExecutorFactory = Box<dyn FnOnce() -> Result<Box<dyn Executor>, String> + Send>;
 
 pub struct Noop;
 
@@ -110,7 +110,7 @@ impl Executor for Noop {
 /// The last attempt of a task.
 pub(crate) struct Last {
     pub began_ns: u64,
-    pub said: Vec<u8>,
+    pub stderr: Vec<u8>,
 }
 
 /// Runs an executor on a job, and again after each failure until `retries` are used up. A panic is a failure, so that the
@@ -134,13 +134,13 @@ pub(crate) fn work(
         tried += 1;
         last_began_ns = linux::now_ns();
     };
-    let Answer { ok, output, said } = answer;
+    let Answer { ok, output, stderr } = answer;
     let worked = Worked { task: job.task, ok, output, began_ns, ended_ns: linux::now_ns(), tried };
-    (worked, Last { began_ns: last_began_ns, said })
+    (worked, Last { began_ns: last_began_ns, stderr })
 }
 
 #[derive(Default)]
-struct TaskSource {
+struct Mailbox {
     jobs: VecDeque<Job>,
     worked: Vec<(Worked<Payload>, Last)>,
     /// Batches that have not ended, with the outcomes of their first calls.
@@ -153,14 +153,14 @@ struct TaskSource {
 }
 
 struct Shared {
-    task_source: Mutex<TaskSource>,
+    mailbox: Mutex<Mailbox>,
     given: Condvar,
-    bell: Arc<Bell>,
+    waker: Arc<Waker>,
 }
 
 impl Shared {
-    fn task_source(&self) -> MutexGuard<'_, TaskSource> {
-        self.task_source.lock().unwrap_or_else(PoisonError::into_inner)
+    fn mailbox(&self) -> MutexGuard<'_, Mailbox> {
+        self.mailbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -174,83 +174,82 @@ pub(crate) struct Done {
 }
 
 impl ComputeThread {
-    pub fn start(maker: Maker, retries: u32, bell: Arc<Bell>) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared { task_source: Mutex::default(), given: Condvar::new(), bell });
+    pub fn start(factory: ExecutorFactory, retries: u32, waker: Arc<Waker>) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared { mailbox: Mutex::default(), given: Condvar::new(), waker });
         let own = Arc::clone(&shared);
-        std::thread::Builder::new().name("cw-compute".into()).spawn(move || run(maker, retries, &own))?;
+        std::thread::Builder::new().name("cw-compute".into()).spawn(move || run(factory, retries, &own))?;
         Ok(Self(shared))
     }
 
     pub fn give(&self, mut job: Job, is_batch: bool) {
         job.early = is_batch.then(|| Early { task: job.task, shared: Arc::clone(&self.0) });
-        self.0.task_source().jobs.push_back(job);
+        self.0.mailbox().jobs.push_back(job);
         self.0.given.notify_one();
     }
 
     /// Returns the early outcomes of batches and the tasks completed since the last call, or the reason why no executor
     /// could be made.
     pub fn take(&self) -> Result<Done, String> {
-        let mut task_source = self.0.task_source();
-        if let Some(failure) = task_source.failure.take() {
+        let mut mailbox = self.0.mailbox();
+        if let Some(failure) = mailbox.failure.take() {
             return Err(failure);
         }
-        Ok(Done { partial: std::mem::take(&mut task_source.partial), worked: std::mem::take(&mut task_source.worked) })
+        Ok(Done { partial: std::mem::take(&mut mailbox.partial), worked: std::mem::take(&mut mailbox.worked) })
     }
 
     /// Returns the attempt in progress, if only ending this process can stop it.
     pub fn trying(&self) -> Option<Trying> {
-        self.0.task_source().trying
+        self.0.mailbox().trying
     }
 }
 
 impl Drop for ComputeThread {
     // A running command is ended. A user's function keeps running, because only ending the process stops it.
     fn drop(&mut self) {
-        let mut task_source = self.0.task_source();
-        task_source.ended = true;
-        task_source.jobs.clear();
-        if let Some(canceller) = task_source.canceller.take() {
+        let mut mailbox = self.0.mailbox();
+        mailbox.ended = true;
+        mailbox.jobs.clear();
+        if let Some(canceller) = mailbox.canceller.take() {
             canceller.cancel();
         }
         self.0.given.notify_one();
     }
 }
 
-fn run(maker: Maker, retries: u32, shared: &Shared) {
-    let made = catch_unwind(AssertUnwindSafe(maker)).unwrap_or_else(|panic| {
+fn run(factory: ExecutorFactory, retries: u32, shared: &Shared) {
+    let made = catch_unwind(AssertUnwindSafe(factory)).unwrap_or_else(|panic| {
         Err(format!("a fault of Crosswind: creating the executor panicked: {}", panic_message(&*panic)))
     });
     let mut executor = match made {
         Ok(executor) => executor,
         Err(why) => {
-            shared.task_source().failure = Some(why);
-            shared.bell.ring();
+            shared.mailbox().failure = Some(why);
+            shared.waker.wake();
             return;
         }
     };
-    shared.task_source().canceller = executor.canceller();
+    shared.mailbox().canceller = executor.canceller();
     let note = !executor.ends_by_itself();
     let trying = |trying| {
         if note {
-            shared.task_source().trying = Some(trying);
+            shared.mailbox().trying = Some(trying);
         }
     };
     loop {
         let job = {
-            let idle = |task_source: &mut TaskSource| task_source.jobs.is_empty() && !task_source.ended;
-            let mut task_source =
-                shared.given.wait_while(shared.task_source(), idle).unwrap_or_else(PoisonError::into_inner);
-            match task_source.jobs.pop_front() {
-                Some(job) if !task_source.ended => job,
+            let idle = |mailbox: &mut Mailbox| mailbox.jobs.is_empty() && !mailbox.ended;
+            let mut mailbox = shared.given.wait_while(shared.mailbox(), idle).unwrap_or_else(PoisonError::into_inner);
+            match mailbox.jobs.pop_front() {
+                Some(job) if !mailbox.ended => job,
                 _ => return,
             }
         };
         let worked = work(executor.as_mut(), &job, retries, &trying);
-        let mut task_source = shared.task_source();
-        task_source.trying = None;
-        task_source.worked.push(worked);
-        drop(task_source);
-        shared.bell.ring();
+        let mut mailbox = shared.mailbox();
+        mailbox.trying = None;
+        mailbox.worked.push(worked);
+        drop(mailbox);
+        shared.waker.wake();
     }
 }
 
@@ -272,26 +271,26 @@ mod tests {
         Job { task, work: 0.0, input: Payload::bytes(Vec::new()), name: None, early: None }
     }
 
-    fn thread(maker: Maker) -> (ComputeThread, Arc<Bell>) {
-        let bell = Arc::new(Bell::new().expect("a bell"));
-        (ComputeThread::start(maker, 1, Arc::clone(&bell)).expect("starts"), bell)
+    fn thread(factory: ExecutorFactory) -> (ComputeThread, Arc<Waker>) {
+        let waker = Arc::new(Waker::new().expect("creating a waker"));
+        (ComputeThread::start(factory, 1, Arc::clone(&waker)).expect("starts"), waker)
     }
 
-    fn wait(bell: &Bell) {
-        let mut watched = [linux::watch(bell.fd(), true, false)];
+    fn wait(waker: &Waker) {
+        let mut watched = [linux::watch(waker.fd(), true, false)];
         linux::wait(&mut watched, Some(60_000_000_000)).expect("waits");
         assert!(linux::readable(&watched[0]), "the computing thread did not ring");
-        bell.silence();
+        waker.clear();
     }
 
     #[test]
     fn a_panic_fails_its_task_after_the_retries_and_the_thread_computes_the_next() {
-        let (thread, bell) = thread(Box::new(|| Ok(Box::new(Panics))));
+        let (thread, waker) = thread(Box::new(|| Ok(Box::new(Panics))));
         thread.give(job(1), false);
         thread.give(job(2), false);
         let mut worked = Vec::new();
         while worked.len() < 2 {
-            wait(&bell);
+            wait(&waker);
             worked.extend(thread.take().expect("an executor").worked);
         }
         let (failed, done) = (&worked[0].0, &worked[1].0);
@@ -303,8 +302,8 @@ mod tests {
 
     #[test]
     fn a_panic_while_the_executor_is_created_is_the_reason_why_there_is_none() {
-        let (thread, bell) = thread(Box::new(|| panic!("no kernel")));
-        wait(&bell);
+        let (thread, waker) = thread(Box::new(|| panic!("no kernel")));
+        wait(&waker);
         let why = thread.take().err().expect("a reason");
         assert_eq!(why, "a fault of Crosswind: creating the executor panicked: no kernel");
     }

@@ -17,7 +17,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::error::LiveError;
-use crate::farm::keeper::sync_directory;
+use crate::farm::result_writer::sync_directory;
 
 const MAGIC: &[u8; 8] = b"XWJRNL2\n";
 /// Head of version 0.1, whose records have task numbers but not what the tasks were made of.
@@ -63,21 +63,21 @@ pub struct Known {
 /// Index of the records of earlier runs: 17 bytes per record in memory, since there may be millions. Everything else
 /// stays in the file.
 #[derive(Debug, Default)]
-pub struct Past {
+pub struct JournalIndex {
     /// Hash of each record's label, and the record's offset in the file; sorted.
     places: Vec<(u64, u64)>,
     /// Whether each record's task was looked up, in the order of `places`.
-    asked_for: Vec<bool>,
+    looked_up: Vec<bool>,
     journal: Option<File>,
     /// New path of a journal that had a damaged head.
     set_aside: Option<PathBuf>,
 }
 
-impl Past {
+impl JournalIndex {
     fn new(mut places: Vec<(u64, u64)>, journal: File) -> Self {
         places.shrink_to_fit();
         places.sort_unstable();
-        Self { asked_for: vec![false; places.len()], places, journal: Some(journal), set_aside: None }
+        Self { looked_up: vec![false; places.len()], places, journal: Some(journal), set_aside: None }
     }
 
     /// Returns the new path of the journal if it was renamed because its head is damaged.
@@ -103,7 +103,7 @@ impl Past {
                 decode(&record, label.len()).filter(|found| whole && so_long && found.identity.label == label);
             // The last record of a label wins.
             if let Some(Delivered { identity: Identity { input, recipe, .. }, ok, bytes }) = delivered {
-                self.asked_for[n] = true;
+                self.looked_up[n] = true;
                 found = Some(Known { input, recipe, ok, bytes });
             }
         }
@@ -116,9 +116,9 @@ impl Past {
     /// When the journal can't be read.
     pub fn gone(&self, most: usize) -> io::Result<(usize, Vec<Vec<u8>>)> {
         let Some(journal) = &self.journal else { return Ok((0, Vec::new())) };
-        let unasked =
-            self.places.iter().zip(&self.asked_for).filter_map(|(place, asked_for)| (!asked_for).then_some(*place));
-        let mut last: Vec<(u64, u64)> = unasked.collect();
+        let unknown =
+            self.places.iter().zip(&self.looked_up).filter_map(|(place, looked_up)| (!looked_up).then_some(*place));
+        let mut last: Vec<(u64, u64)> = unknown.collect();
         // Keep only the last record of each label.
         last.dedup_by(|later, kept| {
             later.0 == kept.0 && {
@@ -196,7 +196,7 @@ impl Journal {
     ///
     /// # Errors
     /// When it is the journal of another run or of version 0.1, or cannot be read or renamed.
-    pub fn resume(path: &Path, digest: &str) -> Result<(Self, Past), LiveError> {
+    pub fn resume(path: &Path, digest: &str) -> Result<(Self, JournalIndex), LiveError> {
         let doing = || LiveError::system(path.display().to_string());
         let wrong = |why: &str| LiveError::Journal {
             file: path.display().to_string(),
@@ -216,8 +216,8 @@ impl Journal {
         let Some((start, found)) = read_head(&head[..length]) else {
             let aside = free_name(path);
             std::fs::rename(path, &aside).map_err(doing())?;
-            let past = Past { set_aside: Some(aside), ..Past::default() };
-            return Ok((Self::create(path, digest)?, past));
+            let index = JournalIndex { set_aside: Some(aside), ..JournalIndex::default() };
+            return Ok((Self::create(path, digest)?, index));
         };
         if found != &digest.as_bytes()[..digest.len().min(LONGEST_DIGEST)] {
             return Err(wrong("is the journal of another run: its tasks or its work differ"));
@@ -230,8 +230,8 @@ impl Journal {
         let end = start as u64 + whole.map_err(doing())?;
         file.set_len(end).map_err(doing())?;
         (&file).seek(io::SeekFrom::Start(end)).map_err(doing())?;
-        let past = Past::new(places, file.try_clone().map_err(doing())?);
-        Ok((Self { file, path: path.into(), end, buffer: Vec::new() }, past))
+        let index = JournalIndex::new(places, file.try_clone().map_err(doing())?);
+        Ok((Self { file, path: path.into(), end, buffer: Vec::new() }, index))
     }
 
     /// Returns the number of records of results in a journal, and of tasks that have failed and were not done since. The
@@ -422,8 +422,8 @@ mod tests {
         Delivered { identity, ok: input != 2, bytes: 10 }
     }
 
-    fn known(past: &mut Past, label: &str) -> Option<(u64, bool)> {
-        past.known(label.as_bytes()).expect("read").map(|known| (known.input, known.ok))
+    fn known(index: &mut JournalIndex, label: &str) -> Option<(u64, bool)> {
+        index.known(label.as_bytes()).expect("read").map(|known| (known.input, known.ok))
     }
 
     #[test]
@@ -443,15 +443,15 @@ mod tests {
         for cut in 1..torn.len() {
             let mut file = OpenOptions::new().append(true).open(&path).expect("opens");
             file.write_all(&torn[..cut]).expect("written");
-            let (_, mut past) = Journal::resume(&path, "run").expect("resumed");
-            assert_eq!((known(&mut past, "a"), known(&mut past, "b")), (Some((1, true)), Some((2, false))));
-            assert_eq!(known(&mut past, "c"), None, "{cut} bytes of it");
+            let (_, mut index) = Journal::resume(&path, "run").expect("resumed");
+            assert_eq!((known(&mut index, "a"), known(&mut index, "b")), (Some((1, true)), Some((2, false))));
+            assert_eq!(known(&mut index, "c"), None, "{cut} bytes of it");
             assert_eq!(std::fs::metadata(&path).expect("there").len(), whole);
         }
         let (mut journal, _) = Journal::resume(&path, "run").expect("resumed");
         journal.note([&entry("c", 3)]).expect("written");
-        let (_, mut past) = Journal::resume(&path, "run").expect("resumed");
-        assert_eq!(known(&mut past, "c"), Some((3, true)));
+        let (_, mut index) = Journal::resume(&path, "run").expect("resumed");
+        assert_eq!(known(&mut index, "c"), Some((3, true)));
         std::fs::remove_file(&path).expect("removed");
     }
 
@@ -460,10 +460,10 @@ mod tests {
         let path = path("last");
         let mut journal = Journal::create(&path, "run").expect("created");
         journal.note([&entry("a", 1), &entry("b", 1), &entry("c", 1), &entry("a", 9)]).expect("written");
-        let (_, mut past) = Journal::resume(&path, "run").expect("resumed");
-        assert_eq!(known(&mut past, "a"), Some((9, true)));
-        assert_eq!(past.gone(1).expect("read"), (2, vec![b"b".to_vec()]));
-        assert_eq!(past.gone(9).expect("read"), (2, vec![b"b".to_vec(), b"c".to_vec()]));
+        let (_, mut index) = Journal::resume(&path, "run").expect("resumed");
+        assert_eq!(known(&mut index, "a"), Some((9, true)));
+        assert_eq!(index.gone(1).expect("read"), (2, vec![b"b".to_vec()]));
+        assert_eq!(index.gone(9).expect("read"), (2, vec![b"b".to_vec(), b"c".to_vec()]));
         std::fs::remove_file(&path).expect("removed");
     }
 
@@ -520,15 +520,15 @@ mod tests {
         });
         for damaged in (0..head).map(|cut| whole[..cut].to_vec()).chain(flipped) {
             std::fs::write(&path, &damaged).expect("written");
-            let (mut journal, mut past) = Journal::resume(&path, "run").expect("a new journal");
-            assert_eq!(past.set_aside(), Some(&*aside));
-            assert_eq!(known(&mut past, "a"), None);
+            let (mut journal, mut index) = Journal::resume(&path, "run").expect("a new journal");
+            assert_eq!(index.set_aside(), Some(&*aside));
+            assert_eq!(known(&mut index, "a"), None);
             assert_eq!(std::fs::read(&aside).expect("kept"), damaged);
             std::fs::remove_file(&aside).expect("removed");
             journal.note([&entry("b", 3)]).expect("written");
-            let (_, mut past) = Journal::resume(&path, "run").expect("whole");
-            assert_eq!(past.set_aside(), None);
-            assert_eq!(known(&mut past, "b"), Some((3, true)));
+            let (_, mut index) = Journal::resume(&path, "run").expect("whole");
+            assert_eq!(index.set_aside(), None);
+            assert_eq!(known(&mut index, "b"), Some((3, true)));
         }
         std::fs::remove_file(&path).expect("removed");
     }
@@ -539,8 +539,8 @@ mod tests {
         let aside = ["damaged", "damaged-2", "damaged-3"].map(|end| path.with_extension(end));
         for (number, aside) in aside.iter().enumerate() {
             std::fs::write(&path, [number as u8]).expect("written");
-            let (_, past) = Journal::resume(&path, "run").expect("goes on");
-            assert_eq!(past.set_aside(), Some(&**aside));
+            let (_, index) = Journal::resume(&path, "run").expect("goes on");
+            assert_eq!(index.set_aside(), Some(&**aside));
         }
         for (number, aside) in aside.iter().enumerate() {
             assert_eq!(std::fs::read(aside).expect("kept"), [number as u8]);

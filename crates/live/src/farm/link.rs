@@ -38,7 +38,7 @@ const SCRATCH: usize = 256 << 10;
 /// Bytes to read from one link before the other links are served.
 const TURN: usize = 4 << 20;
 
-pub(crate) type Heard = action::Heard<Payload>;
+pub(crate) type Inbound = action::Inbound<Payload>;
 
 /// Why a link can no longer be read.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl From<io::Error> for Broken {
     }
 }
 
-struct Inbound {
+struct PartialBody {
     task: u64,
     kind: Kind,
     total: u64,
@@ -74,7 +74,7 @@ pub(crate) struct Link {
     from: usize,
     to: usize,
     scratch: Vec<u8>,
-    inbound: Option<Inbound>,
+    partial: Option<PartialBody>,
     /// Unread bytes of the current frame's body.
     body_left: usize,
     out: Vec<u8>,
@@ -88,7 +88,7 @@ pub(crate) struct Link {
     gathered: Vec<Done>,
     pub done: Vec<Done>,
     full: bool,
-    pub heard_ns: u64,
+    pub received_ns: u64,
     chunk: u64,
     largest_task: u64,
     /// The functions that the child at the other end keeps.
@@ -111,7 +111,7 @@ impl Link {
             from: 0,
             to: rest.len(),
             scratch: Vec::new(),
-            inbound: None,
+            partial: None,
             body_left: 0,
             out: Vec::new(),
             out_from: 0,
@@ -121,7 +121,7 @@ impl Link {
             gathered: Vec::new(),
             done: Vec::new(),
             full: false,
-            heard_ns: now_ns,
+            received_ns: now_ns,
             chunk,
             largest_task,
             lent: Lent::default(),
@@ -155,7 +155,7 @@ impl Link {
     }
 
     /// Queues a frame for the next [`Link::flush`].
-    pub fn say(&mut self, frame: &Frame) {
+    pub fn send_frame(&mut self, frame: &Frame) {
         let out = if self.frame_left > 0 { &mut self.later } else { &mut self.out };
         frame.encode(0, out);
     }
@@ -188,7 +188,7 @@ impl Link {
         let Some(transfer) = self.transfers.front_mut() else { return };
         transfer.turn(rate, at_ns);
         if let (true, true, Some((_, rate))) = (tell, transfer.begun, rate) {
-            self.say(&Frame::Pace { rate });
+            self.send_frame(&Frame::Pace { rate });
         }
     }
 
@@ -333,7 +333,7 @@ impl Link {
     ///
     /// # Errors
     /// When the connection has ended, a frame is invalid, or its bytes cannot be stored.
-    pub fn read(&mut self, spool: &mut Spool, now_ns: u64, heard: &mut Vec<Heard>) -> Result<bool, Broken> {
+    pub fn read(&mut self, spool: &mut Spool, now_ns: u64, inbound: &mut Vec<Inbound>) -> Result<bool, Broken> {
         let mut budget = TURN;
         loop {
             if self.body_left > 0 {
@@ -342,35 +342,35 @@ impl Link {
                     read => budget = budget.saturating_sub(read),
                 }
                 if self.body_left == 0 {
-                    self.body_over(heard);
+                    self.body_over(inbound);
                 }
             } else if let Some(decoded) =
                 frame::decode(&self.input[self.from..self.to], frame::LARGEST_FRAME).map_err(bad)?
             {
                 self.from += decoded.used;
-                self.take(decoded.frame, decoded.body, spool, heard)?;
+                self.take(decoded.frame, decoded.body, spool, inbound)?;
             } else {
                 match self.read_head()? {
                     0 => return Ok(true),
                     read => budget = budget.saturating_sub(read),
                 }
             }
-            self.heard_ns = now_ns;
+            self.received_ns = now_ns;
             if budget == 0 {
                 return Ok(false);
             }
         }
     }
 
-    fn take(&mut self, said: Frame, body: usize, spool: &mut Spool, heard: &mut Vec<Heard>) -> Result<(), Broken> {
-        let (task, total, kind, form, rate) = match said {
+    fn take(&mut self, frame: Frame, body: usize, spool: &mut Spool, inbound: &mut Vec<Inbound>) -> Result<(), Broken> {
+        let (task, total, kind, form, rate) = match frame {
             Frame::Task { task, total, work, form, rate } => (task, total, Kind::Task { work }, form, rate),
             Frame::Result { task, total, node, ok, form, rate } => (task, total, Kind::Result { node, ok }, form, rate),
             Frame::Chunk { task } | Frame::ResultChunk { task } => {
-                let Some(inbound) = &self.inbound else {
+                let Some(partial) = &self.partial else {
                     return Err(Broken::Peer(bad(format!("a chunk of task {task}, which has not begun"))));
                 };
-                if inbound.task != task || body as u64 > inbound.total - inbound.got || body == 0 {
+                if partial.task != task || body as u64 > partial.total - partial.got || body == 0 {
                     return Err(Broken::Peer(bad(format!("a chunk of task {task} that does not fit"))));
                 }
                 self.body_left = body;
@@ -382,12 +382,12 @@ impl Link {
                         kept.announce(task, number, bytes).map_err(|why| Broken::Peer(bad(why)))?;
                     }
                     (Frame::Forget { number }, Some(kept)) => kept.forget(number),
-                    (other, _) => heard.push(Heard::Said(other)),
+                    (other, _) => inbound.push(Inbound::Frame(other)),
                 }
                 return Ok(());
             }
         };
-        if self.inbound.is_some() || body as u64 > total || total > self.largest_task {
+        if self.partial.is_some() || body as u64 > total || total > self.largest_task {
             return Err(Broken::Peer(bad(format!(
                 "task {task} of {total} bytes, {body} of them at once, which can't be"
             ))));
@@ -398,27 +398,27 @@ impl Link {
         };
         let of_function = function.as_ref().map_or(0, Coming::left) as u64;
         let place = spool.place(total - of_function, form).map_err(Broken::Own)?;
-        self.inbound = Some(Inbound { task, kind, total, got: 0, function, place });
+        self.partial = Some(PartialBody { task, kind, total, got: 0, function, place });
         self.body_left = body;
         if rate > 0.0 || total > body as u64 {
-            heard.push(Heard::Begun { rate });
+            inbound.push(Inbound::Begun { rate });
         }
         if body == 0 {
-            self.body_over(heard);
+            self.body_over(inbound);
         }
         Ok(())
     }
 
-    fn body_over(&mut self, heard: &mut Vec<Heard>) {
-        if let Some(inbound) = self.inbound.take_if(|inbound| inbound.got == inbound.total) {
-            let Inbound { task, kind, function, place, .. } = inbound;
+    fn body_over(&mut self, inbound: &mut Vec<Inbound>) {
+        if let Some(partial) = self.partial.take_if(|partial| partial.got == partial.total) {
+            let PartialBody { task, kind, function, place, .. } = partial;
             let payload = match (function, &mut self.kept) {
                 (Some(coming), Some(kept)) => kept.arrived(coming, place.payload()),
                 _ => place.payload(),
             };
-            heard.push(match kind {
-                Kind::Task { work } => Heard::Task { task, work, payload },
-                Kind::Result { node, ok } => Heard::Result { task, node, ok, payload },
+            inbound.push(match kind {
+                Kind::Task { work } => Inbound::Task { task, work, payload },
+                Kind::Result { node, ok } => Inbound::Result { task, node, ok, payload },
             });
         }
     }
@@ -436,7 +436,7 @@ impl Link {
             }
         }
         let have = self.to - self.from;
-        let most = if self.inbound.is_some() && have < CHUNK_HEAD { CHUNK_HEAD - have } else { usize::MAX };
+        let most = if self.partial.is_some() && have < CHUNK_HEAD { CHUNK_HEAD - have } else { usize::MAX };
         let end = self.input.len().min(self.to.saturating_add(most));
         let read = received(self.transport.read(&mut self.input[self.to..end]))?;
         self.to += read;
@@ -444,12 +444,12 @@ impl Link {
     }
 
     fn read_body(&mut self) -> Result<usize, Broken> {
-        let Some(inbound) = &mut self.inbound else { return Err(Broken::Peer(bad("bytes of no task"))) };
-        let of_function = inbound.function.as_ref().map_or(0, Coming::left);
+        let Some(partial) = &mut self.partial else { return Err(Broken::Peer(bad("bytes of no task"))) };
+        let of_function = partial.function.as_ref().map_or(0, Coming::left);
         let most = if of_function > 0 { self.body_left.min(of_function) } else { self.body_left };
-        let left = if of_function > 0 { of_function } else { (inbound.total - inbound.got) as usize };
+        let left = if of_function > 0 { of_function } else { (partial.total - partial.got) as usize };
         let buffered = (self.to - self.from).min(most);
-        let mut to_function = match &mut inbound.function {
+        let mut to_function = match &mut partial.function {
             Some(Coming::Arriving { got, .. }) if of_function > 0 => Some(got),
             _ => None,
         };
@@ -457,12 +457,12 @@ impl Link {
             let bytes = &self.input[self.from..self.from + buffered];
             match &mut to_function {
                 Some(memory) => memory.extend_from_slice(bytes),
-                None => inbound.place.take(bytes).map_err(Broken::Own)?,
+                None => partial.place.take(bytes).map_err(Broken::Own)?,
             }
             self.from += buffered;
             buffered
         } else {
-            match (&mut inbound.place, to_function, self.transport.plain()) {
+            match (&mut partial.place, to_function, self.transport.plain()) {
                 (_, Some(memory), Some(stream)) | (Place::Memory(memory), None, Some(stream)) => {
                     if memory.capacity() - memory.len() < most {
                         // Grow by no more than what has arrived or is in this frame: a declared size alone allocates
@@ -488,14 +488,14 @@ impl Link {
                 }
             }
         };
-        inbound.got += read as u64;
+        partial.got += read as u64;
         self.body_left -= read;
         Ok(read)
     }
 
     /// Sends the final `Bye`, if the socket accepts it without blocking.
-    pub fn say_bye(&mut self, now_ns: u64) {
-        self.say(&Frame::Bye);
+    pub fn send_bye(&mut self, now_ns: u64) {
+        self.send_frame(&Frame::Bye);
         // The other end may be gone already.
         let _ = self.flush(now_ns);
     }

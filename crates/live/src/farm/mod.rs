@@ -9,7 +9,7 @@
 //! | what waits for sockets, timers and the computing thread? | `event_loop` |
 //! | what computes? | [`executor`], [`command`] |
 //! | how do other threads submit and withdraw tasks? | [`task_source`], `recalls` |
-//! | what survives the root? | [`keeper`], [`journal`] |
+//! | what survives the root? | [`result_writer`], [`journal`] |
 //! | which inputs are there? | [`names`] |
 //! | which processes end with a task? | [`task_processes`] |
 //! | what can another process read about a running node? | `status_file` |
@@ -21,12 +21,12 @@ mod event_loop;
 pub mod executor;
 pub mod function;
 pub mod journal;
-pub mod keeper;
 pub(crate) mod link;
 pub mod names;
 pub mod payload;
 mod recalls;
 pub mod replay;
+pub mod result_writer;
 pub mod root;
 mod runtime;
 mod status_file;

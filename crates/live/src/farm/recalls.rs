@@ -8,13 +8,13 @@ use crosswind_agent::recall::{News, Ran};
 /// Maximum number of ended commands, and maximum bytes that they printed, that wait to be taken. Further ones
 /// are dropped.
 const MOST_RAN: usize = 100_000;
-const MOST_SAID: usize = 4 << 20;
+const MOST_STDERR: usize = 4 << 20;
 
 /// The state of requests, shared by the user's threads and the event loop.
 #[derive(Debug, Default)]
 pub(super) struct Recalls {
     /// Tasks that the event loop has not been asked for.
-    asked: Vec<u64>,
+    requested: Vec<u64>,
     /// Whether a task is withdrawn. `None` until that is known.
     answers: HashMap<u64, Option<bool>>,
     /// Tasks that have begun and have no result, which the user's threads have not taken.
@@ -25,19 +25,19 @@ pub(super) struct Recalls {
     partial: HashMap<u64, Vec<u8>>,
     /// Commands that have ended, which the user's threads have not taken.
     ran: Vec<Ran>,
-    said_bytes: usize,
+    stderr_bytes: usize,
 }
 
 impl Recalls {
     /// Requests that a task be withdrawn.
     pub fn ask(&mut self, task: u64) {
-        self.asked.push(task);
+        self.requested.push(task);
         self.answers.insert(task, None);
     }
 
     /// Returns the tasks that were requested since the last call.
-    pub fn take_asked(&mut self) -> Vec<u64> {
-        std::mem::take(&mut self.asked)
+    pub fn take_requested(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.requested)
     }
 
     /// Records what the event loop learned. `unknown` tasks have no answer: their results are there.
@@ -55,10 +55,10 @@ impl Recalls {
             if self.ran.len() >= MOST_RAN {
                 break;
             }
-            if self.said_bytes + ran.said.len() > MOST_SAID {
-                ran.said = Vec::new();
+            if self.stderr_bytes + ran.stderr.len() > MOST_STDERR {
+                ran.stderr = Vec::new();
             }
-            self.said_bytes += ran.said.len();
+            self.stderr_bytes += ran.stderr.len();
             self.ran.push(ran);
         }
     }
@@ -91,7 +91,7 @@ impl Recalls {
     }
 
     pub fn take_ran(&mut self) -> Vec<Ran> {
-        self.said_bytes = 0;
+        self.stderr_bytes = 0;
         std::mem::take(&mut self.ran)
     }
 

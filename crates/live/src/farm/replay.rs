@@ -16,17 +16,17 @@ pub fn replay(run: &RunSettings, node: &str, log: &str) -> Result<usize, LiveErr
     let mut events = 0;
     for (at, line) in log.lines().enumerate() {
         let differs = |why: String| LiveError::Replay { node: node.into(), line: at + 1, why };
-        let parsed = line.split_once(" >").and_then(|(left, said)| {
+        let parsed = line.split_once(" >").and_then(|(left, recorded)| {
             let (_, words) = left.split_once(' ')?;
-            Some((event_of(words)?, said))
+            Some((event_of(words)?, recorded))
         });
-        let Some((event, said)) = parsed else { return Err(differs(format!("{line:?} is no line of a log"))) };
+        let Some((event, recorded)) = parsed else { return Err(differs(format!("{line:?} is no line of a log"))) };
         commands.clear();
         policy.handle(event, &mut commands);
         let again: String = commands.iter().map(|command| format!(" {};", command_words(command))).collect();
-        if again != said {
+        if again != recorded {
             return Err(differs(format!(
-                "{words:?} gave{said}, and now gives{again}",
+                "{words:?} gave{recorded}, and now gives{again}",
                 words = line.split(" >").next().unwrap_or_default()
             )));
         }

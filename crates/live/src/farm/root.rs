@@ -17,12 +17,12 @@ use serde_json::{Value, json};
 
 use crate::error::LiveError;
 use crate::farm::event_loop::{EventLoop, User};
-use crate::farm::executor::Maker;
+use crate::farm::executor::ExecutorFactory;
 use crate::farm::payload::{Payload, Spool};
 use crate::farm::runtime::{NodeRuntime, Processor};
 use crate::listener::Listener;
 use crate::log::Log;
-use crosswind_linux::{self as linux, Bell, now_ns};
+use crosswind_linux::{self as linux, Waker, now_ns};
 
 /// Descriptors of a process beside those of its nodes.
 const OWN_DESCRIPTORS: usize = 512;
@@ -43,7 +43,7 @@ pub struct NewTask {
 #[derive(Debug)]
 pub enum Supply {
     Task(NewTask),
-    /// No task at the moment. The bell rings when there is one.
+    /// No task at the moment. The waker is woken when there is one.
     Later,
     /// No more tasks will follow.
     Over,
@@ -77,7 +77,7 @@ pub trait TaskSource {
     }
 
     /// Receives the new events: agents that joined, were lost or came back.
-    fn happened(&mut self, _events: &[AgentEvent]) {}
+    fn events(&mut self, _events: &[AgentEvent]) {}
 
     /// Returns tasks that the user withdraws.
     fn recalls(&mut self) -> Vec<u64> {
@@ -111,7 +111,7 @@ pub struct RootConfig {
 pub struct Root {
     config: RootConfig,
     listener: Listener,
-    bell: Arc<Bell>,
+    waker: Arc<Waker>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -147,7 +147,7 @@ pub struct RunSummary {
 impl RunSummary {
     /// Returns the summary as JSON: `{makespan_s, tasks, nodes, events}`.
     #[must_use]
-    pub fn told(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let nodes: Vec<_> = self.nodes.iter().map(|node| {
             json!({"name": node.name, "tasks": node.tasks, "busy_s": node.busy_s, "received_mb": node.received_bytes as f64 * 1e-6, "seen": node.seen})
         }).collect();
@@ -167,8 +167,8 @@ impl Root {
         config.run.check()?;
         make_room_for(&config.run);
         let listener = Listener::open(&config.listen, config.access.clone())?;
-        let bell = Arc::new(Bell::new().map_err(LiveError::system("making a bell"))?);
-        Ok(Self { config, listener, bell })
+        let waker = Arc::new(Waker::new().map_err(LiveError::system("creating a waker"))?);
+        Ok(Self { config, listener, waker })
     }
 
     /// Returns the HOST:PORT in use.
@@ -179,35 +179,44 @@ impl Root {
         self.listener.address().map_err(LiveError::system("listening"))
     }
 
-    /// Returns the bell to ring when the task source has something new.
+    /// Returns the waker to wake when the task source has something new.
     #[must_use]
-    pub fn bell(&self) -> Arc<Bell> {
-        Arc::clone(&self.bell)
+    pub fn waker(&self) -> Arc<Waker> {
+        Arc::clone(&self.waker)
     }
 
     /// Runs on this thread until all results are delivered.
     ///
     /// # Errors
     /// When the task source fails, no computing node is left, or the system fails.
-    pub fn run(mut self, task_source: &mut dyn TaskSource, maker: Option<Maker>) -> Result<RunSummary, LiveError> {
+    pub fn run(
+        mut self,
+        task_source: &mut dyn TaskSource,
+        factory: Option<ExecutorFactory>,
+    ) -> Result<RunSummary, LiveError> {
         let run = self.config.run.clone();
         let place = run.tree()?.root;
         let name = run.platform.nodes[place as usize].name.clone();
-        let processor = Processor::start(&run, maker, &self.bell)?;
+        let processor = Processor::start(&run, factory, &self.waker)?;
         // The caller takes what calls return into memory in any case.
         let is_taken = matches!(run.work, Work::Callable) && !task_source.writes_files();
         let over = if is_taken { u64::MAX } else { run.sizes.spool_over_bytes };
         let spool = Spool::below(&self.config.spool_directory, over).map_err(LiveError::system("making a spool"))?;
         let names = run.platform.nodes.iter().enumerate().map(|(at, node)| (at as u32, node.name.as_str().into()));
-        let user =
-            User { task_source, computed: HashMap::new(), names: names.collect(), last_result_ns: now_ns(), told: 0 };
+        let user = User {
+            task_source,
+            computed: HashMap::new(),
+            names: names.collect(),
+            last_result_ns: now_ns(),
+            passed_events: 0,
+        };
         let agent = Agent::new(&name, None, run, false, now_ns())?;
         let node = NodeRuntime::new(agent, None, processor, spool, &mut self.config.log);
         let code = Arc::new(std::mem::take(&mut self.config.code));
-        let mut events = EventLoop::new(node, Some(&mut self.listener), self.bell, code);
+        let mut events = EventLoop::new(node, Some(&mut self.listener), self.waker, code);
         events.user = Some(user);
         let result = events.run();
-        events.say_goodbye();
+        events.send_goodbye();
         result.map(|_| summary(events))
     }
 }
@@ -230,7 +239,7 @@ fn summary(events: EventLoop<'_>) -> RunSummary {
     events.sort_by_key(|event| event.root_ns);
     let known = agent.run().platform.nodes.iter().enumerate().map(|(at, node)| (at as u32, node.name.clone()));
     let joined = events.iter().filter_map(|event| Some((event.number?, event.node.clone()?)));
-    for (number, name) in known.filter(|(_, name)| !agent.is_guest(name)).chain(joined) {
+    for (number, name) in known.filter(|(_, name)| !agent.is_late_joiner(name)).chain(joined) {
         place.entry(number).or_insert_with(|| {
             let tasks = computed.get(&number).copied().unwrap_or(0);
             let seen = ObservedNode::default();

@@ -8,13 +8,13 @@ use crosswind_agent::settings::{RunSettings, Work};
 use crosswind_schema::units::Quantity as _;
 
 use crate::error::LiveError;
-use crate::farm::executor::{ComputeThread, Executor, Job, Last, Maker, Noop, work};
+use crate::farm::executor::{ComputeThread, Executor, ExecutorFactory, Job, Last, Noop, work};
 use crate::farm::link::Link;
 use crate::farm::payload::{Payload, Spool};
 use crate::farm::task_processes::memory::Groups;
 use crate::farm::transfer::Pace;
 use crate::log::Log;
-use crosswind_linux::{Bell, now_ns};
+use crosswind_linux::{Waker, now_ns};
 
 pub(crate) enum Processor {
     /// Emulated: the agent's state machine keeps its time.
@@ -27,13 +27,15 @@ pub(crate) enum Processor {
 
 impl Processor {
     /// Creates the processor for the work of a run.
-    pub fn start(run: &RunSettings, maker: Option<Maker>, bell: &Arc<Bell>) -> Result<Self, LiveError> {
-        Ok(match (&run.work, maker) {
+    pub fn start(run: &RunSettings, factory: Option<ExecutorFactory>, waker: &Arc<Waker>) -> Result<Self, LiveError> {
+        Ok(match (&run.work, factory) {
             (Work::Emulated { .. }, _) => Self::Emulated,
             (Work::Noop, _) => Self::Immediate(Box::new(Noop)),
-            (_, Some(maker)) => {
+            (_, Some(factory)) => {
                 let starting = LiveError::system("starting the computing thread");
-                Self::Thread(ComputeThread::start(maker, run.task_limits.retries, Arc::clone(bell)).map_err(starting)?)
+                Self::Thread(
+                    ComputeThread::start(factory, run.task_limits.retries, Arc::clone(waker)).map_err(starting)?,
+                )
             }
             (work, None) => return Err(LiveError::Setup(format!("this agent cannot do {work:?}"))),
         })
@@ -96,13 +98,13 @@ impl<'a> NodeRuntime<'a> {
 
     fn act(&mut self, action: Action<Payload>) {
         match action {
-            Action::Say { to, frame } => {
+            Action::SendFrame { to, frame } => {
                 if let Some(link) = self.link(to) {
-                    link.say(&frame);
+                    link.send_frame(&frame);
                 }
             }
             Action::Send { to, task, kind, payload, rate, at_ns } => {
-                let pace = rate.map(|Rate { bytes_per_ns, told }| Pace::new(bytes_per_ns, told, at_ns));
+                let pace = rate.map(|Rate { bytes_per_ns, reported }| Pace::new(bytes_per_ns, reported, at_ns));
                 if let Some(link) = self.link(to) {
                     link.send(task, kind, payload, pace, at_ns);
                     self.collect(to);
@@ -110,7 +112,7 @@ impl<'a> NodeRuntime<'a> {
             }
             Action::GoOn { child, rate, at_ns } => {
                 if let Some(transfer) = self.child(child).and_then(Link::current) {
-                    transfer.go_on(rate.map(|rate| (rate.bytes_per_ns, rate.told)), at_ns);
+                    transfer.go_on(rate.map(|rate| (rate.bytes_per_ns, rate.reported)), at_ns);
                 }
             }
             Action::Hold { child, at_ns } => {
@@ -120,13 +122,13 @@ impl<'a> NodeRuntime<'a> {
             }
             Action::Pace { child, rate, at_ns, tell } => {
                 if let Some(link) = self.child(child) {
-                    link.pace(rate.map(|rate| (rate.bytes_per_ns, rate.told)), at_ns, tell);
+                    link.pace(rate.map(|rate| (rate.bytes_per_ns, rate.reported)), at_ns, tell);
                 }
             }
             Action::Close { child, bye } => {
                 let link = self.children.get_mut(child as usize).and_then(Option::take);
                 if let (Some(mut link), true) = (link, bye) {
-                    link.say_bye(now_ns());
+                    link.send_bye(now_ns());
                 }
             }
             Action::Compute { task, work, input, name, is_batch } => {
@@ -135,7 +137,7 @@ impl<'a> NodeRuntime<'a> {
             Action::Free(payload) => self.spool.recycle(payload),
             Action::Note(line) => self.log.note(&line),
             Action::NoteOnce(line) => self.log.note_once(&line),
-            Action::Begun => self.tell_of_memory(),
+            Action::Begun => self.record_unlimited_memory(),
         }
     }
 
@@ -180,10 +182,10 @@ impl<'a> NodeRuntime<'a> {
             let is_command = matches!(self.agent.run().work, Work::Command { .. });
             // A parent that takes little gets results only: what is printed must not fill this node's memory.
             let is_behind = self.parent.as_ref().is_some_and(|parent| parent.is_behind());
-            for (worked, Last { began_ns, said }) in done.worked {
+            for (worked, Last { began_ns, stderr }) in done.worked {
                 if is_command {
-                    let said = if is_behind { Vec::new() } else { said };
-                    self.agent.pass_ran(worked.task, (began_ns, worked.ended_ns), said);
+                    let stderr = if is_behind { Vec::new() } else { stderr };
+                    self.agent.pass_ran(worked.task, (began_ns, worked.ended_ns), stderr);
                 }
                 self.agent.worked(worked);
             }
@@ -192,7 +194,7 @@ impl<'a> NodeRuntime<'a> {
     }
 
     /// Records an event if the run limits the memory of commands and this node cannot.
-    fn tell_of_memory(&mut self) {
+    fn record_unlimited_memory(&mut self) {
         let run = self.agent.run();
         let (Work::Command { .. }, Some(bytes)) = (&run.work, run.task_limits.memory_bytes()) else { return };
         let name = self.agent.name();
@@ -200,7 +202,7 @@ impl<'a> NodeRuntime<'a> {
         let computes = own.is_some_and(|node| node.compute_per_s.get() > 0.0);
         if let (true, Err(why)) = (computes, Groups::find(bytes)) {
             let message = format!("the memory of tasks on {name} is not limited (--task-memory): {why}");
-            self.agent.happen("task-memory-unlimited", None, message);
+            self.agent.record_event("task-memory-unlimited", None, message);
         }
     }
 }

@@ -35,14 +35,14 @@ struct Now<'a> {
 }
 
 /// Writer of the status files of one node.
-pub(crate) struct Standing {
+pub(crate) struct StatusFile {
     directory: PathBuf,
     since_ns: u64,
     due_ns: u64,
     written: Option<Passed>,
 }
 
-impl Standing {
+impl StatusFile {
     /// Creates the writer for a node that was just admitted.
     pub fn new(directory: PathBuf, now_ns: u64) -> Self {
         Self { directory, since_ns: now_ns, due_ns: now_ns, written: None }
@@ -71,8 +71,8 @@ impl Standing {
         let now =
             Now { since_ns: self.since_ns, results, events: passed.events.iter().collect(), happened: passed.happened };
         let about = About { since_ns: self.since_ns, node: agent.name(), run: agent.run() };
-        let told = self.written.is_some() || self.write("run.json", &about);
-        if told && self.write("now.json", &now) {
+        let described = self.written.is_some() || self.write("run.json", &about);
+        if described && self.write("now.json", &now) {
             self.written = Some(passed.clone());
         }
     }

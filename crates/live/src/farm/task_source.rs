@@ -3,7 +3,7 @@
 //!
 //! A thread that submits faster than the tree takes tasks blocks. The tree in turn stops starting tasks while results are
 //! not taken. If results are written to files or recorded in a journal, the result writer's thread does so
-//! ([`crate::farm::keeper`]) before they are reported.
+//! ([`crate::farm::result_writer`]) before they are reported.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
@@ -17,11 +17,11 @@ use crosswind_schema::experiment::Tasks;
 
 use crate::error::LiveError;
 use crate::farm::journal::Identity;
-use crate::farm::keeper::{Keeper, Keeping};
 use crate::farm::payload::Payload;
 use crate::farm::recalls::Recalls;
+use crate::farm::result_writer::{ResultWriter, WriterSettings};
 use crate::farm::root::{Delivery, NewTask, RunSummary, Supply, TaskSource};
-use crosswind_linux::Bell;
+use crosswind_linux::Waker;
 
 /// Maximum number of submitted tasks that the event loop has not taken.
 const WAITING: usize = 1_024;
@@ -71,7 +71,7 @@ impl Shared {
 struct Both {
     shared: Mutex<Shared>,
     changed: Condvar,
-    bell: Arc<Bell>,
+    waker: Arc<Waker>,
 }
 
 impl Both {
@@ -99,12 +99,12 @@ impl Both {
 }
 
 #[derive(Clone)]
-pub struct Counter(Arc<Both>);
+pub struct TaskQueue(Arc<Both>);
 
 /// The side that the event loop uses.
-pub struct SharedDesk {
+pub struct QueuedTasks {
     both: Arc<Both>,
-    keeper: Option<Keeper>,
+    writer: Option<ResultWriter>,
     /// Whether results are counted and dropped, because the caller does not want them.
     discard: bool,
     drawn: Option<Drawn>,
@@ -127,25 +127,25 @@ struct Drawn {
 /// # Errors
 /// When the result writer's thread cannot be started.
 pub fn task_source(
-    bell: Arc<Bell>,
-    keeping: Option<Keeping>,
+    waker: Arc<Waker>,
+    settings: Option<WriterSettings>,
     discard: bool,
     drawn: Option<(Tasks, bool)>,
-) -> Result<(Counter, SharedDesk), LiveError> {
-    let both = Arc::new(Both { shared: Mutex::default(), changed: Condvar::new(), bell });
+) -> Result<(TaskQueue, QueuedTasks), LiveError> {
+    let both = Arc::new(Both { shared: Mutex::default(), changed: Condvar::new(), waker });
     let drawn = drawn.map(|(tasks, blank)| Drawn { tasks, next: 0, blank, input: Payload::Blank(0) });
     let (kept, failed) = (Arc::clone(&both), Arc::clone(&both));
-    let keeper = keeping.map(|keeping| {
-        Keeper::start(
-            keeping,
+    let writer = settings.map(|settings| {
+        ResultWriter::start(
+            settings,
             Box::new(move |results, held| kept.report(results, held, discard)),
             Box::new(move |error| failed.fail(error)),
         )
         .map_err(LiveError::system("starting the thread that keeps results"))
     });
     let task_source =
-        SharedDesk { both: Arc::clone(&both), keeper: keeper.transpose()?, discard, drawn, labels: HashMap::new() };
-    Ok((Counter(both), task_source))
+        QueuedTasks { both: Arc::clone(&both), writer: writer.transpose()?, discard, drawn, labels: HashMap::new() };
+    Ok((TaskQueue(both), task_source))
 }
 
 impl Both {
@@ -170,11 +170,11 @@ impl Both {
     /// Records the error that ends the run.
     fn fail(&self, error: LiveError) {
         self.lock().failure.get_or_insert(error);
-        self.bell.ring();
+        self.waker.wake();
     }
 }
 
-impl Counter {
+impl TaskQueue {
     /// Submits a task. Returns false if there is still no room after `patience`; the task then stays in `task`.
     ///
     /// # Errors
@@ -198,11 +198,11 @@ impl Counter {
         if let Some((task, label)) = task.take() {
             shared.waiting_bytes += task.payload.in_memory();
             // If tasks are waiting, the event loop has already been woken.
-            let ring = shared.waiting.is_empty();
+            let wakes = shared.waiting.is_empty();
             shared.waiting.push_back((task, label));
             drop(shared);
-            if ring {
-                self.0.bell.ring();
+            if wakes {
+                self.0.waker.wake();
             }
         }
         Ok(true)
@@ -210,13 +210,13 @@ impl Counter {
 
     pub fn end_of_tasks(&self) {
         self.0.lock().over = true;
-        self.0.bell.ring();
+        self.0.waker.wake();
     }
 
     /// Ends the run as soon as possible.
     pub fn interrupt(&self) {
         self.0.lock().interrupted = true;
-        self.0.bell.ring();
+        self.0.waker.wake();
         self.0.changed.notify_all();
     }
 
@@ -244,7 +244,7 @@ impl Counter {
         let results = shared.results.drain(..).collect();
         drop(shared);
         if was_full {
-            self.0.bell.ring();
+            self.0.waker.wake();
         }
         Some(results)
     }
@@ -265,17 +265,17 @@ impl Counter {
     /// Requests must not overlap.
     #[must_use]
     pub fn recall(&self, tasks: &[u64]) -> Vec<u64> {
-        let asked: HashSet<u64> = tasks.iter().copied().collect();
+        let requested: HashSet<u64> = tasks.iter().copied().collect();
         let mut shared = self.0.lock();
         let (recalled, kept): (VecDeque<_>, VecDeque<_>) =
-            std::mem::take(&mut shared.waiting).into_iter().partition(|(task, _)| asked.contains(&task.task));
+            std::mem::take(&mut shared.waiting).into_iter().partition(|(task, _)| requested.contains(&task.task));
         shared.waiting = kept;
         shared.waiting_bytes -= recalled.iter().map(|(task, _)| task.payload.in_memory()).sum::<u64>();
         let withdrawn: Vec<u64> = recalled.iter().map(|(task, _)| task.task).collect();
         let here: HashSet<u64> = withdrawn.iter().copied().collect();
-        asked.difference(&here).for_each(|task| shared.recalls.ask(*task));
+        requested.difference(&here).for_each(|task| shared.recalls.ask(*task));
         drop(shared);
-        self.0.bell.ring();
+        self.0.waker.wake();
         self.0.changed.notify_all();
         withdrawn
     }
@@ -330,7 +330,7 @@ impl Counter {
     }
 }
 
-impl SharedDesk {
+impl QueuedTasks {
     fn next_drawn(&mut self) -> Option<Supply> {
         let Drawn { tasks, next, blank, input } = self.drawn.as_mut()?;
         if *next >= tasks.count {
@@ -358,7 +358,7 @@ impl SharedDesk {
     /// # Errors
     /// What ended the run, or an error in writing results, such as a full disk.
     pub fn close(mut self, ended: Result<RunSummary, LiveError>) -> Result<RunSummary, LiveError> {
-        let kept = self.keeper.take().map_or(Ok(()), Keeper::close);
+        let kept = self.writer.take().map_or(Ok(()), ResultWriter::close);
         let failure = self.both.lock().failure.take().or(kept.err());
         match (ended, failure) {
             (Ok(_), Some(error)) => Err(error),
@@ -367,12 +367,12 @@ impl SharedDesk {
     }
 }
 
-impl TaskSource for SharedDesk {
+impl TaskSource for QueuedTasks {
     fn writes_files(&self) -> bool {
-        self.keeper.is_some()
+        self.writer.is_some()
     }
 
-    fn happened(&mut self, events: &[AgentEvent]) {
+    fn events(&mut self, events: &[AgentEvent]) {
         self.both.lock().events.extend_from_slice(events);
     }
 
@@ -393,14 +393,14 @@ impl TaskSource for SharedDesk {
         if wake {
             self.both.changed.notify_all();
         }
-        if self.keeper.is_some() {
+        if self.writer.is_some() {
             self.labels.insert(task.task, label);
         }
         Supply::Task(task)
     }
 
     fn recalls(&mut self) -> Vec<u64> {
-        self.both.lock().recalls.take_asked()
+        self.both.lock().recalls.take_requested()
     }
 
     fn learn(&mut self, news: News, unknown: &[u64]) {
@@ -413,7 +413,7 @@ impl TaskSource for SharedDesk {
     }
 
     fn deliver(&mut self, results: &mut Vec<Delivery>) {
-        let Some(keeper) = &self.keeper else {
+        let Some(writer) = &self.writer else {
             self.both.report(results, 0, self.discard);
             return;
         };
@@ -422,7 +422,7 @@ impl TaskSource for SharedDesk {
         shared.unkept_bytes += results.iter().map(|result| result.payload.in_memory()).sum::<u64>();
         drop(shared);
         let labels = &mut self.labels;
-        keeper.keep(results.drain(..).map(|result| (labels.remove(&result.task).unwrap_or_default(), result)));
+        writer.write(results.drain(..).map(|result| (labels.remove(&result.task).unwrap_or_default(), result)));
     }
 
     fn failure(&mut self) -> Option<LiveError> {

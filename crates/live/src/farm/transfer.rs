@@ -25,15 +25,15 @@ const ROUNDING: f64 = 1e-9;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     /// Rate of the platform, MB/s, as reported in frames. 0 if not emulated.
-    pub told: f64,
+    pub reported: f64,
     bytes_per_ns: f64,
     position: f64,
     at_ns: u64,
 }
 
 impl Pace {
-    pub fn new(bytes_per_ns: f64, told: f64, at_ns: u64) -> Self {
-        Self { told, bytes_per_ns, position: 0.0, at_ns }
+    pub fn new(bytes_per_ns: f64, reported: f64, at_ns: u64) -> Self {
+        Self { reported, bytes_per_ns, position: 0.0, at_ns }
     }
 
     /// Returns the position at a time, bytes.
@@ -50,9 +50,9 @@ impl Pace {
         (self.bytes_per_ns > 0.0).then(|| self.at_ns + (left / self.bytes_per_ns).ceil() as u64)
     }
 
-    fn turn(&mut self, bytes_per_ns: f64, told: f64, now_ns: u64) {
+    fn turn(&mut self, bytes_per_ns: f64, reported: f64, now_ns: u64) {
         self.position = self.position(now_ns);
-        (self.bytes_per_ns, self.told, self.at_ns) = (bytes_per_ns, told, now_ns);
+        (self.bytes_per_ns, self.reported, self.at_ns) = (bytes_per_ns, reported, now_ns);
     }
 }
 
@@ -153,7 +153,7 @@ impl Transfer {
     /// Encodes the head of the next frame.
     pub fn head(&mut self, out: &mut Vec<u8>, bytes: usize) {
         let (task, total, form) = (self.task, self.total, self.payload.form());
-        let rate = self.pace.map_or(0.0, |pace| pace.told);
+        let rate = self.pace.map_or(0.0, |pace| pace.reported);
         let frame = match (self.begun, self.kind) {
             (false, Kind::Task { work }) => Frame::Task { task, total, work, form, rate },
             (false, Kind::Result { node, ok }) => Frame::Result { task, total, node, ok, form, rate },
@@ -219,9 +219,9 @@ impl Transfer {
     /// Changes the pace. `None` means as fast as the link allows.
     pub fn turn(&mut self, bytes_per_ns: Option<(f64, f64)>, now_ns: u64) {
         match (&mut self.pace, bytes_per_ns) {
-            (Some(pace), Some((rate, told))) => pace.turn(rate, told, now_ns),
-            (pace, Some((rate, told))) => {
-                let mut fresh = Pace::new(rate, told, now_ns);
+            (Some(pace), Some((rate, reported))) => pace.turn(rate, reported, now_ns),
+            (pace, Some((rate, reported))) => {
+                let mut fresh = Pace::new(rate, reported, now_ns);
                 fresh.position = self.framed as f64;
                 *pace = Some(fresh);
             }

@@ -110,14 +110,14 @@ impl Carrier {
     }
 
     /// Queues a control frame, which does not wait in the two queues.
-    pub fn say(&mut self, kind: Kind, class: Class, stream: u32, payload: &[u8]) {
+    pub fn send_control(&mut self, kind: Kind, class: Class, stream: u32, payload: &[u8]) {
         wire::append(kind, class, stream, payload, &mut self.out);
         self.words += HEAD + payload.len();
     }
 
     /// Queues a grant of credits for the peer.
-    pub fn say_grant(&mut self, grant: Grant) {
-        self.say(Kind::Credit, grant.class, 0, &wire::grant_payload(grant.frames, grant.taken));
+    pub fn send_grant(&mut self, grant: Grant) {
+        self.send_control(Kind::Credit, grant.class, 0, &wire::grant_payload(grant.frames, grant.taken));
     }
 
     /// Sends a complete frame, including its head. Bytes that the kernel does not accept are buffered.
@@ -134,14 +134,14 @@ impl Carrier {
     pub fn flush(&mut self, now_ns: u64) -> io::Result<()> {
         if self.socket.wants_room() {
             if !self.socket.try_flush()? {
-                return self.heard_at_all();
+                return self.has_received();
             }
             self.moved_ns = now_ns;
         }
         while self.out_from < self.out.len() {
             let sent = written(self.socket.send(&self.out[self.out_from..], &[]))?;
             if sent == 0 {
-                return self.heard_at_all();
+                return self.has_received();
             }
             self.out_from += sent;
             self.moved_ns = now_ns;
@@ -152,7 +152,7 @@ impl Carrier {
     }
 
     /// Fails if the peer reads too few of its answers.
-    fn heard_at_all(&self) -> io::Result<()> {
+    fn has_received(&self) -> io::Result<()> {
         if self.words > UNHEARD { Err(io::Error::other("asks, and takes no answer")) } else { Ok(()) }
     }
 

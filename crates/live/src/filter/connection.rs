@@ -30,7 +30,7 @@ pub(super) struct Connection {
     pub may_send: usize,
     /// Whether the application sends no more than what waits.
     pub application_ended: bool,
-    pub end_told: bool,
+    pub end_announced: bool,
     /// Whether the peer's application sends no more.
     pub peer_ended: bool,
     shut: bool,
@@ -63,7 +63,7 @@ impl Connection {
             ticketed: 0,
             may_send,
             application_ended: false,
-            end_told: false,
+            end_announced: false,
             peer_ended: false,
             shut: false,
             pending: VecDeque::new(),
@@ -102,7 +102,7 @@ impl Connection {
     /// Returns whether everything was sent and only the end of the stream is still to be sent.
     pub fn is_to_end(&self) -> bool {
         let waits = || self.socket.as_ref().is_some_and(|socket| waiting_bytes(socket) > 0);
-        self.application_ended && !self.end_told && self.ticketed == 0 && !waits()
+        self.application_ended && !self.end_announced && self.ticketed == 0 && !waits()
     }
 
     /// Counts a frame against the window.
@@ -190,7 +190,7 @@ impl Connection {
 
     /// Returns whether both sides have ended and everything was accepted.
     pub fn is_over(&self) -> bool {
-        self.end_told && self.shut
+        self.end_announced && self.shut
     }
 
     /// Returns the frames that are not wholly accepted. Their credits must be returned when the connection is closed.

@@ -31,7 +31,7 @@ use crate::error::LiveError;
 use crate::log::Log;
 use crosswind_linux::now_ns;
 
-const BELL: u64 = 0;
+const WAKER: u64 = 0;
 const DOOR: u64 = 1 << 56;
 const CARRIER: u64 = 2 << 56;
 const CONNECTION: u64 = 3 << 56;
@@ -112,7 +112,7 @@ impl Exchange {
         let epoll = Epoll::new().map_err(LiveError::system("waiting for sockets"))?;
         let watching = LiveError::system("watching a port");
         let watch = |fd, token| epoll.watch_input(fd, token);
-        let all = std::iter::once((post.bell.fd(), BELL))
+        let all = std::iter::once((post.waker.fd(), WAKER))
             .chain(listeners.iter().enumerate().map(|(place, port)| (port.as_raw_fd(), DOOR | place as u64)));
         all.into_iter().try_for_each(|(fd, token)| watch(fd, token)).map_err(watching)?;
         Ok(Self {
@@ -146,17 +146,17 @@ impl Exchange {
     /// Runs until the filter is stopped.
     pub fn run(&mut self) -> Result<(), LiveError> {
         crosswind_linux::exact_timers();
-        let mut told = Vec::new();
+        let mut announced = Vec::new();
         loop {
             self.publish();
-            told.clear();
+            announced.clear();
             let due = self.due();
             let timeout = if self.again.is_empty() { due.saturating_sub(now_ns()) } else { 0 };
-            self.epoll.wait(Some(timeout), &mut told).map_err(LiveError::system("waiting for sockets"))?;
+            self.epoll.wait(Some(timeout), &mut announced).map_err(LiveError::system("waiting for sockets"))?;
             for key in std::mem::take(&mut self.again) {
                 self.read(key);
             }
-            for event in &told {
+            for event in &announced {
                 if !self.attend(*event) {
                     self.publish();
                     return Ok(());
@@ -184,8 +184,8 @@ impl Exchange {
     fn attend(&mut self, event: Event) -> bool {
         let which = event.token & WHICH;
         match event.token & !WHICH {
-            BELL => {
-                self.post.bell.silence();
+            WAKER => {
+                self.post.waker.clear();
                 while let Ok(news) = self.news.try_recv() {
                     match news {
                         News::Stop => return false,
@@ -317,15 +317,15 @@ impl Exchange {
         let (carrier, number, class) = (connection.carrier, connection.number, connection.class);
         let may_come = (!connection.peer_ended).then_some(connection.may_come);
         self.forget(key);
-        self.say_reset(carrier, class, number, may_come, why);
+        self.send_reset(carrier, class, number, may_come, why);
     }
 
     /// Sends a reset. Until the peer answers, `may_come` more bytes of the stream may arrive.
-    fn say_reset(&mut self, carrier: Key, class: Class, number: u32, may_come: Option<usize>, why: &str) {
+    fn send_reset(&mut self, carrier: Key, class: Class, number: u32, may_come: Option<usize>, why: &str) {
         if let (Some(found), Some(may_come)) = (self.carriers.get_mut(carrier), may_come) {
             found.closing.insert(number, may_come);
         }
-        self.say(carrier, Kind::Reset, class, number, clipped(why).as_bytes());
+        self.send_control(carrier, Kind::Reset, class, number, clipped(why).as_bytes());
     }
 
     /// Returns whether the maximum number of connections is reached.
@@ -333,9 +333,9 @@ impl Exchange {
         self.connections.len() + self.departed.len() >= self.settings.connections
     }
 
-    fn say(&mut self, carrier: Key, kind: Kind, class: Class, number: u32, payload: &[u8]) {
+    fn send_control(&mut self, carrier: Key, kind: Kind, class: Class, number: u32, payload: &[u8]) {
         if let Some(found) = self.carriers.get_mut(carrier) {
-            found.say(kind, class, number, payload);
+            found.send_control(kind, class, number, payload);
             if let Err(error) = found.flush(now_ns()) {
                 self.lost(carrier, &error);
             }
@@ -385,7 +385,7 @@ impl Exchange {
             }
             let may_send = carrier.window;
             if self.add(Some(socket), key, number, class, may_send).is_some() {
-                self.say(key, Kind::Open, class, number, target.as_bytes());
+                self.send_control(key, Kind::Open, class, number, target.as_bytes());
             }
         }
     }
@@ -430,7 +430,7 @@ impl Exchange {
         let (carrier, number, class) = (connection.carrier, connection.number, connection.class);
         match result.and_then(|socket| self.begin(key, socket).map_err(|error| error.to_string())) {
             Ok(()) => {
-                self.say(carrier, Kind::Opened, class, number, &[]);
+                self.send_control(carrier, Kind::Opened, class, number, &[]);
                 self.flush_connection(key);
             }
             Err(why) => {
@@ -445,7 +445,7 @@ impl Exchange {
         if self.is_full() {
             self.count_refusal();
             let window = Some(self.settings.window as usize);
-            return self.say_reset(carrier, class, number, window, "there is no room for another connection");
+            return self.send_reset(carrier, class, number, window, "there is no room for another connection");
         }
         let may_send = self.carriers.get(carrier).map_or(0, |carrier| carrier.window);
         if let Some(key) = self.add(None, carrier, number, class, may_send) {
@@ -471,7 +471,7 @@ impl Exchange {
             let post = self.post.clone();
             let work = move || {
                 let result = reach(&target).map_err(|error| format!("{target}: {error}"));
-                post.tell(News::Reached { carrier: carrier.number(), key: key.number(), result });
+                post.send(News::Reached { carrier: carrier.number(), key: key.number(), result });
             };
             if let Err(error) = std::thread::Builder::new().stack_size(256 << 10).spawn(work) {
                 self.reached(carrier, key, Err(error.to_string()));

@@ -36,7 +36,7 @@ pub fn arrives(tos: u8, peer: Option<(&str, &Access)>) -> Result<Option<u8>, Liv
     let (role, name, patience) = (PeerRole::Host, NAME, PATIENCE);
     let entered =
         Handshake { address, role, name, about: &about, access, patience, still: &|| true }.enter_over(stream)?;
-    About::heard(&entered.settings).map(|about| about.tos).map_err(|why| LiveError::refused(address, why))
+    About::decode(&entered.settings).map(|about| about.tos).map_err(|why| LiveError::refused(address, why))
 }
 
 fn marked(address: &str, tos: u8) -> std::io::Result<TcpStream> {

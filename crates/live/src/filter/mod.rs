@@ -54,7 +54,7 @@ pub(crate) use sockets::connect_marked;
 use crate::error::LiveError;
 use crate::listener::Listener;
 use crate::log::Log;
-use crosswind_linux::Bell;
+use crosswind_linux::Waker;
 use exchange::Exchange;
 use peers::{News, Post, attend, dial};
 use settings::{About, Limits};
@@ -127,9 +127,9 @@ impl Filter {
             listeners.push(listener);
         }
         let (sender, news) = channel();
-        let bell = Arc::new(Bell::new().map_err(LiveError::system("making a bell"))?);
+        let waker = Arc::new(Waker::new().map_err(LiveError::system("creating a waker"))?);
         let (connected, dialled) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let post = Post { sender, bell, wanted: Arc::new(AtomicBool::new(true)), connected, dialled };
+        let post = Post { sender, waker, wanted: Arc::new(AtomicBool::new(true)), connected, dialled };
         let own = About {
             version: About::VERSION,
             window: settings.window,
@@ -203,7 +203,7 @@ impl Filter {
 
     fn end(&mut self) -> Result<(), LiveError> {
         self.post.wanted.store(false, Ordering::Relaxed);
-        self.post.tell(News::Stop);
+        self.post.send(News::Stop);
         match self.work.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
             Some(Err(panic)) => Err(LiveError::panicked("the filter's thread", &*panic)),

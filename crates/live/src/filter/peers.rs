@@ -18,8 +18,8 @@ use super::settings::{About, PEERS};
 use super::sockets::arrived_mark;
 use crate::dial::{Entered, Handshake, PeerRole};
 use crate::error::LiveError;
-use crate::listener::{Caller, Listener, refuse};
-use crosswind_linux::{self as linux, Bell, now_ns, watch};
+use crate::listener::{AuthenticatedPeer, Listener, refuse};
+use crosswind_linux::{self as linux, Waker, now_ns, watch};
 
 /// The name that a filter uses to authenticate.
 pub(super) const NAME: &str = "filter";
@@ -62,7 +62,7 @@ pub(super) enum News {
 #[derive(Clone)]
 pub(super) struct Post {
     pub sender: Sender<News>,
-    pub bell: Arc<Bell>,
+    pub waker: Arc<Waker>,
     pub wanted: Arc<AtomicBool>,
     pub connected: Arc<AtomicUsize>,
     /// Number of connected peers that were dialled.
@@ -70,10 +70,10 @@ pub(super) struct Post {
 }
 
 impl Post {
-    pub fn tell(&self, news: News) {
+    pub fn send(&self, news: News) {
         // An exchange that has ended needs no messages.
         let _ = self.sender.send(news);
-        self.bell.ring();
+        self.waker.wake();
     }
 
     pub fn is_wanted(&self) -> bool {
@@ -90,19 +90,19 @@ pub(super) fn attend(mut listener: Listener, own: &About, post: &Post) {
         let mut complain = |peer: Option<&str>, line: &str| {
             // Logged once for each address, whatever else it tries.
             let peer = peer.unwrap_or_default().to_owned();
-            post.tell(News::Complaint { peer, word: "connected", why: line.to_owned() });
+            post.send(News::Complaint { peer, word: "connected", why: line.to_owned() });
         };
-        for caller in listener.attend(now_ns(), &mut complain) {
-            if let Err((peer, why)) = let_in(caller, own, post) {
-                post.tell(News::Complaint { peer, word: "met", why });
+        for peer in listener.attend(now_ns(), &mut complain) {
+            if let Err((peer, why)) = let_in(peer, own, post) {
+                post.send(News::Complaint { peer, word: "met", why });
             }
         }
     }
 }
 
-fn let_in(caller: Caller, own: &About, post: &Post) -> Result<(), (String, String)> {
-    let Caller { mut stream, peer, name, about, rest, proof } = caller;
-    let about = match heard(&name, &about, post) {
+fn let_in(peer: AuthenticatedPeer, own: &About, post: &Post) -> Result<(), (String, String)> {
+    let AuthenticatedPeer { mut stream, peer, name, about, rest, proof } = peer;
+    let about = match accepted(&name, &about, post) {
         Ok(about) => about,
         Err(why) => {
             refuse(stream, Refusal::Final, &why);
@@ -116,24 +116,24 @@ fn let_in(caller: Caller, own: &About, post: &Post) -> Result<(), (String, Strin
     if let Err(error) = stream.write_all(&welcome) {
         return Err((peer, error.to_string()));
     }
-    post.tell(News::Met(Met { socket: stream, peer, dialled: None, about, rest }));
+    post.send(News::Met(Met { socket: stream, peer, dialled: None, about, rest }));
     Ok(())
 }
 
-fn heard(name: &str, about: &str, post: &Post) -> Result<About, String> {
+fn accepted(name: &str, about: &str, post: &Post) -> Result<About, String> {
     if name != NAME {
         return Err(format!("is {name:?}, no filter"));
     }
     if post.connected.load(Ordering::Relaxed) >= PEERS {
         return Err(format!("is one more than the {PEERS} peers that there may be"));
     }
-    About::heard(about.as_bytes())
+    About::decode(about.as_bytes())
 }
 
 /// Dials a peer until it accepts this filter.
 pub(super) fn dial(place: usize, address: &str, own: &About, access: &Access, post: &Post) {
     let complain = |why: String| {
-        post.tell(News::Complaint { peer: address.to_owned(), word: "dialled", why });
+        post.send(News::Complaint { peer: address.to_owned(), word: "dialled", why });
     };
     let about = match own.to_json() {
         Ok(about) => about,
@@ -144,10 +144,10 @@ pub(super) fn dial(place: usize, address: &str, own: &About, access: &Access, po
         let still = || post.is_wanted();
         let (role, about) = (PeerRole::Host, about.as_str());
         match (Handshake { address, role, name: NAME, about, access, patience, still: &still }).enter() {
-            Ok(Entered { stream, settings, rest }) => match About::heard(&settings) {
+            Ok(Entered { stream, settings, rest }) => match About::decode(&settings) {
                 Ok(about) => {
                     let peer = address.to_owned();
-                    return post.tell(News::Met(Met { socket: stream, peer, dialled: Some(place), about, rest }));
+                    return post.send(News::Met(Met { socket: stream, peer, dialled: Some(place), about, rest }));
                 }
                 Err(why) => complain(why),
             },

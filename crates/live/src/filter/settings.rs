@@ -158,7 +158,7 @@ impl About {
     }
 
     /// Decodes and checks the other end's description.
-    pub fn heard(text: &[u8]) -> Result<Self, String> {
+    pub fn decode(text: &[u8]) -> Result<Self, String> {
         let about: Self = serde_json::from_slice(text).map_err(|_| "does not say what it is".to_owned())?;
         if about.version != Self::VERSION {
             return Err(format!("speaks version {} of the filter's frames, not {}", about.version, Self::VERSION));

@@ -58,7 +58,7 @@ impl Epoll {
     }
 
     /// Waits for events, at most for the timeout.
-    pub fn wait(&mut self, timeout_ns: Option<u64>, told: &mut Vec<Event>) -> io::Result<()> {
+    pub fn wait(&mut self, timeout_ns: Option<u64>, announced: &mut Vec<Event>) -> io::Result<()> {
         let time = timeout_ns.map(|ns| libc::timespec {
             tv_sec: (ns / 1_000_000_000) as libc::time_t,
             tv_nsec: (ns % 1_000_000_000) as libc::c_long,
@@ -82,7 +82,7 @@ impl Epoll {
         }
         // SAFETY: the kernel has written `count` events.
         unsafe { self.events.set_len(count as usize) };
-        told.extend(self.events.iter().map(|event| {
+        announced.extend(self.events.iter().map(|event| {
             let (bits, token) = (event.events as i32, event.u64);
             let ended = bits & (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) != 0;
             Event { token, readable: bits & libc::EPOLLIN != 0 || ended, writable: bits & libc::EPOLLOUT != 0, ended }
@@ -214,14 +214,14 @@ mod tests {
         let mut epoll = Epoll::new().expect("a descriptor");
         epoll.watch_both(reader.as_raw_fd(), 7).expect("watched");
         writer.write_all(b"12345").expect("written");
-        let mut told = Vec::new();
-        while !told.iter().any(|event: &Event| event.readable) {
-            epoll.wait(None, &mut told).expect("waits");
+        let mut announced = Vec::new();
+        while !announced.iter().any(|event: &Event| event.readable) {
+            epoll.wait(None, &mut announced).expect("waits");
         }
-        assert!(told.iter().all(|event| event.token == 7 && !event.ended));
+        assert!(announced.iter().all(|event| event.token == 7 && !event.ended));
         assert_eq!(waiting_bytes(&reader), 5);
-        told.clear();
-        epoll.wait(Some(0), &mut told).expect("waits");
-        assert!(told.is_empty(), "{told:?}");
+        announced.clear();
+        epoll.wait(Some(0), &mut announced).expect("waits");
+        assert!(announced.is_empty(), "{announced:?}");
     }
 }

@@ -49,13 +49,13 @@ impl Channel {
     }
 
     /// Sends a frame as soon as the kernel accepts it. A message is padded to at least `bytes` bytes on the wire.
-    pub fn say(&mut self, what: &Wire, bytes: u64) -> io::Result<()> {
+    pub fn send_wire(&mut self, what: &Wire, bytes: u64) -> io::Result<()> {
         what.encode(bytes, &mut self.out);
         self.flush()
     }
 
     /// Sends raw bytes, which belong to the handshake.
-    pub fn say_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub fn send_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.out.extend_from_slice(bytes);
         self.flush()
     }
@@ -114,8 +114,8 @@ impl Channel {
 
     /// Returns the next frame in the read buffer.
     pub fn next(&mut self) -> io::Result<Option<Wire>> {
-        let Some((said, used)) = wire::decode(&self.input[self.from..self.to]).map_err(bad)? else { return Ok(None) };
+        let Some((frame, used)) = wire::decode(&self.input[self.from..self.to]).map_err(bad)? else { return Ok(None) };
         self.from += used;
-        Ok(Some(said))
+        Ok(Some(frame))
     }
 }

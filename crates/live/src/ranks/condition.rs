@@ -3,7 +3,7 @@
 use crosswind_program::Rank;
 
 use super::channel::Channel;
-use super::rank::Station;
+use super::rank::RankRuntime;
 use crate::error::LiveError;
 use crosswind_linux::now_ns;
 
@@ -33,7 +33,7 @@ pub(super) enum Waiting {
     Finish,
 }
 
-impl<R: Rank> Station<R> {
+impl<R: Rank> RankRuntime<R> {
     /// Handles messages until the condition is met.
     pub(super) fn wait(&mut self, what: Waiting) -> Result<(), LiveError> {
         if self.is_met(what) {

@@ -19,9 +19,9 @@ use super::settings::{Admission, RanksSettings};
 use super::waves::{Answer, Verdict, Waves};
 use super::wire::Wire;
 use crate::error::LiveError;
-use crate::listener::{Caller, Listener, refuse};
+use crate::listener::{AuthenticatedPeer, Listener, refuse};
 use crate::log::Log;
-use crosswind_linux::{self as linux, Bell, now_ns, watch};
+use crosswind_linux::{self as linux, Waker, now_ns, watch};
 
 /// Time from when all ranks are connected to time 0, ns. Each rank receives time 0 before it comes.
 const AHEAD_NS: u64 = 20_000_000;
@@ -43,26 +43,26 @@ pub struct ConductorConfig {
 #[derive(Clone, Debug)]
 pub struct Stop {
     why: Arc<Mutex<Option<Option<String>>>>,
-    bell: Arc<Bell>,
+    waker: Arc<Waker>,
 }
 
 impl Stop {
     /// Ends the run because the user asked for it.
     pub fn interrupt(&self) {
-        self.ring(None);
+        self.wake(None);
     }
 
     /// Ends the run because a process has ended.
     pub fn fail(&self, why: &str) {
-        self.ring(Some(why.to_owned()));
+        self.wake(Some(why.to_owned()));
     }
 
-    fn ring(&self, why: Option<String>) {
+    fn wake(&self, why: Option<String>) {
         self.why.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
-        self.bell.ring();
+        self.waker.wake();
     }
 
-    fn heard(&self) -> Result<(), LiveError> {
+    fn check(&self) -> Result<(), LiveError> {
         match self.why.lock().unwrap_or_else(PoisonError::into_inner).clone() {
             None => Ok(()),
             Some(None) => Err(LiveError::Interrupted),
@@ -73,7 +73,7 @@ impl Stop {
 
 /// State of one rank, as the conductor knows it.
 #[derive(Default)]
-struct Seat {
+struct Slot {
     channel: Option<Channel>,
     address: String,
     meshed: bool,
@@ -92,7 +92,7 @@ pub struct Conductor {
     config: ConductorConfig,
     listener: Listener,
     stop: Stop,
-    seats: Vec<Seat>,
+    slots: Vec<Slot>,
     waves: Waves,
     /// When the current wave began or the last one ended, ns.
     wave_ns: u64,
@@ -110,14 +110,14 @@ impl Conductor {
     pub fn open(config: ConductorConfig) -> Result<Self, LiveError> {
         config.run.check()?;
         let listener = Listener::open(&config.listen, config.access.clone())?;
-        let bell = Arc::new(Bell::new().map_err(LiveError::system("making a bell"))?);
-        let stop = Stop { why: Arc::new(Mutex::new(None)), bell };
+        let waker = Arc::new(Waker::new().map_err(LiveError::system("creating a waker"))?);
+        let stop = Stop { why: Arc::new(Mutex::new(None)), waker };
         let ranks = config.run.ranks as usize;
-        let seats = (0..ranks).map(|_| Seat::default()).collect();
+        let slots = (0..ranks).map(|_| Slot::default()).collect();
         Ok(Self {
             listener,
             stop,
-            seats,
+            slots,
             waves: Waves::new(ranks),
             wave_ns: 0,
             hearsay: None,
@@ -155,21 +155,21 @@ impl Conductor {
             Ok(zero_ns) => zero_ns,
             Err(error) => {
                 self.config.log.note(&format!("the run ends: {error}"));
-                for channel in self.seats.iter_mut().filter_map(|seat| seat.channel.as_mut()) {
+                for channel in self.slots.iter_mut().filter_map(|slot| slot.channel.as_mut()) {
                     // If the rank is gone, the message is not needed.
-                    let _ = channel.say(&Wire::Abort { why: error.to_string() }, 0);
+                    let _ = channel.send_wire(&Wire::Abort { why: error.to_string() }, 0);
                 }
                 return Err(error);
             }
         };
-        let last_ns = self.seats.iter().filter_map(|seat| seat.done_ns).max().unwrap_or(zero_ns);
+        let last_ns = self.slots.iter().filter_map(|slot| slot.done_ns).max().unwrap_or(zero_ns);
         if self.config.run.check {
-            let results: Vec<Vec<u64>> = self.seats.iter().map(|seat| words(&seat.held)).collect();
+            let results: Vec<Vec<u64>> = self.slots.iter().map(|slot| words(&slot.held)).collect();
             program.check(&results).map_err(LiveError::WrongResult)?;
         }
         Ok(Outcome {
             makespan_s: last_ns.saturating_sub(zero_ns) as f64 * 1e-9,
-            ranks: self.seats.iter_mut().filter_map(|seat| seat.report.take()).collect(),
+            ranks: self.slots.iter_mut().filter_map(|slot| slot.report.take()).collect(),
             checked: self.config.run.check,
         })
     }
@@ -178,23 +178,23 @@ impl Conductor {
         let begun = now_ns();
         let by = |s: f64| begun.saturating_add((s * 1e9) as u64);
         let start_by = by(self.config.run.start_s);
-        self.until(start_by, "did not come", |seat| seat.channel.is_some())?;
-        let peers: Vec<String> = self.seats.iter().map(|seat| seat.address.clone()).collect();
+        self.until(start_by, "did not come", |slot| slot.channel.is_some())?;
+        let peers: Vec<String> = self.slots.iter().map(|slot| slot.address.clone()).collect();
         let admission = Admission { run: self.config.run.clone(), peers };
         let settings = serde_json::to_vec(&admission).map_err(|error| LiveError::Setup(error.to_string()))?;
-        for rank in 0..self.seats.len() {
-            let proof = self.seats[rank].proof;
+        for rank in 0..self.slots.len() {
+            let proof = self.slots[rank].proof;
             self.with(rank, |channel| welcome(proof, channel, settings.clone()))?;
         }
-        self.until(start_by, "is not connected with all others", |seat| seat.meshed)?;
+        self.until(start_by, "is not connected with all others", |slot| slot.meshed)?;
         let zero_ns = now_ns() + AHEAD_NS;
         started(zero_ns);
-        for rank in 0..self.seats.len() {
-            self.say(rank, &Wire::Start { zero_ns })?;
+        for rank in 0..self.slots.len() {
+            self.send_wire(rank, &Wire::Start { zero_ns })?;
         }
         self.wave_ns = zero_ns;
         let limit = self.config.run.limit_s.map(|s| zero_ns.saturating_add((s * 1e9) as u64));
-        while !self.seats.iter().all(|seat| seat.report.is_some()) {
+        while !self.slots.iter().all(|slot| slot.report.is_some()) {
             if limit.is_some_and(|limit| now_ns() > limit) {
                 let limit_s = self.config.run.limit_s.unwrap_or_default();
                 let waits = self.waves.waits(None);
@@ -207,8 +207,8 @@ impl Conductor {
     }
 
     /// Handles events until `is` is true for all ranks. Fails after `by_ns`.
-    fn until(&mut self, by_ns: u64, lacks: &str, is: impl Fn(&Seat) -> bool) -> Result<(), LiveError> {
-        while let Some(rank) = self.seats.iter().position(|seat| !is(seat)) {
+    fn until(&mut self, by_ns: u64, lacks: &str, is: impl Fn(&Slot) -> bool) -> Result<(), LiveError> {
+        while let Some(rank) = self.slots.iter().position(|slot| !is(slot)) {
             if now_ns() > by_ns {
                 let patience = self.config.run.start_s;
                 return Err(LiveError::Lost(format!("rank {rank} {lacks} within {patience} s")));
@@ -231,7 +231,7 @@ impl Conductor {
         let now = now_ns();
         if self.finishing {
             return match now.saturating_sub(self.wave_ns) as f64 * 1e-9 > self.config.run.silence_s {
-                true => Err(LiveError::Lost("the ranks are done, and one does not tell what it did".into())),
+                true => Err(LiveError::Lost("the ranks are done, and one did not report".into())),
                 false => Ok(()),
             };
         }
@@ -243,12 +243,12 @@ impl Conductor {
             }
             return Ok(());
         }
-        let all_done = self.seats.iter().all(|seat| seat.done_ns.is_some());
+        let all_done = self.slots.iter().all(|slot| slot.done_ns.is_some());
         if all_done || now.saturating_sub(self.wave_ns) as f64 * 1e-9 > self.config.run.quiet_s {
             let wave = self.waves.begin();
             self.wave_ns = now;
-            for rank in 0..self.seats.len() {
-                self.say(rank, &Wire::Probe { wave })?;
+            for rank in 0..self.slots.len() {
+                self.send_wire(rank, &Wire::Probe { wave })?;
             }
         }
         Ok(())
@@ -261,14 +261,14 @@ impl Conductor {
             Verdict::Stuck => Err(LiveError::Deadlock(self.waves.waits(None))),
             Verdict::Over => {
                 self.finishing = true;
-                (0..self.seats.len()).try_for_each(|rank| self.say(rank, &Wire::Finish))
+                (0..self.slots.len()).try_for_each(|rank| self.send_wire(rank, &Wire::Finish))
             }
         }
     }
 
     /// Releases the ranks if all of them wait, and at a store-sync if all one-way messages are handled.
     fn release(&mut self) -> Result<(), LiveError> {
-        let Some(entered) = self.seats.iter().map(|seat| seat.entered).collect::<Option<Vec<_>>>() else {
+        let Some(entered) = self.slots.iter().map(|slot| slot.entered).collect::<Option<Vec<_>>>() else {
             return Ok(());
         };
         let stores = entered[0].0;
@@ -280,21 +280,21 @@ impl Conductor {
         }
         self.waves.stir();
         self.meetings += 1;
-        self.seats.iter_mut().for_each(|seat| seat.entered = None);
-        (0..self.seats.len()).try_for_each(|rank| self.say(rank, &Wire::Release))
+        self.slots.iter_mut().for_each(|slot| slot.entered = None);
+        (0..self.slots.len()).try_for_each(|rank| self.send_wire(rank, &Wire::Release))
     }
 
     // Connections -----------------------------------------------------------------------------------------------------------
 
     fn with(&mut self, rank: usize, then: impl FnOnce(&mut Channel) -> io::Result<()>) -> Result<(), LiveError> {
-        match self.seats[rank].channel.as_mut().map_or(Ok(()), then) {
+        match self.slots[rank].channel.as_mut().map_or(Ok(()), then) {
             Ok(()) => Ok(()),
             Err(error) => Err(self.gone(rank, &error)),
         }
     }
 
-    fn say(&mut self, rank: usize, what: &Wire) -> Result<(), LiveError> {
-        self.with(rank, |channel| channel.say(what, 0))
+    fn send_wire(&mut self, rank: usize, what: &Wire) -> Result<(), LiveError> {
+        self.with(rank, |channel| channel.send_wire(what, 0))
     }
 
     fn gone(&self, rank: usize, error: &io::Error) -> LiveError {
@@ -307,17 +307,17 @@ impl Conductor {
     fn attend(&mut self, by_ns: u64) -> Result<(), LiveError> {
         let by_ns = self.hearsay.as_ref().map_or(by_ns, |(at, ..)| by_ns.min(at + HEARSAY_NS));
         let by_ns = self.listener.due().map_or(by_ns, |due| by_ns.min(due));
-        let mut watched = vec![watch(self.stop.bell.fd(), true, false)];
-        watched.extend(self.seats.iter().map(|seat| {
-            seat.channel.as_ref().map_or_else(|| watch(-1, false, false), |link| watch(link.fd(), true, link.is_full()))
+        let mut watched = vec![watch(self.stop.waker.fd(), true, false)];
+        watched.extend(self.slots.iter().map(|slot| {
+            slot.channel.as_ref().map_or_else(|| watch(-1, false, false), |link| watch(link.fd(), true, link.is_full()))
         }));
         watched.extend(self.listener.fds().map(|fd| watch(fd, true, false)));
         linux::wait(&mut watched, Some(by_ns.saturating_sub(now_ns()))).map_err(LiveError::system("waiting"))?;
-        self.stop.heard()?;
+        self.stop.check()?;
         self.let_in()?;
-        for rank in 0..self.seats.len() {
+        for rank in 0..self.slots.len() {
             if watched[rank + 1].revents != 0 {
-                self.hear(rank)?;
+                self.on_frames(rank)?;
             }
         }
         match &self.hearsay {
@@ -330,53 +330,53 @@ impl Conductor {
 
     fn let_in(&mut self) -> Result<(), LiveError> {
         let log = &mut self.config.log;
-        for caller in self.listener.attend(now_ns(), &mut |_, line| log.note_once(line)) {
-            let Caller { stream, rest, proof, name, about, .. } = caller;
-            let seat = number(&name, self.config.run.ranks).map(|rank| &mut self.seats[rank as usize]);
-            let Some(seat) = seat.filter(|seat| seat.address.is_empty()) else {
+        for peer in self.listener.attend(now_ns(), &mut |_, line| log.note_once(line)) {
+            let AuthenticatedPeer { stream, rest, proof, name, about, .. } = peer;
+            let slot = number(&name, self.config.run.ranks).map(|rank| &mut self.slots[rank as usize]);
+            let Some(slot) = slot.filter(|slot| slot.address.is_empty()) else {
                 refuse(stream, Refusal::Final, &format!("{name:?} is not waited for here"));
                 continue;
             };
             let channel = Channel::new(stream, &rest).map_err(LiveError::system("talking to a rank"))?;
-            (seat.channel, seat.address, seat.proof) = (Some(channel), about, proof);
+            (slot.channel, slot.address, slot.proof) = (Some(channel), about, proof);
         }
         Ok(())
     }
 
-    fn hear(&mut self, rank: usize) -> Result<(), LiveError> {
-        let Some(channel) = &mut self.seats[rank].channel else { return Ok(()) };
+    fn on_frames(&mut self, rank: usize) -> Result<(), LiveError> {
+        let Some(channel) = &mut self.slots[rank].channel else { return Ok(()) };
         let filled = channel.flush().and_then(|()| channel.fill());
         loop {
-            let said = match &mut self.seats[rank].channel {
+            let frame = match &mut self.slots[rank].channel {
                 Some(channel) => channel.next(),
                 None => return Ok(()),
             };
-            match said {
-                Ok(Some(said)) => self.take(rank, said)?,
+            match frame {
+                Ok(Some(frame)) => self.take(rank, frame)?,
                 Ok(None) => break,
                 Err(error) => return Err(self.gone(rank, &error)),
             }
         }
         // A rank that has sent its report may disconnect.
         match filled {
-            Err(error) if self.seats[rank].report.is_none() => Err(self.gone(rank, &error)),
+            Err(error) if self.slots[rank].report.is_none() => Err(self.gone(rank, &error)),
             Err(_) => {
-                self.seats[rank].channel = None;
+                self.slots[rank].channel = None;
                 Ok(())
             }
             Ok(()) => Ok(()),
         }
     }
 
-    fn take(&mut self, rank: usize, said: Wire) -> Result<(), LiveError> {
+    fn take(&mut self, rank: usize, frame: Wire) -> Result<(), LiveError> {
         let broken = |what: &str| Err(LiveError::Lost(format!("rank {rank} {what}")));
-        let seat = &mut self.seats[rank];
-        match said {
-            Wire::Meshed => seat.meshed = true,
+        let slot = &mut self.slots[rank];
+        match frame {
+            Wire::Meshed => slot.meshed = true,
             // A rank repeats its counts after handling more messages. By then the store-sync may be complete.
             Wire::Enter { meeting, .. } if meeting < self.meetings => {}
             Wire::Enter { stores, sent, handled, .. } => {
-                seat.entered = Some((stores, sent, handled));
+                slot.entered = Some((stores, sent, handled));
                 return self.release();
             }
             Wire::Status { wave, state, sent, handled, what } => {
@@ -384,23 +384,23 @@ impl Conductor {
                     return self.judge(verdict);
                 }
             }
-            Wire::Done { at_ns } => seat.done_ns = Some(at_ns),
+            Wire::Done { at_ns } => slot.done_ns = Some(at_ns),
             Wire::Held { piece } => {
-                if seat.held.len() + piece.len() > MOST_HELD {
+                if slot.held.len() + piece.len() > MOST_HELD {
                     return broken(&format!("holds more than {MOST_HELD} bytes at its end"));
                 }
-                seat.held.extend(piece);
+                slot.held.extend(piece);
             }
             Wire::Report { report } => match serde_json::from_slice(&report) {
-                Ok(report) => seat.report = Some(report),
-                Err(error) => return broken(&format!("tells what is no report: {error}")),
+                Ok(report) => slot.report = Some(report),
+                Err(error) => return broken(&format!("sent an invalid report: {error}")),
             },
             Wire::Lost { rank: other, why } => {
                 self.hearsay.get_or_insert((now_ns(), other, why));
             }
             // The reason may be a consequence of another rank's end.
             Wire::Abort { why } => return Err(LiveError::Lost(format!("rank {rank} gave up: {why}"))),
-            _ => return broken("says what only others may"),
+            _ => return broken("sent a frame that ranks do not send"),
         }
         Ok(())
     }

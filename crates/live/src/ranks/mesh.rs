@@ -12,7 +12,7 @@ use super::channel::Channel;
 use super::settings::{Admission, RanksSettings};
 use crate::dial::{Entered, Handshake, PeerRole};
 use crate::error::LiveError;
-use crate::listener::{Caller, Listener};
+use crate::listener::{AuthenticatedPeer, Listener};
 use crate::log::Log;
 use crosswind_linux::{self as linux, now_ns, watch};
 
@@ -68,7 +68,7 @@ fn handshake(
 pub(super) fn welcome(proof: [u8; 32], channel: &mut Channel, settings: Vec<u8>) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     Frame::Welcome { proof, settings }.encode(0, &mut bytes);
-    channel.say_raw(&bytes)
+    channel.send_raw(&bytes)
 }
 
 impl Joined {
@@ -103,7 +103,7 @@ impl Joined {
     /// Reports to the conductor that this rank cannot take part.
     pub fn give_up(mut self, why: &str) {
         // If the conductor is gone, the message is not needed.
-        let _ = self.conductor.say(&super::wire::Wire::Abort { why: why.into() }, 0);
+        let _ = self.conductor.send_wire(&super::wire::Wire::Abort { why: why.into() }, 0);
     }
 
     /// Connects to all other ranks. The result has an entry for each rank; its own is `None`.
@@ -135,14 +135,14 @@ impl Joined {
             let mut watched: Vec<_> = self.listener.fds().map(|fd| watch(fd, true, false)).collect();
             linux::wait(&mut watched, Some(LOOK_NS)).map_err(LiveError::system("waiting"))?;
             let log = &mut self.config.log;
-            for caller in self.listener.attend(now_ns(), &mut |_, line| log.note_once(line)) {
-                let above = number(&caller.name, self.settings.ranks).filter(|&above| above > own);
+            for peer in self.listener.attend(now_ns(), &mut |_, line| log.note_once(line)) {
+                let above = number(&peer.name, self.settings.ranks).filter(|&above| above > own);
                 let Some(place) = above.map(|above| &mut links[above as usize]).filter(|place| place.is_none()) else {
-                    let why = format!("{:?} is not waited for here", caller.name);
-                    crate::listener::refuse(caller.stream, Refusal::Final, &why);
+                    let why = format!("{:?} is not waited for here", peer.name);
+                    crate::listener::refuse(peer.stream, Refusal::Final, &why);
                     continue;
                 };
-                let Caller { stream, rest, proof, .. } = caller;
+                let AuthenticatedPeer { stream, rest, proof, .. } = peer;
                 let mut link = Channel::new(stream, &rest).map_err(LiveError::system("talking to a rank"))?;
                 welcome(proof, &mut link, Vec::new()).map_err(LiveError::system("talking to a rank"))?;
                 *place = Some(link);

@@ -31,13 +31,13 @@ const RETURNS_NS: u64 = 200_000;
 /// A frame that was read from the network and not yet handled.
 struct Extracted {
     from: u32,
-    said: Wire,
+    frame: Wire,
     /// Whether a daemon read it while the program was away.
     elsewhere: bool,
 }
 
 /// A rank and its connections.
-pub(super) struct Station<R> {
+pub(super) struct RankRuntime<R> {
     pub(super) rank: R,
     pub(super) number: u32,
     pub(super) settings: RanksSettings,
@@ -54,7 +54,7 @@ pub(super) struct Station<R> {
     pub(super) stored_bytes: u64,
     pub(super) one_way_sent: u64,
     pub(super) one_way_handled: u64,
-    pub(super) one_way_told: u64,
+    pub(super) one_way_reported: u64,
     pub(super) waiting: Waiting,
     /// Why the rank proceeds by itself although it waits: it computes for a handler, or its processor is away.
     pub(super) busy: Option<&'static str>,
@@ -91,17 +91,17 @@ impl Joined {
                 return Err(error);
             }
         };
-        let mut station = Station::new(self, links, program)?;
-        let result = station.run();
+        let mut runtime = RankRuntime::new(self, links, program)?;
+        let result = runtime.run();
         if let Err(error) = &result {
             // If the conductor is gone, the message is not needed.
-            let _ = station.conductor.say(&Wire::Abort { why: error.to_string() }, 0);
+            let _ = runtime.conductor.send_wire(&Wire::Abort { why: error.to_string() }, 0);
         }
         result
     }
 }
 
-impl<R: Rank> Station<R> {
+impl<R: Rank> RankRuntime<R> {
     fn new<P: Program<Rank = R>>(joined: Joined, links: Vec<Option<Channel>>, program: &P) -> Result<Self, LiveError> {
         let Joined { config, settings, conductor, .. } = joined;
         let window = settings.window();
@@ -121,7 +121,7 @@ impl<R: Rank> Station<R> {
             stored_bytes: 0,
             one_way_sent: 0,
             one_way_handled: 0,
-            one_way_told: 0,
+            one_way_reported: 0,
             waiting: Waiting::Nothing,
             busy: None,
             zero_ns: None,
@@ -140,14 +140,14 @@ impl<R: Rank> Station<R> {
 
     fn run(&mut self) -> Result<(), LiveError> {
         linux::exact_timers();
-        self.tell(&Wire::Meshed)?;
+        self.send_to_conductor(&Wire::Meshed)?;
         let zero_ns = self.begin()?;
         let cpu = cpu_ns();
         while self.step()? {}
         let at_ns = now_ns();
         self.report.cpu_s = (cpu_ns() - cpu) as f64 * 1e-9;
         self.report.done_s = at_ns.saturating_sub(zero_ns) as f64 * 1e-9;
-        self.tell(&Wire::Done { at_ns })?;
+        self.send_to_conductor(&Wire::Done { at_ns })?;
         self.wait(Waiting::Finish)?;
         self.account()
     }
@@ -184,11 +184,11 @@ impl<R: Rank> Station<R> {
             }
             Op::Wait => self.wait(Waiting::More { than: events })?,
             Op::StoreSync => {
-                self.tell_stores()?;
+                self.report_stores()?;
                 self.wait(Waiting::StoreSync)?;
             }
             Op::Barrier => {
-                self.tell(&Wire::Enter { meeting: self.meetings, stores: false, sent: 0, handled: 0 })?;
+                self.send_to_conductor(&Wire::Enter { meeting: self.meetings, stores: false, sent: 0, handled: 0 })?;
                 self.wait(Waiting::Barrier)?;
             }
             Op::Send { to, tag, bytes } => self.send(to, tag, bytes)?,
@@ -248,11 +248,11 @@ impl<R: Rank> Station<R> {
             }
             left -= granted;
             if left == 0 {
-                self.say(to, &last(granted as u32), bytes.saturating_sub(sent_bytes))?;
+                self.send_wire(to, &last(granted as u32), bytes.saturating_sub(sent_bytes))?;
                 return self.wait(Waiting::Room { to });
             }
             sent_bytes += granted * size;
-            self.say(to, &Wire::Part { packets: granted as u32 }, granted * size)?;
+            self.send_wire(to, &Wire::Part { packets: granted as u32 }, granted * size)?;
             self.wait(Waiting::Room { to })?;
         }
     }
@@ -270,10 +270,10 @@ impl<R: Rank> Station<R> {
         granted
     }
 
-    fn say(&mut self, to: u32, what: &Wire, bytes: u64) -> Result<(), LiveError> {
+    fn send_wire(&mut self, to: u32, what: &Wire, bytes: u64) -> Result<(), LiveError> {
         self.sent += 1;
         let Some(link) = &mut self.links[to as usize] else { return Ok(()) };
-        match link.say(what, bytes) {
+        match link.send_wire(what, bytes) {
             Ok(()) => Ok(()),
             Err(error) => self.lost(to, &error),
         }
@@ -294,8 +294,8 @@ impl<R: Rank> Station<R> {
         while let Some(next) = self.inbox.pop_front() {
             self.deal_with(next)?;
         }
-        if self.waiting == Waiting::StoreSync && !self.released && self.one_way_told != self.one_way_handled {
-            self.tell_stores()?;
+        if self.waiting == Waiting::StoreSync && !self.released && self.one_way_reported != self.one_way_handled {
+            self.report_stores()?;
         }
         Ok(())
     }
@@ -310,13 +310,13 @@ impl<R: Rank> Station<R> {
         linux::wait(&mut watched, Some(wait_ns)).map_err(LiveError::system("waiting"))?;
         self.look_at_input()?;
         if watched[0].revents != 0 {
-            self.hear_conductor()?;
+            self.on_conductor()?;
         }
         if !elsewhere {
             self.come_back()?;
         }
         for (from, seen) in watched[1..].iter().enumerate().filter(|(_, seen)| seen.revents != 0) {
-            if let Err(error) = self.hear(from as u32, linux::readable(seen), elsewhere) {
+            if let Err(error) = self.on_frames(from as u32, linux::readable(seen), elsewhere) {
                 self.lost(from as u32, &error)?;
             }
         }
@@ -343,18 +343,18 @@ impl<R: Rank> Station<R> {
         LiveError::Setup(format!("the disturbance takes the processor of rank {number} for good"))
     }
 
-    fn hear(&mut self, from: u32, readable: bool, elsewhere: bool) -> io::Result<()> {
+    fn on_frames(&mut self, from: u32, readable: bool, elsewhere: bool) -> io::Result<()> {
         let Some(link) = &mut self.links[from as usize] else { return Ok(()) };
         link.flush()?;
         let filled = if readable { link.fill() } else { Ok(()) };
-        while let Some(said) = link.next()? {
+        while let Some(frame) = link.next()? {
             let moment = if elsewhere { Moment::ExtractedForIt } else { Moment::Extracted };
-            let (early, _) = returned(&self.window, &said, moment, elsewhere);
+            let (early, _) = returned(&self.window, &frame, moment, elsewhere);
             if early > 0 {
                 self.sent += 1;
-                link.say(&Wire::Credit { packets: early }, 0)?;
+                link.send_wire(&Wire::Credit { packets: early }, 0)?;
             }
-            self.inbox.push_back(Extracted { from, said, elsewhere });
+            self.inbox.push_back(Extracted { from, frame, elsewhere });
         }
         filled
     }
@@ -372,9 +372,9 @@ impl<R: Rank> Station<R> {
     // Handling --------------------------------------------------------------------------------------------------------------
 
     fn deal_with(&mut self, next: Extracted) -> Result<(), LiveError> {
-        let Extracted { from, said, elsewhere } = next;
-        let (alone, with_answer) = returned(&self.window, &said, Moment::Handled, elsewhere);
-        match said {
+        let Extracted { from, frame, elsewhere } = next;
+        let (alone, with_answer) = returned(&self.window, &frame, Moment::Handled, elsewhere);
+        match frame {
             Wire::Part { .. } => {}
             Wire::Sent { tag, .. } => self.mail[from as usize].push_back(tag),
             Wire::Message { kind, bytes, body, .. } => {
@@ -383,7 +383,7 @@ impl<R: Rank> Station<R> {
                     is_sendable(&reply.body)?;
                     self.report.messages += 1;
                     self.report.packets += self.settings.packets(reply.bytes.into());
-                    self.say(from, &Wire::Answer { packets: with_answer, body: reply.body }, reply.bytes.into())?;
+                    self.send_wire(from, &Wire::Answer { packets: with_answer, body: reply.body }, reply.bytes.into())?;
                 }
             }
             Wire::Answer { packets, body } => {
@@ -397,7 +397,7 @@ impl<R: Rank> Station<R> {
             _ => return Err(broken(from, "says what only the conductor may")),
         }
         if alone > 0 {
-            self.say(from, &Wire::Credit { packets: alone }, 0)?;
+            self.send_wire(from, &Wire::Credit { packets: alone }, 0)?;
         }
         self.handled += 1;
         Ok(())
@@ -439,7 +439,7 @@ impl<R: Rank> Station<R> {
         loop {
             match Processor::step(&mut work) {
                 Step::Over => break,
-                Step::Worked => self.hear_conductor()?,
+                Step::Worked => self.on_conductor()?,
                 Step::Rest(ns) => self.rest(ns)?,
             }
         }
@@ -454,13 +454,13 @@ impl<R: Rank> Station<R> {
         let mut watched = [watch(self.conductor.fd(), true, self.conductor.is_full())];
         linux::wait(&mut watched, Some(ns.min(LOOK_NS))).map_err(LiveError::system("waiting"))?;
         self.look_at_input()?;
-        if watched[0].revents != 0 { self.hear_conductor() } else { Ok(()) }
+        if watched[0].revents != 0 { self.on_conductor() } else { Ok(()) }
     }
 }
 
 /// Returns how many credits of a frame's packets are returned at a moment: by themselves, and with an answer.
-fn returned(window: &WindowSettings, said: &Wire, moment: Moment, elsewhere: bool) -> (u32, u32) {
-    let (packets, answered) = match said {
+fn returned(window: &WindowSettings, frame: &Wire, moment: Moment, elsewhere: bool) -> (u32, u32) {
+    let (packets, answered) = match frame {
         Wire::Part { packets } | Wire::Sent { packets, .. } => (*packets, false),
         Wire::Message { packets, kind, .. } => (*packets, kind.is_answered()),
         _ => return (0, 0),

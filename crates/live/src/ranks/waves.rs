@@ -118,7 +118,7 @@ mod tests {
     fn wave(waves: &mut Waves, answers: &[Answer]) -> Verdict {
         let number = waves.begin();
         let verdicts: Vec<_> =
-            answers.iter().enumerate().filter_map(|(rank, said)| waves.answer(rank, number, said.clone())).collect();
+            answers.iter().enumerate().filter_map(|(rank, frame)| waves.answer(rank, number, frame.clone())).collect();
         assert_eq!(verdicts.len(), 1);
         verdicts[0]
     }

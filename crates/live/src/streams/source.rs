@@ -135,13 +135,15 @@ impl Source {
                 begun += 1;
                 // Completions are processed before the next operation begins.
                 while let Ok(arrived) = self.arrived.try_recv() {
-                    self.hear(arrived, start, shared, &mut found, &mut due, &mut under_way, &mut timed_left);
+                    self.on_arrival(arrived, start, shared, &mut found, &mut due, &mut under_way, &mut timed_left);
                 }
                 continue;
             }
             let patience = due.peek().map_or(LOOK, |at| Duration::from_nanos(at.0.saturating_sub(now)).min(LOOK));
             match self.arrived.recv_timeout(patience) {
-                Ok(arrived) => self.hear(arrived, start, shared, &mut found, &mut due, &mut under_way, &mut timed_left),
+                Ok(arrived) => {
+                    self.on_arrival(arrived, start, shared, &mut found, &mut due, &mut under_way, &mut timed_left)
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => broken = true,
             }
@@ -182,7 +184,7 @@ impl Source {
     }
 
     #[allow(clippy::too_many_arguments)] // the loop's state, as separate borrows
-    fn hear(
+    fn on_arrival(
         &self,
         arrived: Arrived,
         start: u64,

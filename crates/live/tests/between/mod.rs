@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crosswind_access::Access;
 use crosswind_access::greeting::{GREETING_BYTES, Greeting};
-use crosswind_access::token::{End, Meeting};
+use crosswind_access::token::{End, Transcript};
 use crosswind_agent::frame::{Frame, LARGEST_FRAME, decode};
 use crosswind_live::filter::{Filter, FilterSettings, Forward};
 use crosswind_live::log::Log;
@@ -134,7 +134,7 @@ pub fn enter(address: &str) -> TcpStream {
     stream.read_exact(&mut first).unwrap();
     let listener = Greeting::decode(&first, PROTOCOL).unwrap().unwrap().nonce;
     let proof =
-        access().proof(&Meeting { protocol: PROTOCOL, caller, listener, channel: [0; 32] }, End::Caller, "filter");
+        access().proof(&Transcript { protocol: PROTOCOL, caller, listener, channel: [0; 32] }, End::Caller, "filter");
     let about = r#"{"version": 2, "window": 65536, "limits": null, "tos": null}"#;
     let mut out = Vec::new();
     Frame::Prove { proof, name: "filter".into(), about: about.into() }.encode(0, &mut out);

@@ -9,7 +9,7 @@ use crosswind_access::Access;
 use crosswind_access::token::Token;
 use crosswind_agent::settings::{RunSettings, Work};
 use crosswind_live::LiveError;
-use crosswind_live::farm::agent::{AgentConfig, Bare, maker, run_agent};
+use crosswind_live::farm::agent::{AgentConfig, Bare, factory, run_agent};
 use crosswind_live::farm::payload::Payload;
 use crosswind_live::farm::root::{Delivery, NewTask, Root, RootConfig, RunSummary, Supply, TaskSource};
 use crosswind_live::log::Log;
@@ -87,7 +87,7 @@ pub fn agent(parent: &str, name: &str, access: Access) -> (JoinHandle<Result<(),
         watch_input: None,
         leave: None,
         mark: None,
-        standing: None,
+        status_file: None,
         log: Log::on_stderr(name),
     };
     let run = move || run_agent(config, &mut Bare, &mut |address| told.send(address.to_owned()).unwrap());
@@ -127,7 +127,7 @@ impl Tree {
             }
         }
         let mut task_source = List { tasks: tasks.into_iter(), next: 0, results: Vec::new() };
-        let own = maker(&self.run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
+        let own = factory(&self.run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
         let summary = root.run(&mut task_source, own).unwrap();
         for thread in threads {
             thread.join().unwrap().unwrap();

@@ -40,7 +40,7 @@ use process::Process;
 
 /// Description of a foreign process in the header of a measurement's file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Told {
+pub struct ForeignHeader {
     /// Name, version and further facts, as reported by the process.
     #[serde(flatten)]
     pub hello: Hello,
@@ -166,9 +166,9 @@ impl Workload for Foreign {
         self.flows.in_force()
     }
 
-    fn foreign(&self) -> Option<Told> {
+    fn foreign(&self) -> Option<ForeignHeader> {
         let (split, sockets_set) = (self.threads.names_both(), self.flows.sockets_set());
-        Some(Told { hello: self.hello.clone(), split, sockets_set })
+        Some(ForeignHeader { hello: self.hello.clone(), split, sockets_set })
     }
 }
 

@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Bytes of its last stderr output that are shown.
 const COMPLAINT: usize = 400;
 
-enum Heard {
+enum Output {
     Line(Vec<u8>),
     TooLong,
     Ended,
@@ -36,7 +36,7 @@ pub struct Process {
     name: String,
     child: Child,
     input: Option<ChildStdin>,
-    heard: Receiver<Heard>,
+    output: Receiver<Output>,
     complaint: Arc<Mutex<VecDeque<u8>>>,
     reaped: bool,
     status: Option<ExitStatus>,
@@ -69,7 +69,7 @@ impl Process {
         }
         let failed = |why: String| MeasureError::Foreign { probe: name.clone(), why };
         let mut child = command.spawn().map_err(|error| failed(format!("does not start: {error}")))?;
-        let (saying, heard) = channel();
+        let (saying, output) = channel();
         let complaint = Arc::new(Mutex::new(VecDeque::new()));
         if let (Some(output), Some(errors)) = (child.stdout.take(), child.stderr.take()) {
             let kept = Arc::clone(&complaint);
@@ -82,7 +82,7 @@ impl Process {
             }
         }
         let input = child.stdin.take();
-        Ok(Self { name, child, input, heard, complaint, reaped: false, status: None })
+        Ok(Self { name, child, input, output, complaint, reaped: false, status: None })
     }
 
     #[must_use]
@@ -92,11 +92,11 @@ impl Process {
 
     #[must_use]
     pub fn wrong(&self, why: &str) -> MeasureError {
-        let said = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
-        let said: Vec<u8> = said.iter().copied().collect();
-        let said = String::from_utf8_lossy(&said);
-        let said: String = said.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let why = if said.is_empty() { why.to_owned() } else { format!("{why}; it said: {said}") };
+        let complaints = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
+        let complaints: Vec<u8> = complaints.iter().copied().collect();
+        let complaints = String::from_utf8_lossy(&complaints);
+        let complaints: String = complaints.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let why = if complaints.is_empty() { why.to_owned() } else { format!("{why}; it said: {complaints}") };
         MeasureError::Foreign { probe: self.name.clone(), why }
     }
 
@@ -122,12 +122,12 @@ impl Process {
         if self.say(line).is_err() {
             return Err(self.end_of_it());
         }
-        match self.heard.recv_timeout(patience) {
-            Ok(Heard::Line(heard)) => {
-                Answer::parse(&heard).map_err(|why| self.wrong(&format!("answers `{verb}` wrongly: {why}")))
+        match self.output.recv_timeout(patience) {
+            Ok(Output::Line(output)) => {
+                Answer::parse(&output).map_err(|why| self.wrong(&format!("answers `{verb}` wrongly: {why}")))
             }
-            Ok(Heard::TooLong) => Err(self.wrong(&too_long())),
-            Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) => Err(self.end_of_it()),
+            Ok(Output::TooLong) => Err(self.wrong(&too_long())),
+            Ok(Output::Ended) | Err(RecvTimeoutError::Disconnected) => Err(self.end_of_it()),
             Err(RecvTimeoutError::Timeout) => {
                 Err(self.wrong(&format!("does not answer `{verb}` within {} s", patience.as_secs())))
             }
@@ -185,11 +185,11 @@ impl Process {
     /// # Errors
     /// When it has ended or sent one.
     pub fn check(&mut self) -> Result<(), MeasureError> {
-        match self.heard.try_recv() {
+        match self.output.try_recv() {
             Err(TryRecvError::Empty) => Ok(()),
-            Err(TryRecvError::Disconnected) | Ok(Heard::Ended) => Err(self.end_of_it()),
-            Ok(Heard::TooLong) => Err(self.wrong(&too_long())),
-            Ok(Heard::Line(line)) => Err(match Answer::parse(&line) {
+            Err(TryRecvError::Disconnected) | Ok(Output::Ended) => Err(self.end_of_it()),
+            Ok(Output::TooLong) => Err(self.wrong(&too_long())),
+            Ok(Output::Line(line)) => Err(match Answer::parse(&line) {
                 Ok(Answer::Error(why)) => self.wrong(&format!("failed: {why}")),
                 _ => self.wrong(&format!("says a line that was not asked for: {}", lines::shown(&line))),
             }),
@@ -288,22 +288,22 @@ fn too_long() -> String {
 }
 
 /// Forwards each line; buffers no more than the longest permitted one.
-fn listen(output: impl Read, saying: &Sender<Heard>) {
+fn listen(output: impl Read, saying: &Sender<Output>) {
     let mut output = BufReader::new(output);
     loop {
         let mut line = Vec::new();
         let read = output.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', &mut line);
-        let heard = match read {
-            Ok(0) | Err(_) => Heard::Ended,
+        let next = match read {
+            Ok(0) | Err(_) => Output::Ended,
             Ok(_) if line.last() == Some(&b'\n') => {
                 line.pop();
-                Heard::Line(line)
+                Output::Line(line)
             }
-            Ok(read) if read < LONGEST_LINE => Heard::Ended, // truncated within a line
-            Ok(_) => Heard::TooLong,
+            Ok(read) if read < LONGEST_LINE => Output::Ended, // truncated within a line
+            Ok(_) => Output::TooLong,
         };
-        let last = !matches!(heard, Heard::Line(_));
-        if saying.send(heard).is_err() || last {
+        let last = !matches!(next, Output::Line(_));
+        if saying.send(next).is_err() || last {
             // A process must not block on output that is not read.
             let _ = std::io::copy(&mut output, &mut std::io::sink());
             return;
@@ -351,7 +351,7 @@ mod tests {
         ] {
             let mut process = shell(script);
             if script.starts_with("echo") {
-                while process.heard.try_recv().map(|heard| assert!(matches!(heard, Heard::Line(_)))).is_err() {
+                while process.output.try_recv().map(|output| assert!(matches!(output, Output::Line(_)))).is_err() {
                     std::thread::sleep(LOOK);
                 }
                 process = shell("read l; echo ok 1 sh 1; echo ok; read l");

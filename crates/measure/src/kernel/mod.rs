@@ -34,7 +34,7 @@ pub trait Kernel {
 }
 
 /// Creates the user's own work on the computing thread, so that its memory is local to it.
-pub type Maker = Box<dyn FnOnce(&Arc<Tally>) -> Result<Box<dyn Kernel>, MeasureError> + Send>;
+pub type KernelFactory = Box<dyn FnOnce(&Arc<Tally>) -> Result<Box<dyn Kernel>, MeasureError> + Send>;
 
 /// A value that shares no cache line (two: processors prefetch pairs), so that reading it disturbs nothing beside it.
 #[derive(Debug, Default)]
@@ -144,7 +144,7 @@ impl Computation {
     ///
     /// # Errors
     /// When the kernel cannot be created or the thread cannot be placed.
-    pub fn start(config: &Config, own_work: Option<Maker>) -> Result<Self, MeasureError> {
+    pub fn start(config: &Config, own_work: Option<KernelFactory>) -> Result<Self, MeasureError> {
         let (kernel, cpus, nice) =
             (config.kernel.clone(), config.placement.compute_cpus.clone(), config.placement.compute_nice);
         let coarse = own_work.is_some() || kernel.name == "command";
@@ -157,7 +157,7 @@ impl Computation {
             let _going = going; // dropped with the thread: the other end notices
             shared.thread.store(crosswind_linux::thread_id(), Ordering::Relaxed);
             let made = placement::place_this_thread("the computing thread", &cpus, nice)
-                .and_then(|()| own_work.map_or_else(|| make(&kernel, &shared), |maker| maker(&shared)));
+                .and_then(|()| own_work.map_or_else(|| make(&kernel, &shared), |factory| factory(&shared)));
             match made {
                 Ok(mut kernel) => {
                     // If the waiting thread has ended, the answer is not needed.

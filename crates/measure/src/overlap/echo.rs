@@ -42,12 +42,12 @@ impl Burners {
     }
 
     fn start(&mut self, burner: &Burner) -> Result<(), MeasureError> {
-        let (begin, told) = mpsc::channel();
+        let (begin, start) = mpsc::channel();
         let (placed, ready) = mpsc::channel();
         let (own, stop) = (burner.clone(), Arc::clone(&self.stop));
         let run = move || {
             // If the waiting thread has ended, the answer is not needed and nothing is started.
-            if placed.send(own.place()).is_ok() { compute(own.iterations, &told, &stop) } else { 0 }
+            if placed.send(own.place()).is_ok() { compute(own.iterations, &start, &stop) } else { 0 }
         };
         let thread = std::thread::Builder::new()
             .name("cw-burn".into())
@@ -86,8 +86,8 @@ impl Drop for Burners {
     }
 }
 
-fn compute(iterations: u64, told: &Receiver<()>, stop: &AtomicBool) -> u64 {
-    if told.recv().is_err() {
+fn compute(iterations: u64, start: &Receiver<()>, stop: &AtomicBool) -> u64 {
+    if start.recv().is_err() {
         return 0; // the ping was abandoned before it began
     }
     let began_ns = linux::now_ns();

@@ -105,13 +105,13 @@ impl Ping {
     fn exchange(&mut self) -> io::Result<()> {
         let line = Line::new(&self.stream, self.spec.wait, self.spec.spin_ns)?;
         line.send(&[0])?;
-        let told = self.message.len().min(NUMBER);
+        let marked = self.message.len().min(NUMBER);
         for number in 0..self.spec.messages {
             let mark = number.to_le_bytes();
-            self.message[..told].copy_from_slice(&mark[..told]);
+            self.message[..marked].copy_from_slice(&mark[..marked]);
             line.send(&self.message)?;
             line.receive(&mut self.message)?;
-            if self.message[..told] != mark[..told] {
+            if self.message[..marked] != mark[..marked] {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
                     "it sent back another message than it was sent",
@@ -244,8 +244,8 @@ mod tests {
         let liar = std::thread::spawn(move || {
             let access = Access::default();
             let (mut control, _) = listener.accept().expect("a caller");
-            let (_, meeting) = be_greeted(&mut control).expect("greets");
-            be_proved(&mut control, &access, &meeting).expect("proves");
+            let (_, transcript) = be_greeted(&mut control).expect("greets");
+            be_proved(&mut control, &access, &transcript).expect("proves");
             read_frame::<Request>(&mut control).expect("opens");
             let opened = Reply::Opened { session: 1, host: String::new(), boot: String::new() };
             write_frame(&mut control, &opened).expect("hears");

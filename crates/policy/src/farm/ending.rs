@@ -51,7 +51,7 @@ pub(crate) struct Ending {
     /// Tasks that served children hold.
     out: u64,
     /// Whether the children have been informed that nothing is to come.
-    pub told: bool,
+    pub is_announced: bool,
 }
 
 impl Ending {

@@ -24,7 +24,7 @@ pub enum Event {
         task: TaskId,
     },
     /// A child requests `tasks` more tasks.
-    Asked {
+    Requested {
         child: Child,
         tasks: u64,
     },

@@ -58,4 +58,4 @@ pub use mean_task::MeanTask;
 pub use node::Node;
 pub use options::FarmOptions;
 pub use outside::Outside;
-pub use settings::{ChildSettings, Settings, planned_of_a_guest};
+pub use settings::{ChildSettings, Settings, planned_of_a_late_joiner};

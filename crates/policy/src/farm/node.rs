@@ -42,7 +42,7 @@ use super::waiting::{ChildState, Transfer, Waiting};
 ///     send_s: 0.2,
 /// };
 /// root.handle(Event::Joined { child }, &mut commands);
-/// root.handle(Event::Asked { child: 0, tasks: 2 }, &mut commands);
+/// root.handle(Event::Requested { child: 0, tasks: 2 }, &mut commands);
 /// assert_eq!(commands, [Command::Send { child: 0, task: 1, limit_mb_per_s: None }]);
 /// ```
 // In this order because everything that each event reads then lies in the first cache lines.
@@ -58,7 +58,7 @@ pub struct Node {
     ports: Ports,
     places: u64,
     /// Tasks requested and not yet received.
-    asked: u64,
+    requested: u64,
     /// Sends begun and not finished.
     sending: u64,
     computing: Option<TaskId>,
@@ -87,7 +87,7 @@ impl Node {
             draining: false,
             ports: settings.ports,
             places: settings.places,
-            asked: 0,
+            requested: 0,
             sending: 0,
             computing: None,
             single: SinglePort::default(),
@@ -109,7 +109,7 @@ impl Node {
     pub fn handle(&mut self, event: Event, commands: &mut impl Commands) {
         match event {
             Event::Arrived { task } => {
-                self.asked = self.asked.saturating_sub(1);
+                self.requested = self.requested.saturating_sub(1);
                 self.ending.came(1);
                 // Fast path for a task that the own processor is waiting for.
                 if self.computes && self.computing.is_none() && self.ready.is_empty() && self.ending.left(1).is_none() {
@@ -119,7 +119,7 @@ impl Node {
                 }
                 self.ready.push(task);
             }
-            Event::Asked { child, tasks } => {
+            Event::Requested { child, tasks } => {
                 let wakes = self.wake(child);
                 self.waiting.ask(&mut self.children, child, tasks);
                 self.refresh(child);
@@ -150,7 +150,7 @@ impl Node {
     fn handle_rare(&mut self, event: Event) {
         match event {
             Event::Arrived { .. }
-            | Event::Asked { .. }
+            | Event::Requested { .. }
             | Event::Sent { .. }
             | Event::Computed { .. }
             | Event::Returned { .. } => {}
@@ -290,7 +290,7 @@ impl Node {
     #[cold]
     fn hand_back(&mut self, commands: &mut impl Commands) {
         while let Some(task) = self.ready.pop() {
-            self.asked = 0;
+            self.requested = 0;
             commands.push(Command::HandBack { task });
         }
     }
@@ -418,10 +418,10 @@ impl Node {
     /// Informs all children that nothing is to come except what is in transit.
     #[inline]
     fn hint_the_end(&mut self, commands: &mut impl Commands) {
-        if self.ending.told || self.ending.left(self.ready.len()) != Some(0) {
+        if self.ending.is_announced || self.ending.left(self.ready.len()) != Some(0) {
             return;
         }
-        self.ending.told = true;
+        self.ending.is_announced = true;
         for (child, state) in (0..).zip(&self.children) {
             if state.is_counted() {
                 let on_its_way = self.single.is_sending_to(child) || state.transfer != Transfer::None;
@@ -439,13 +439,13 @@ impl Node {
     /// Requests tasks for all free places, if this node or one below could compute them.
     #[inline(always)]
     fn ask(&mut self, commands: &mut impl Commands) {
-        let held = self.asked + self.ready.len() + self.sending;
+        let held = self.requested + self.ready.len() + self.sending;
         if held >= self.places || !self.started || self.root {
             return;
         }
         if self.can_place() {
             let tasks = self.places - held;
-            self.asked += tasks;
+            self.requested += tasks;
             commands.push(Command::Ask { tasks });
         }
     }

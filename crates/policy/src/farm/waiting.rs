@@ -33,7 +33,7 @@ pub(crate) struct ChildState {
     /// waited for a child. Ends when it requests a task.
     idle: bool,
     /// Whether it ever requested a task.
-    asked: bool,
+    requested: bool,
     pub transfer: Transfer,
     /// Requested tasks whose send has not begun.
     requests: u32,
@@ -67,7 +67,7 @@ impl ChildState {
             served: settings.key.is_some(),
             gone: false,
             idle: false,
-            asked: false,
+            requested: false,
             uses: settings.uses_tasks_per_s,
             empties: settings.empties_tasks_per_s,
             send_s: settings.send_s,
@@ -100,7 +100,7 @@ impl ChildState {
     /// Whether a task may wait for it: it has tasks or has requested some, or its first request is expected.
     #[inline]
     pub fn is_awaited(&self) -> bool {
-        self.is_open() && (self.requests > 0 || self.out > 0 || !self.asked && self.uses > 0.0)
+        self.is_open() && (self.requests > 0 || self.out > 0 || !self.requested && self.uses > 0.0)
     }
 
     /// Ends the idle state because of a request. Returns whether it was idle.
@@ -151,17 +151,17 @@ impl Waiting {
         if state.gone || tasks == 0 {
             return;
         }
-        let asked = u32::try_from(tasks).unwrap_or(u32::MAX).min(u32::MAX - state.requests);
-        state.asked = true;
-        state.requests += asked;
+        let requested = u32::try_from(tasks).unwrap_or(u32::MAX).min(u32::MAX - state.requests);
+        state.requested = true;
+        state.requests += requested;
         if let Some(queue) = &mut self.queue {
-            if state.served && asked > 0 {
-                queue.came(child, asked);
+            if state.served && requested > 0 {
+                queue.came(child, requested);
             }
             return;
         }
         if self.rule == Rule::Arrival {
-            self.requests.came(child, u64::from(asked));
+            self.requests.came(child, u64::from(requested));
             state.key = self.requests.oldest(child);
         }
         // A child that is never served may be later. A child that is being sent to waits again when the send is over.

@@ -34,7 +34,7 @@ pub struct ReceiverCredits {
     windows: [u32; 2],
     /// Frames taken from the queue, and how many of them the last grant reported.
     taken: [u64; 2],
-    told: [u64; 2],
+    granted: [u64; 2],
     /// When the last parallel frame arrived; `None` once they have stopped.
     parallel_at: Option<u64>,
     /// The variable `current_buf_p` of the printed algorithm.
@@ -47,7 +47,7 @@ impl ReceiverCredits {
     #[must_use]
     pub fn new(settings: CreditSettings) -> Self {
         let window = settings.window();
-        Self { settings, windows: [window; 2], taken: [0; 2], told: [0; 2], parallel_at: None, places: window }
+        Self { settings, windows: [window; 2], taken: [0; 2], granted: [0; 2], parallel_at: None, places: window }
     }
 
     /// Handles a frame from this connection. `last_of_parallel`: no other parallel frame follows it. The returned grant
@@ -84,8 +84,8 @@ impl ReceiverCredits {
         let class_at = class as usize;
         self.taken[class_at] += 1;
         // Report in steps of half a window, so that a sender that has used up its window always gets a grant.
-        let untold = self.taken[class_at] - self.told[class_at];
-        (untold >= u64::from(self.windows[class_at] / 2).max(1)).then(|| self.grant(class))
+        let ungranted = self.taken[class_at] - self.granted[class_at];
+        (ungranted >= u64::from(self.windows[class_at] / 2).max(1)).then(|| self.grant(class))
     }
 
     /// Checks whether parallel frames have stopped. Calling it early does no harm.
@@ -116,7 +116,7 @@ impl ReceiverCredits {
     }
 
     fn grant(&mut self, class: Class) -> Grant {
-        self.told[class as usize] = self.taken[class as usize];
+        self.granted[class as usize] = self.taken[class as usize];
         self.standing(class)
     }
 

@@ -41,7 +41,7 @@ impl Order {
 
     /// Returns its name in files, and its meaning, for people.
     #[must_use]
-    pub const fn told(self) -> (&'static str, &'static str) {
+    pub const fn described(self) -> (&'static str, &'static str) {
         match self {
             Self::Interference => ("interference", "the derived optimum"),
             Self::InterferenceRate => ("interference-rate", "lowest IR first, as in the paper's experiments"),

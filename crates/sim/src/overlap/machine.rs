@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crosswind_policy::coscheduling::BufferedCoscheduling;
-use crosswind_schema::simulated_overlap::{AskedCell, SimulatedOverlap, Wait};
+use crosswind_schema::simulated_overlap::{RequestedCell, SimulatedOverlap, Wait};
 use crosswind_schema::units::Quantity;
 
 use super::node::{Effect, Node};
@@ -43,8 +43,8 @@ pub(super) struct Times {
 }
 
 pub(super) struct Machine<'a> {
-    asked: &'a SimulatedOverlap,
-    cell: &'a AskedCell,
+    request: &'a SimulatedOverlap,
+    cell: &'a RequestedCell,
     nodes: Vec<Node>,
     /// Node and process of the ping's ends. The end that sends first comes first.
     ends: Vec<(usize, usize)>,
@@ -59,16 +59,16 @@ pub(super) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    pub fn new(asked: &'a SimulatedOverlap, cell: &'a AskedCell, who: Who, turn: u32) -> Self {
-        let (costs, network) = (&asked.costs, &asked.network);
-        let cpus = asked.cpus as usize;
+    pub fn new(request: &'a SimulatedOverlap, cell: &'a RequestedCell, who: Who, turn: u32) -> Self {
+        let (costs, network) = (&request.costs, &request.network);
+        let cpus = request.cpus as usize;
         let (switch, wake) = (nanos(costs.switch_s.get()), nanos(costs.wake_s.get()));
-        let node = || Node::new(Scheduler::new(asked.scheduler, cpus), cpus, switch, wake);
+        let node = || Node::new(Scheduler::new(request.scheduler, cpus), cpus, switch, wake);
         let length_s = cell.message_bytes as f64 / (network.mb_per_s.get() * 1e6);
         let mut machine = Self {
-            asked,
+            request,
             cell,
-            nodes: (0..asked.nodes).map(|_| node()).collect(),
+            nodes: (0..request.nodes).map(|_| node()).collect(),
             ends: Vec::new(),
             agenda: BinaryHeap::new(),
             counter: 0,
@@ -83,12 +83,12 @@ impl<'a> Machine<'a> {
     }
 
     fn populate(&mut self, who: Who, turn: u32) {
-        let burners = (self.asked.burners * self.asked.nodes) as usize;
+        let burners = (self.request.burners * self.request.nodes) as usize;
         // The ping's start is drawn first, so it does not depend on the number of burners.
-        let starts = self.asked.starts(turn, burners + 1);
-        let waiting = Waiting::of(self.asked, self.cell.wait);
+        let starts = self.request.starts(turn, burners + 1);
+        let waiting = Waiting::of(self.request, self.cell.wait);
         if who != Who::Ping {
-            let work = nanos(self.asked.burn_s.get());
+            let work = nanos(self.request.burn_s.get());
             for burner in 0..burners {
                 let node = burner % self.nodes.len();
                 let burn = Program::Burn { work, done: false };
@@ -100,7 +100,7 @@ impl<'a> Machine<'a> {
         if who != Who::Burners {
             for end in 0..2 {
                 let node = end % self.nodes.len();
-                let ping = Ping::new(self.asked, self.cell, end == 0);
+                let ping = Ping::new(self.request, self.cell, end == 0);
                 let process = self.nodes[node].add(Program::Ping(ping), waiting, 0);
                 self.ends.push((node, process));
                 self.at(starts[0], Happens::Wakes { node, process });
@@ -108,7 +108,7 @@ impl<'a> Machine<'a> {
                 self.pinging += 1;
             }
             if self.cell.wait == Wait::Buffered {
-                let bytes = self.asked.network.mb_per_s.get() * 1e6 * self.asked.costs.slice_s.get();
+                let bytes = self.request.network.mb_per_s.get() * 1e6 * self.request.costs.slice_s.get();
                 self.slices = Some(BufferedCoscheduling::new(2, bytes as u64));
                 self.at(0, Happens::Slice);
             }
@@ -170,7 +170,7 @@ impl<'a> Machine<'a> {
         if self.pinging == 0 {
             return Ok(());
         }
-        let exchange = nanos(self.asked.costs.exchange_s.get());
+        let exchange = nanos(self.request.costs.exchange_s.get());
         if exchange > 0 {
             self.nodes.iter_mut().for_each(|node| node.take_processor(now, exchange));
         }
@@ -179,9 +179,9 @@ impl<'a> Machine<'a> {
             let at = self.posted.iter().position(|&(id, _)| id == message);
             let at = at.ok_or(SimError::Broken("a message arrived that was not posted"))?;
             let (_, from) = self.posted.swap_remove(at);
-            self.at(now + nanos(self.asked.network.latency_s.get()), Happens::Arrives { end: 1 - from });
+            self.at(now + nanos(self.request.network.latency_s.get()), Happens::Arrives { end: 1 - from });
         }
-        self.at(after(now, self.asked.costs.slice_s.get() * 1e9), Happens::Slice);
+        self.at(after(now, self.request.costs.slice_s.get() * 1e9), Happens::Slice);
         Ok(())
     }
 

@@ -22,7 +22,7 @@ mod scheduler;
 
 use std::collections::BTreeMap;
 
-use crosswind_schema::simulated_overlap::{AskedCell, OverlapMatrix, OverlapTimes, SimulatedOverlap};
+use crosswind_schema::simulated_overlap::{OverlapMatrix, OverlapTimes, RequestedCell, SimulatedOverlap};
 
 use crate::error::SimError;
 use crate::time::{Nanos, seconds};
@@ -51,18 +51,18 @@ use machine::{Machine, Times, Who};
 /// assert!(event.ping_s < 1.1 * event.ping_alone_s && event.burn_s < 1.1 * event.burn_alone_s);
 /// assert!(poll.ping_s > 1.3 * poll.ping_alone_s && poll.burn_s > 1.2 * poll.burn_alone_s, "polling costs both");
 /// ```
-pub fn simulate(asked: &SimulatedOverlap, watch: &mut dyn FnMut(u64) -> bool) -> Result<OverlapMatrix, SimError> {
+pub fn simulate(request: &SimulatedOverlap, watch: &mut dyn FnMut(u64) -> bool) -> Result<OverlapMatrix, SimError> {
     let mut alone = Alone::default();
-    let cells = asked.cells.iter().map(|cell| {
-        let (ping, burn) = alone.of(asked, cell, watch)?;
+    let cells = request.cells.iter().map(|cell| {
+        let (ping, burn) = alone.of(request, cell, watch)?;
         let mut sums = Times::default();
-        for turn in 0..asked.repetitions {
-            let times = Machine::new(asked, cell, Who::Both, turn).run(watch)?;
+        for turn in 0..request.repetitions {
+            let times = Machine::new(request, cell, Who::Both, turn).run(watch)?;
             sums.ping += times.ping;
             sums.burn += times.burn;
             sums.ping_cpu += times.ping_cpu;
         }
-        let mean = |sum: Nanos| seconds(sum) / f64::from(asked.repetitions);
+        let mean = |sum: Nanos| seconds(sum) / f64::from(request.repetitions);
         Ok(OverlapTimes {
             wait: cell.wait,
             burn_nice: cell.burn_nice,
@@ -78,13 +78,13 @@ pub fn simulate(asked: &SimulatedOverlap, watch: &mut dyn FnMut(u64) -> bool) ->
     });
     Ok(OverlapMatrix {
         on: "sim".into(),
-        scheduler: asked.scheduler,
-        cpus: asked.cpus,
-        burners: asked.burners,
-        nodes: asked.nodes,
-        spin_s: asked.costs.spin_s(),
-        network: asked.network,
-        costs: asked.costs,
+        scheduler: request.scheduler,
+        cpus: request.cpus,
+        burners: request.burners,
+        nodes: request.nodes,
+        spin_s: request.costs.spin_s(),
+        network: request.network,
+        costs: request.costs,
         cells: cells.collect::<Result<_, SimError>>()?,
     })
 }
@@ -99,18 +99,18 @@ struct Alone {
 impl Alone {
     fn of(
         &mut self,
-        asked: &SimulatedOverlap,
-        cell: &AskedCell,
+        request: &SimulatedOverlap,
+        cell: &RequestedCell,
         watch: &mut dyn FnMut(u64) -> bool,
     ) -> Result<(Times, Nanos), SimError> {
         let key = (format!("{:?}", cell.wait), cell.messages, cell.message_bytes);
         let ping = match self.pings.get(&key) {
             Some(&known) => known,
-            None => Machine::new(asked, cell, Who::Ping, 0).run(watch)?,
+            None => Machine::new(request, cell, Who::Ping, 0).run(watch)?,
         };
         let burn = match self.burns.get(&cell.burn_nice) {
             Some(&known) => known,
-            None => Machine::new(asked, cell, Who::Burners, 0).run(watch)?.burn,
+            None => Machine::new(request, cell, Who::Burners, 0).run(watch)?.burn,
         };
         self.pings.insert(key, ping);
         self.burns.insert(cell.burn_nice, burn);

@@ -1,6 +1,6 @@
 //! Step sequences of processes: a burner, and the two ends of a ping.
 
-use crosswind_schema::simulated_overlap::{AskedCell, SimulatedOverlap, Wait};
+use crosswind_schema::simulated_overlap::{RequestedCell, SimulatedOverlap, Wait};
 use crosswind_schema::units::Quantity;
 
 use crate::time::{Nanos, nanos};
@@ -71,8 +71,8 @@ const SECOND: [Step; 4] = [Step::Receive, Step::Compute(0), Step::Compute(0), St
 
 impl Ping {
     /// Creates the end that sends first, or the other.
-    pub fn new(asked: &SimulatedOverlap, cell: &AskedCell, first: bool) -> Self {
-        let (costs, network) = (&asked.costs, &asked.network);
+    pub fn new(request: &SimulatedOverlap, cell: &RequestedCell, first: bool) -> Self {
+        let (costs, network) = (&request.costs, &request.network);
         let mb = cell.message_bytes as f64 / 1e6;
         let start = Repeated::of(costs.start_steps.into(), costs.start_cpu_s.get(), costs.start_wait_s.get());
         let steps = costs.prepare_steps_per_mb * mb;
@@ -130,8 +130,8 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    pub fn of(asked: &SimulatedOverlap, wait: Wait) -> Self {
-        Self { wait, linger: nanos(asked.costs.linger_s.get()), spin: nanos(asked.costs.spin_s()) }
+    pub fn of(request: &SimulatedOverlap, wait: Wait) -> Self {
+        Self { wait, linger: nanos(request.costs.linger_s.get()), spin: nanos(request.costs.spin_s()) }
     }
 
     /// Returns how long it polls before it blocks, ns. `unwanted`: no process of its own nice level or a better one

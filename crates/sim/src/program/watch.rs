@@ -16,7 +16,7 @@ use super::wires::Wires;
 pub struct Watch {
     /// A second copy of the rank's timeline: packets arrive at times other than the processor's current time.
     timeline: Timeline,
-    asked: u64,
+    requested: u64,
     discards: bool,
     /// Number of acknowledgements sent on the rank's behalf.
     number: u32,
@@ -41,7 +41,7 @@ impl Watch {
     }
 
     pub fn new(timeline: Timeline, settings: &WindowSettings) -> Self {
-        Self { timeline, asked: 0, discards: settings.away != Away::Buffer, number: 0, missing: Vec::new() }
+        Self { timeline, requested: 0, discards: settings.away != Away::Buffer, number: 0, missing: Vec::new() }
     }
 
     /// Takes in packets that arrive before the horizon. `processor`: when the processor itself polls next, ns.
@@ -56,8 +56,8 @@ impl Watch {
             if packet.is_control() {
                 return true;
             }
-            self.asked = self.asked.max(packet.at);
-            let polled = self.timeline.is_polled(self.asked).is_some();
+            self.requested = self.requested.max(packet.at);
+            let polled = self.timeline.is_polled(self.requested).is_some();
             if self.discards {
                 if let Some(attempts) = self.thrown_away(packet, polled) {
                     thrown.push((packet.clone(), attempts));
@@ -90,9 +90,9 @@ impl Watch {
     /// examined.
     fn next_interval(&mut self, until: u64) -> Option<u64> {
         let interval = self.timeline.clone().interval()?;
-        let start = if interval.start > self.asked { interval.start } else { self.beyond(interval.end)? };
+        let start = if interval.start > self.requested { interval.start } else { self.beyond(interval.end)? };
         (start < until).then(|| {
-            self.asked = start;
+            self.requested = start;
             start
         })
     }
@@ -114,7 +114,7 @@ impl Watch {
         }
         let mut timeline = self.timeline.clone();
         let mut next = timeline.interval();
-        while next.is_some_and(|interval| interval.start <= self.asked) {
+        while next.is_some_and(|interval| interval.start <= self.requested) {
             next = timeline.interval();
         }
         next.map_or(coming, |interval| coming.min(interval.start))
@@ -124,7 +124,7 @@ impl Watch {
     /// source is missing. Returns how often the first missing packet of that source has been discarded, or `None` if
     /// the packet is kept.
     fn thrown_away(&mut self, packet: &Packet, polled: bool) -> Option<u32> {
-        let there = polled || self.timeline.is_on(self.asked);
+        let there = polled || self.timeline.is_on(self.requested);
         let serial = packet.serial();
         let Some(at) = self.missing.iter().position(|missing| missing.from == packet.from) else {
             if there {

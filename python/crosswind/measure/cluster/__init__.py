@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosswind.errors import DescriptionError, MeasurementError, Told, warning
+from crosswind.errors import DescriptionError, MeasurementError, Notice, warning
 from crosswind.links import Links
 from crosswind.measure.cluster.directory import Directory
 from crosswind.measure.cluster.pairs import Pairs, Visit, links_wanted, visits
@@ -70,7 +70,7 @@ class MeasuredCluster:
     failed: list[dict[str, str]]
     interrupted: bool
     trustworthy: bool
-    warnings: list[Told]
+    warnings: list[Notice]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document of `crosswind measure cluster --on ... --json`."""
@@ -216,7 +216,7 @@ def _placed(tree: Platform, hosts: list[str], given: Mapping[str, str] | None) -
     return placed
 
 
-def _told(lost: list[str], missing: Mapping[Visit, str], asked: int) -> list[Told]:
+def _told(lost: list[str], missing: Mapping[Visit, str], asked: int) -> list[Notice]:
     told = [warning("host-lost", f"{host} went away", "start it again, then the same command") for host in lost]
     others = [(visit, why) for visit, why in missing.items() if not {visit.at, visit.peer} & set(lost)]
     if others:

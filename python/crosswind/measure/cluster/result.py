@@ -9,7 +9,7 @@ from math import isfinite
 from statistics import fmean, median
 from typing import Any
 
-from crosswind.errors import DescriptionError, Told, warning
+from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.links import Links
 from crosswind.measure.cluster.pairs import Visit
 from crosswind.measurement import Measurement
@@ -132,7 +132,7 @@ class Fitted:
         description = {"schema_version": 1, "name": name, "host": list(there.values())}
         return Links.from_dict(description | {"link": [one for one in known if one]}) if there else None
 
-    def platform(self, tree: Platform, host_of: Mapping[str, str]) -> tuple[Platform, list[Told]]:
+    def platform(self, tree: Platform, host_of: Mapping[str, str]) -> tuple[Platform, list[Notice]]:
         """Return a tree with what was measured in the place of what was described, and what was not measured."""
         description = tree.to_dict()
         kept = []
@@ -148,9 +148,9 @@ class Fitted:
         told = [warning("not-calibrated", f"{_some(kept)}: kept as described", hint)] if kept else []
         return Platform.from_dict(description).with_warnings([*self.warnings(), *told]), told
 
-    def warnings(self) -> list[Told]:
+    def warnings(self) -> list[Notice]:
         """Return what to keep in mind, each code once: how many measurements it is about, and what it says of one."""
-        told: dict[str, list[tuple[Visit, Told]]] = {}
+        told: dict[str, list[tuple[Visit, Notice]]] = {}
         for visit, one in self.fits.items():
             for code, w in {w["code"]: w for w in self._judged(one)}.items():
                 told.setdefault(code, []).append((visit, w))
@@ -161,7 +161,7 @@ class Fitted:
             found.append(warning(code, f"{share}: {first['message']}", first["hint"]))
         return found
 
-    def _judged(self, one: Fit) -> list[Told]:
+    def _judged(self, one: Fit) -> list[Notice]:
         if not self.quick:
             return one.warnings
         known = all(channel.loss_ci95[1] - channel.loss_ci95[0] <= 2 * QUICK_LOSS for channel in one.channels)

@@ -1,8 +1,8 @@
 """Write the report: one HTML file, or a PDF of it, about any measurements, plans and runs.
 
-`report` reads the files (`inputs`), has the sections of their kinds rendered (`sections`, in the order of `order`), and
-writes a page that needs no network. Its content security policy lets only the page's own two scripts run, so that a name
-in a file cannot become code.
+`report` reads the files (`inputs`), has the sections of their kinds rendered (`sections`, in the order of `order`),
+and writes a page that needs no network. Its content security policy lets only the page's own two scripts run, so that
+a name in a file cannot become code.
 """
 
 from __future__ import annotations

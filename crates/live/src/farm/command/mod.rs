@@ -84,8 +84,8 @@ impl UsersCommand {
         match self.failure(end) {
             Some(why) => Ok(self.failed(&why, &complaints.path)),
             None => {
-                let said = pass_on(&complaints.path, name);
-                self.result(&output).map(|answer| Answer { said, ..answer })
+                let stderr = pass_on(&complaints.path, name);
+                self.result(&output).map(|answer| Answer { stderr, ..answer })
             }
         }
     }
@@ -103,12 +103,12 @@ impl UsersCommand {
 
     fn failed(&self, why: &str, complaints: &Path) -> Answer {
         let full = no_space(self.spool.directory()).map_or_else(String::new, |full| format!("; {full}"));
-        let said = match last_lines(complaints) {
+        let stderr = match last_lines(complaints) {
             Ok(lines) if lines.is_empty() => "; its stderr is empty".into(),
             Ok(lines) => format!("; the end of its stderr:\n{lines}"),
             Err(error) => format!("; its stderr cannot be read: {error}"),
         };
-        Answer::failed(format!("{}: {why}{full}{said}", self.line))
+        Answer::failed(format!("{}: {why}{full}{stderr}", self.line))
     }
 
     fn result(&mut self, output: &Path) -> io::Result<Answer> {
@@ -216,11 +216,11 @@ impl Executor for UsersCommand {
 /// returns it.
 fn pass_on(complaints: &Path, name: &[u8]) -> Vec<u8> {
     // Only for people to read: a stderr that cannot be written to is no failure of the command.
-    let Ok(said) = last_lines(complaints) else { return Vec::new() };
+    let Ok(stderr) = last_lines(complaints) else { return Vec::new() };
     let name = String::from_utf8_lossy(name);
-    let lines: String = said.lines().map(|line| format!("{name}: {line}\n")).collect();
+    let lines: String = stderr.lines().map(|line| format!("{name}: {line}\n")).collect();
     let _ = io::stderr().write_all(lines.as_bytes());
-    said.into_bytes()
+    stderr.into_bytes()
 }
 
 fn last_lines(path: &Path) -> io::Result<String> {
@@ -281,8 +281,8 @@ mod tests {
         let limits = TaskLimits { timeout_s: Some(0.2), grace_s: 0.1, ..TaskLimits::default() };
         let failed = limited("echo begun >&2; cat {input}; sleep 600", b"", &limits);
         assert!(!failed.ok);
-        let said = text(&failed);
-        assert!(said.contains("over its time of 0.2 s (--task-timeout)") && said.ends_with("begun"), "{said}");
+        let stderr = text(&failed);
+        assert!(stderr.contains("over its time of 0.2 s (--task-timeout)") && stderr.ends_with("begun"), "{stderr}");
     }
 
     #[test]

@@ -73,7 +73,7 @@ impl Undo for Marked {
 
     fn perform(&self) {
         let begun = Instant::now();
-        let mut asked: HashSet<Pid> = HashSet::new();
+        let mut signalled: HashSet<Pid> = HashSet::new();
         loop {
             let (left, since) = (self.left(), begun.elapsed());
             if left.is_empty() || since > self.grace + LAST_PATIENCE {
@@ -84,7 +84,7 @@ impl Undo for Marked {
                 unsafe {
                     if since >= self.grace {
                         libc::kill(pid, libc::SIGKILL);
-                    } else if asked.insert(pid) {
+                    } else if signalled.insert(pid) {
                         libc::kill(pid, libc::SIGTERM);
                         libc::kill(pid, libc::SIGCONT);
                     }

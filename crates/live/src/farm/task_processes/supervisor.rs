@@ -84,11 +84,11 @@ impl Supervisor {
     /// # Errors
     /// Why the command could not be started.
     pub fn report(&mut self) -> io::Result<Option<End>> {
-        let mut said = [0; REPORT];
-        if self.stream.read_exact(&mut said).is_err() {
+        let mut report = [0; REPORT];
+        if self.stream.read_exact(&mut report).is_err() {
             return Ok(None);
         }
-        let [kind, status @ ..] = said;
+        let [kind, status @ ..] = report;
         let status = i32::from_ne_bytes(status);
         match kind {
             OVER_TIME => Ok(Some(End::OverTime)),
@@ -100,9 +100,9 @@ impl Supervisor {
 
     /// Whether it waits for another command, after its report. `None` when it has ended.
     pub fn is_ready(&mut self) -> Option<bool> {
-        let mut said = [0; REPORT];
-        match recv(&self.stream, &mut said, RecvFlags::DONTWAIT) {
-            Ok((_, REPORT)) => (said[0] == READY).then_some(true),
+        let mut report = [0; REPORT];
+        match recv(&self.stream, &mut report, RecvFlags::DONTWAIT) {
+            Ok((_, REPORT)) => (report[0] == READY).then_some(true),
             Err(Errno::AGAIN) => Some(false),
             _ => None,
         }
@@ -210,7 +210,7 @@ fn supervise(agent_end: RawFd) -> ! {
         libc::syscall(libc::SYS_pidfd_open, agent, 0) as RawFd
     };
     let agent = arrange(agent_end, agent);
-    match hear_of_children() {
+    match watch_children() {
         Ok(children) => {
             let (ends, mut stack) = (Ends { agent, children }, vec![0; STACK]);
             while let Some(task) = next(&ends)
@@ -287,7 +287,7 @@ fn errno() -> i32 {
 }
 
 /// Blocks every signal that can be blocked, and returns a descriptor that is readable after SIGCHLD.
-fn hear_of_children() -> Result<RawFd, i32> {
+fn watch_children() -> Result<RawFd, i32> {
     // SAFETY: a live set of signals.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
@@ -406,13 +406,13 @@ fn wait<const N: usize>(fds: [RawFd; N], time: Option<Duration>) -> Result<[bool
 }
 
 /// Reaps all children that have ended. Returns whether any is left.
-fn reap(mut told: impl FnMut(Pid, i32)) -> bool {
+fn reap(mut on_end: impl FnMut(Pid, i32)) -> bool {
     loop {
         let mut status = 0;
         // SAFETY: a live integer.
         match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
             0 => return true,
-            pid if pid > 0 => told(pid, status),
+            pid if pid > 0 => on_end(pid, status),
             _ => return false,
         }
     }
@@ -420,15 +420,15 @@ fn reap(mut told: impl FnMut(Pid, i32)) -> bool {
 
 fn report(kind: u8, status: i32) {
     let [a, b, c, d] = status.to_ne_bytes();
-    let said: [u8; REPORT] = [kind, a, b, c, d];
+    let report: [u8; REPORT] = [kind, a, b, c, d];
     // SAFETY: a live buffer. If the agent is gone, the write fails (SIGPIPE is blocked).
-    unsafe { libc::write(AGENT_END, said.as_ptr().cast(), said.len()) };
+    unsafe { libc::write(AGENT_END, report.as_ptr().cast(), report.len()) };
 }
 
 /// Ends all descendants of this process: SIGTERM first, SIGKILL after the grace period. Returns whether all have ended.
 fn end_the_rest(grace: Duration, children: RawFd) -> bool {
     let begun = Instant::now();
-    let mut asked: HashSet<Pid> = HashSet::new();
+    let mut signalled: HashSet<Pid> = HashSet::new();
     while reap(|_, _| {}) {
         let since = begun.elapsed();
         if since > grace + LAST_PATIENCE {
@@ -441,7 +441,7 @@ fn end_the_rest(grace: Duration, children: RawFd) -> bool {
             for pid in with_descendants(&[own]).into_iter().filter(|pid| *pid != own) {
                 if since >= grace {
                     libc::kill(pid, libc::SIGKILL);
-                } else if asked.insert(pid) {
+                } else if signalled.insert(pid) {
                     libc::kill(pid, libc::SIGTERM);
                     libc::kill(pid, libc::SIGCONT);
                 }

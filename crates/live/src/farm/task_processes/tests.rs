@@ -42,9 +42,9 @@ fn run(line: &str, limits: &TaskLimits, canceller: &Canceller) -> End {
 fn with_supervisor(line: &str, limits: &TaskLimits) -> (End, u32) {
     let path = std::env::temp_dir().join(format!("crosswind-supervisor-{}", mark()));
     let end = run(&format!("echo $PPID > {}; {line}", path.display()), limits, &Canceller::default());
-    let said = fs::read_to_string(&path).expect("written");
+    let report = fs::read_to_string(&path).expect("written");
     fs::remove_file(path).expect("removed");
-    (end, said.trim().parse().expect("a number"))
+    (end, report.trim().parse().expect("a number"))
 }
 
 /// Does what an agent does, in a process of its own: its supervisors run no other test's commands.
@@ -64,9 +64,9 @@ fn holds_alone(check: impl FnOnce()) -> bool {
 /// Waits until all supervisors that have reported wait for a command, or have ended.
 fn wait_until_ready() {
     use rustix::net::{RecvFlags, recv};
-    let has_said =
+    let has_reported =
         |supervisor: &Supervisor| recv(&supervisor.stream, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_ok();
-    wait_until(|| supervisors().done.iter().all(has_said), "the end of what commands left");
+    wait_until(|| supervisors().done.iter().all(has_reported), "the end of what commands left");
 }
 
 /// Forks while no other thread holds the lock of the supervisor list, which would stay locked in the child.
@@ -232,9 +232,9 @@ fn a_command_has_no_descriptor_but_three_and_ignores_no_signal() {
     let line = format!("ls /proc/self/fd > {0}; grep SigIgn /proc/self/status >> {0}", path.display());
     let End::Exited(status) = run(&line, &brief(), &Canceller::default()) else { panic!("not exited") };
     assert!(status.success());
-    let said = fs::read_to_string(&path).expect("written");
+    let report = fs::read_to_string(&path).expect("written");
     // The fourth descriptor is the directory that is listed.
-    let ignored = said.strip_prefix("0\n1\n2\n3\nSigIgn:\t").expect("no other descriptor").trim();
+    let ignored = report.strip_prefix("0\n1\n2\n3\nSigIgn:\t").expect("no other descriptor").trim();
     // The C library reserves signals 32 and 33.
     assert_eq!(u64::from_str_radix(ignored, 16).expect("a set") & !(3 << 31), 0, "{ignored}");
     fs::remove_file(path).expect("removed");

@@ -24,7 +24,7 @@ impl Exchange {
             let Some(carrier) = self.carriers.get_mut(key) else { return };
             match carrier.next() {
                 Ok(Some((head, place))) => {
-                    if let Err(offence) = self.hear(key, head, place, now) {
+                    if let Err(offence) = self.on_peer_frame(key, head, place, now) {
                         return self.drop_carrier(key, Some(offence));
                     }
                     continue;
@@ -44,7 +44,13 @@ impl Exchange {
         }
     }
 
-    fn hear(&mut self, key: Key, head: Head, place: std::ops::Range<usize>, now: u64) -> Result<(), Violation> {
+    fn on_peer_frame(
+        &mut self,
+        key: Key,
+        head: Head,
+        place: std::ops::Range<usize>,
+        now: u64,
+    ) -> Result<(), Violation> {
         let Some(carrier) = self.carriers.get_mut(key) else { return Ok(()) };
         let Head { kind, class, stream, bytes, .. } = head;
         let known = carrier.streams.get(&stream).copied();
@@ -64,7 +70,7 @@ impl Exchange {
                 }
             }
             Kind::Opened => {}
-            Kind::Data => return self.hear_data(key, head, known, place, now),
+            Kind::Data => return self.on_data(key, head, known, place, now),
             Kind::Window => {
                 let more = wire::number(payload) as usize;
                 if let Some(connection) = known.and_then(|known| self.connections.get_mut(known)) {
@@ -92,7 +98,7 @@ impl Exchange {
                         self.name(&peer, "reset", &format!("a connection through it was ended: {why}"));
                     }
                     self.forget(known);
-                    self.say(key, Kind::End, class, stream, &[]);
+                    self.send_control(key, Kind::End, class, stream, &[]);
                 }
                 None => drop(carrier.closing.remove(&stream)),
             },
@@ -107,7 +113,7 @@ impl Exchange {
         Ok(())
     }
 
-    fn hear_data(
+    fn on_data(
         &mut self,
         key: Key,
         head: Head,
@@ -171,7 +177,7 @@ impl Exchange {
     pub(super) fn grant(&mut self, key: Key, grant: Grant) {
         self.counters.of(grant.class).credits_sent += 1;
         if let Some(carrier) = self.carriers.get_mut(key) {
-            carrier.say_grant(grant);
+            carrier.send_grant(grant);
             if let Err(error) = carrier.flush(now_ns()) {
                 self.lost(key, &error);
             }
@@ -232,6 +238,6 @@ impl Exchange {
         let owed = std::mem::take(&mut connection.owed);
         connection.may_come += owed;
         let (carrier, number, class) = (connection.carrier, connection.number, connection.class);
-        self.say(carrier, Kind::Window, class, number, &(owed as u32).to_be_bytes());
+        self.send_control(carrier, Kind::Window, class, number, &(owed as u32).to_be_bytes());
     }
 }

@@ -29,16 +29,16 @@ impl Exchange {
             self.pump(at);
         }
         if ends {
-            self.tell_end(key);
+            self.announce_end(key);
         }
     }
 
-    fn tell_end(&mut self, key: Key) {
+    fn announce_end(&mut self, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
-        connection.end_told = true;
+        connection.end_announced = true;
         let (carrier, number, class, over) =
             (connection.carrier, connection.number, connection.class, connection.is_over());
-        self.say(carrier, Kind::End, class, number, &[]);
+        self.send_control(carrier, Kind::End, class, number, &[]);
         if over {
             self.forget(key);
         }
@@ -98,7 +98,7 @@ impl Exchange {
             return self.lost(ticket.carrier, &error);
         }
         if self.connections.get(ticket.connection).is_some_and(Connection::is_to_end) {
-            self.tell_end(ticket.connection);
+            self.announce_end(ticket.connection);
         }
     }
 }

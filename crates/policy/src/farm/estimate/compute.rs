@@ -261,9 +261,9 @@ mod tests {
             near(compute.ir_receive(), 0.055, 0.2);
             near(compute.ir_send(0).expect("learnt"), 0.03, 0.35);
             near(compute.ir_send(1).expect("learnt"), 0.02, 0.35);
-            let told = compute.interference();
-            assert!(told.iter().all(Option::is_some), "{told:?}");
-            assert!((told[0].expect("learnt").value - 0.055).abs() < 4.0 * told[0].expect("learnt").sd + 1e-3);
+            let learnt = compute.interference();
+            assert!(learnt.iter().all(Option::is_some), "{learnt:?}");
+            assert!((learnt[0].expect("learnt").value - 0.055).abs() < 4.0 * learnt[0].expect("learnt").sd + 1e-3);
         }
     }
 

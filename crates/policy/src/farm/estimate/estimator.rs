@@ -181,7 +181,7 @@ pub struct Estimator {
     links: Vec<Link>,
     /// Compute rate and receive interference of the last revision.
     reckoned: (f64, f64),
-    told: Subtree,
+    reported: Subtree,
 }
 
 impl Estimator {
@@ -217,7 +217,7 @@ impl Estimator {
             results: (0.0, 0.0),
             links: Vec::new(),
             reckoned,
-            told: subtree(platform, options, &basis.demand, tree, n),
+            reported: subtree(platform, options, &basis.demand, tree, n),
         };
         for &child in tree.children(n) {
             estimator.link(platform, options, tree, basis, child);
@@ -374,7 +374,7 @@ impl Estimator {
     }
 
     /// A child reports what its subtree can use.
-    pub fn told(&mut self, child: Child, subtree: Subtree, revisions: &mut Vec<Revision>) {
+    pub fn on_subtree(&mut self, child: Child, subtree: Subtree, revisions: &mut Vec<Revision>) {
         if let Some(link) = self.links.get_mut(child as usize) {
             link.subtree = subtree;
             self.revise(revisions);
@@ -482,8 +482,8 @@ impl Estimator {
             empties_tasks_per_s: own + below,
             longest_send_s,
         };
-        if !self.root && subtree.differs(&self.told) {
-            self.told = subtree;
+        if !self.root && subtree.differs(&self.reported) {
+            self.reported = subtree;
             revisions.push(Revision::Subtree(subtree));
         }
     }

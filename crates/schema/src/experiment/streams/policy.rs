@@ -28,7 +28,7 @@ impl Discipline {
 
     /// Returns its name in files, and its meaning, for people.
     #[must_use]
-    pub const fn told(self) -> (&'static str, &'static str) {
+    pub const fn described(self) -> (&'static str, &'static str) {
         match self {
             Self::Fifo => ("fifo", "one queue: first come, first served"),
             Self::Threshold => ("threshold", "a number of parallel frames to one local frame"),

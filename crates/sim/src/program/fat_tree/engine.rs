@@ -20,7 +20,7 @@ use crate::error::SimError;
 /// Events between two calls of the caller's callback.
 const EVENTS_PER_CALL: u64 = 1 << 20;
 /// Time of a step that happens only when the rank is notified.
-const WHEN_TOLD: u64 = u64::MAX;
+const WHEN_NOTIFIED: u64 = u64::MAX;
 
 /// Simulates a parallel program on a fat tree; see [`super::super::simulate`].
 pub fn simulate<P: Program>(
@@ -75,10 +75,10 @@ impl Steps {
         let stamp = &mut self.stamps[rank as usize];
         *stamp = stamp.wrapping_add(1);
         let at = match next {
-            Next::At(at) | Next::Told(at) => at,
+            Next::At(at) | Next::Notified(at) => at,
         };
-        self.listens[rank as usize] = matches!(next, Next::Told(_));
-        if at < WHEN_TOLD {
+        self.listens[rank as usize] = matches!(next, Next::Notified(_));
+        if at < WHEN_NOTIFIED {
             self.agenda.push(Reverse((at, rank, *stamp)));
         }
     }
@@ -142,7 +142,7 @@ impl<R: Rank> Engine<R> {
             for rank in 0..ranks {
                 self.processors[rank as usize].state = State::Released(at);
                 if self.steps.listens[rank as usize] {
-                    self.steps.set(rank, Next::Told(at));
+                    self.steps.set(rank, Next::Notified(at));
                 }
             }
         }
@@ -151,7 +151,7 @@ impl<R: Rank> Engine<R> {
 
     /// Schedules a step at `now` for each waiting processor whose interface has changed.
     fn tell(&mut self, now: u64) {
-        while let Some(rank) = self.shared.switches.told.pop() {
+        while let Some(rank) = self.shared.switches.notified.pop() {
             if self.steps.listens[rank as usize] {
                 self.steps.set(rank, Next::At(now));
             }

@@ -102,7 +102,7 @@ pub struct Processor<R> {
 pub enum Next {
     At(u64),
     /// When something arrives or room becomes free, and at this time at the latest.
-    Told(u64),
+    Notified(u64),
 }
 
 impl<R: Rank> Processor<R> {
@@ -151,7 +151,7 @@ impl<R: Rank> Processor<R> {
                     State::Released(at) if at > now => at,
                     _ => u64::MAX,
                 };
-                return Ok(Next::Told(until));
+                return Ok(Next::Notified(until));
             }
         }
         Ok(Next::At(self.now))

@@ -130,7 +130,7 @@ pub struct Switches {
     ways: Stream,
     drawn: u64,
     /// Nodes to notify because a packet has arrived or a place has become free.
-    pub told: Vec<u32>,
+    pub notified: Vec<u32>,
 }
 
 /// Returns the number of switch levels above `nodes` nodes.
@@ -154,7 +154,7 @@ impl Switches {
             moves: VecDeque::new(),
             ways: Stream::new(settings.seed, 0, WAYS),
             drawn: 0,
-            told: Vec::new(),
+            notified: Vec::new(),
         };
         tree.add_network(levels, settings);
         tree.each = tree.buffers.len() as u32;
@@ -280,7 +280,7 @@ impl Switches {
         self.put(link, packet, now);
         self.serve(link, now);
         match self.buffers[from as usize].at {
-            At::Sent { node, .. } => self.told.push(node),
+            At::Sent { node, .. } => self.notified.push(node),
             At::Received { .. } | At::Switch { .. } => self.serve(from, now),
         }
         if !is_empty {
@@ -298,7 +298,7 @@ impl Switches {
         let is_first = own.packets.first == NONE;
         own.packets.push(&mut self.packets.next, packet);
         match own.at {
-            At::Received { node } => self.told.push(node),
+            At::Received { node } => self.notified.push(node),
             At::Sent { .. } | At::Switch { .. } if is_first => self.offer(buffer, now),
             At::Sent { .. } | At::Switch { .. } => {}
         }

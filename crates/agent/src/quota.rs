@@ -2,36 +2,36 @@
 //! memory: one that exceeds a quota is treated as lost.
 
 /// Maximum number of outstanding requests of a child, which cover its whole subtree.
-const MOST_ASKED: u64 = 1 << 24;
+const MOST_REQUESTED: u64 = 1 << 24;
 /// Quotas of reports and of events: (bytes per child, additional bytes per task sent to it).
 const REPORTS: (u64, u64) = (64 << 20, 4 << 10);
 const EVENTS: (u64, u64) = (4 << 20, 4 << 10);
 
 /// A child's use of its quotas.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Allowance {
-    asked: u64,
+pub(crate) struct Quota {
+    requested: u64,
     /// Number of tasks sent to it.
     had: u64,
     reported_bytes: u64,
     event_bytes: u64,
 }
 
-impl Allowance {
+impl Quota {
     /// Counts a request for `tasks` more tasks. Returns whether it fits the quota.
     pub fn asks(&mut self, tasks: u64) -> bool {
-        self.asked = self.asked.saturating_add(tasks);
-        self.asked <= MOST_ASKED
+        self.requested = self.requested.saturating_add(tasks);
+        self.requested <= MOST_REQUESTED
     }
 
     /// Whether the child has requested tasks that it has not been sent.
     pub fn wants(&self) -> bool {
-        self.asked > 0
+        self.requested > 0
     }
 
     /// Counts a task sent to the child.
     pub fn had_one(&mut self) {
-        self.asked = self.asked.saturating_sub(1);
+        self.requested = self.requested.saturating_sub(1);
         self.had += 1;
     }
 
@@ -54,14 +54,14 @@ mod tests {
 
     #[test]
     fn what_was_sent_may_be_asked_for_again_and_more_tasks_give_more_to_tell() {
-        let mut child = Allowance::default();
-        assert!(child.asks(MOST_ASKED) && !child.asks(1) && !child.asks(u64::MAX));
-        let mut child = Allowance::default();
+        let mut child = Quota::default();
+        assert!(child.asks(MOST_REQUESTED) && !child.asks(1) && !child.asks(u64::MAX));
+        let mut child = Quota::default();
         for _ in 0..3 {
-            assert!(child.asks(MOST_ASKED / 2 + 1) && !child.clone().asks(MOST_ASKED / 2));
-            (0..=MOST_ASKED / 2).for_each(|_| child.had_one());
+            assert!(child.asks(MOST_REQUESTED / 2 + 1) && !child.clone().asks(MOST_REQUESTED / 2));
+            (0..=MOST_REQUESTED / 2).for_each(|_| child.had_one());
         }
-        let mut child = Allowance::default();
+        let mut child = Quota::default();
         assert!(
             child.reports(64 << 20) && !child.clone().reports(1) && child.tells(4 << 20) && !child.clone().tells(1)
         );

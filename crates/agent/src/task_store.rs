@@ -30,7 +30,7 @@ pub struct Finished<P> {
 /// task is looked up some twenty times on its way, and its number comes from the root: a hash against foreign keys would
 /// cost more than the rest of the look-up.
 #[derive(Debug)]
-pub(crate) struct Stock<P> {
+pub(crate) struct TaskStore<P> {
     tasks: FxHashMap<u64, Stored<P>>,
     finished: FxHashMap<u64, Finished<P>>,
     held_bytes: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Stock<P> {
     batches: FxHashMap<u64, bool>,
 }
 
-impl<P: TaskBytes> Stock<P> {
+impl<P: TaskBytes> TaskStore<P> {
     pub fn new() -> Self {
         Self {
             tasks: FxHashMap::default(),

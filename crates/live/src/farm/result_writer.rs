@@ -27,7 +27,7 @@ const ONE_BY_ONE: usize = 8;
 const THREAD: &str = "the thread that writes results";
 
 #[derive(Default)]
-pub struct Keeping {
+pub struct WriterSettings {
     /// Directory for one file per result. `None` writes no files.
     pub directory: Option<PathBuf>,
     pub journal: Option<Journal>,
@@ -39,7 +39,7 @@ pub struct Keeping {
 type Report = Box<dyn FnMut(&mut Vec<Delivery>, u64) + Send>;
 type Fail = Box<dyn FnOnce(LiveError) + Send>;
 
-pub(crate) struct Keeper {
+pub(crate) struct ResultWriter {
     shared: Arc<Shared>,
     thread: JoinHandle<()>,
 }
@@ -76,22 +76,22 @@ impl Shared {
     }
 }
 
-impl Keeper {
+impl ResultWriter {
     /// Starts the thread. It passes written results to `report`, and to `fail` the error after which it writes no more.
-    pub fn start(keeping: Keeping, report: Report, fail: Fail) -> io::Result<Self> {
+    pub fn start(settings: WriterSettings, report: Report, fail: Fail) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
-        let mut keep = Keep { keeping, report, pending: Pending::default(), synced: None };
+        let mut writing = Writing { settings, report, pending: Pending::default(), synced: None };
         let run = move || {
-            let ended = catch_unwind(AssertUnwindSafe(|| keep.run(&own)));
+            let ended = catch_unwind(AssertUnwindSafe(|| writing.run(&own)));
             if let Err(error) = ended.unwrap_or_else(|panic| Err(LiveError::panicked(THREAD, &*panic))) {
                 fail(error);
             }
         };
-        Ok(Self { shared, thread: std::thread::Builder::new().name("cw-keeper".into()).spawn(run)? })
+        Ok(Self { shared, thread: std::thread::Builder::new().name("cw-writer".into()).spawn(run)? })
     }
 
-    pub fn keep(&self, results: impl Iterator<Item = (Label, Delivery)>) {
+    pub fn write(&self, results: impl Iterator<Item = (Label, Delivery)>) {
         self.shared.lock().results.extend(results);
         self.shared.changed.notify_one();
     }
@@ -116,14 +116,14 @@ struct Pending {
     held_bytes: u64,
 }
 
-struct Keep {
-    keeping: Keeping,
+struct Writing {
+    settings: WriterSettings,
     report: Report,
     pending: Pending,
     synced: Option<Instant>,
 }
 
-impl Keep {
+impl Writing {
     fn run(&mut self, shared: &Shared) -> Result<(), LiveError> {
         loop {
             let due = if self.pending.results.is_empty() { None } else { self.due() };
@@ -150,12 +150,12 @@ impl Keep {
 
     /// Returns when the next sync may start. `None` means now.
     fn due(&self) -> Option<Instant> {
-        self.synced.filter(|_| self.keeping.sync).map(|synced| synced + PAUSE)
+        self.synced.filter(|_| self.settings.sync).map(|synced| synced + PAUSE)
     }
 
     /// Writes a result to its file.
     fn file(&mut self, label: &Label, delivery: &mut Delivery) -> Result<(), LiveError> {
-        let Some(directory) = self.keeping.directory.as_ref().filter(|_| delivery.ok) else { return Ok(()) };
+        let Some(directory) = self.settings.directory.as_ref().filter(|_| delivery.ok) else { return Ok(()) };
         let name = if label.name.is_empty() { format!("{:08}", delivery.task).into() } else { label.name.clone() };
         let path = directory.join(name);
         let writing = || LiveError::system(format!("writing {}", path.display()));
@@ -167,7 +167,7 @@ impl Keep {
         }
         written.map_err(writing())?;
         delivery.payload = Payload::file(&path).map_err(writing())?;
-        if self.keeping.sync {
+        if self.settings.sync {
             self.pending.files.push(path);
         }
         Ok(())
@@ -179,16 +179,16 @@ impl Keep {
         if results.is_empty() {
             return Ok(());
         }
-        if let Some(directory) = &self.keeping.directory {
-            let first = self.synced.is_none() && self.keeping.sync;
+        if let Some(directory) = &self.settings.directory {
+            let first = self.synced.is_none() && self.settings.sync;
             let sync = || if first { sync_above(directory) } else { Ok(()) };
             sync_files(directory, &files)
                 .and_then(|()| sync())
                 .map_err(LiveError::system(format!("writing to {}", directory.display())))?;
         }
-        if let Some(journal) = &mut self.keeping.journal {
+        if let Some(journal) = &mut self.settings.journal {
             journal.note(&records)?;
-            if self.keeping.sync {
+            if self.settings.sync {
                 journal.sync()?;
             }
         }
@@ -267,16 +267,16 @@ mod tests {
     #[test]
     fn a_panic_of_the_thread_is_the_error_that_ends_the_run() {
         let (failed, failure) = mpsc::channel();
-        let keeping = Keeping::default();
+        let settings = WriterSettings::default();
         let report: Report = Box::new(|_, _| panic!("the report"));
-        let keeper = Keeper::start(keeping, report, Box::new(move |error| failed.send(error).expect("is waited for")));
-        let keeper = keeper.expect("starts");
+        let fail: Fail = Box::new(move |error| failed.send(error).expect("is waited for"));
+        let writer = ResultWriter::start(settings, report, fail).expect("starts");
         let payload = Payload::bytes(vec![1]);
         let delivery = Delivery { task: 0, node: "root".into(), ok: true, payload };
-        keeper.keep([(Label::default(), delivery)].into_iter());
+        writer.write([(Label::default(), delivery)].into_iter());
         let error = failure.recv_timeout(Duration::from_secs(60)).expect("the panic is reported");
         assert_eq!(error.to_string(), "a fault of Crosswind: the thread that writes results panicked: the report");
-        keeper.close().expect("the thread has reported it");
+        writer.close().expect("the thread has reported it");
     }
 
     #[test]
