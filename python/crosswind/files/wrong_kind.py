@@ -48,6 +48,9 @@ def read_as(path: str | Path, *kinds: str) -> Iterator[None]:
         yield
     except DescriptionError:
         found = _kind_of(path)
+        if _is_xml(path):
+            hint = "platforms and experiments of other simulators are not read; docs/reference/files.md has the fields"
+            raise DescriptionError(f"{path} is XML, not {_CALLED[kinds[0]]}", "wrong-kind", hint) from None
         if found not in WORDS or found in kinds:
             raise
         raise wrong_kind(path, found, kinds[0]) from None
@@ -73,6 +76,14 @@ def taken_by(path: str | Path, found: str) -> str | None:
     """Return the command that takes a file of a kind; None where that is `crosswind report`, or no command does."""
     hint = _TAKEN_BY.get(found)
     return hint and hint.format(file=shlex.quote(str(path)))
+
+
+def _is_xml(path: str | Path) -> bool:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(64).lstrip().startswith(b"<?xml")
+    except OSError:
+        return False
 
 
 def _kind_of(path: str | Path) -> str:

@@ -87,6 +87,15 @@ def test_a_binary_schedule_is_called_one(tmp_path):
     assert "the text" in hint
 
 
+@pytest.mark.parametrize("words", [["run"], ["plan", "--task-size-mb", "1", "--task-work", "1"]])
+def test_a_platform_of_another_simulator_is_called_xml(tmp_path, words):
+    """It was "key with no value, expected `=`"."""
+    (tmp_path / "sg.xml").write_text("<?xml version='1.0'?>\n<platform version='4.1'/>\n")
+    message, hint = refused(words[0], str(tmp_path / "sg.xml"), *words[1:])
+    assert "is XML, not a" in message
+    assert "are not read" in hint
+
+
 def test_every_field_of_a_file_can_be_set():
     given = ["repetitions=3", "name=mine", 'sweep.policy.order=["planned","arrival"]', "workload.tasks=20"]
     changed = set_fields(Experiment.from_dict(STUDY), settings_of(given))
