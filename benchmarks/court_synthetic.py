@@ -4,12 +4,16 @@ Programs of 3 to 64 ranks are drawn with their noise, clocks (up to 1 s apart, s
 with the excess of the culprit and without, and written in the form of PyTorch's profiler or as lines of JSON.
 The difference between the two is the truth. The generator shares no code with what is tested.
 
+Noise is independent, alike from step to step (`following`), partly the same for all ranks of a step (`common`), with
+rare long times on any rank (`tails`), or beside ranks that differ by 0.5 % always (`uneven`).
+
     python benchmarks/court_synthetic.py [cases] [first seed]
 """
 
 from __future__ import annotations
 
 import json
+import math
 import random
 import statistics
 import sys
@@ -19,7 +23,9 @@ from typing import Any
 from crosswind import _core
 
 RANKS = [3, 4, 6, 8, 16, 32, 64]
+STEPS = [12, 20, 30, 60, 120]
 NOISES = [0.02, 0.05, 0.15]
+KINDS = ["independent", "following", "common", "tails", "uneven"]
 BASE_S = 0.04
 TRANSFER_S = 0.002
 LATE_S = 5e-5
@@ -36,12 +42,39 @@ class Job:
     steps: int
     noise: float
     places: int
+    kind: str
     excess: dict[tuple[int, int, int], float] = field(default_factory=dict)  # (rank, step, place) -> s
     factor: dict[tuple[int, int], float] = field(default_factory=dict)  # (rank, place) -> times as long
+
+    def work(self, draw: random.Random) -> list[list[list[float]]]:
+        """Draw the time of each step, rank and place without any excess, s."""
+        own = [[draw.gauss(0, 0.005) for _ in range(self.places)] for _ in range(self.ranks)]
+        last = [[draw.gauss(0, self.noise) for _ in range(self.places)] for _ in range(self.ranks)]
+        found = []
+        for _ in range(self.steps):
+            common = [draw.gauss(0, 2 * self.noise) for _ in range(self.places)]
+            row = []
+            for rank in range(self.ranks):
+                times = []
+                for place in range(self.places):
+                    log, long = draw.gauss(0, self.noise), 0.0
+                    if self.kind == "following":
+                        log = last[rank][place] = 0.6 * last[rank][place] + 0.8 * log
+                    elif self.kind == "common":
+                        log += common[place]
+                    elif self.kind == "uneven":
+                        log += own[rank][place]
+                    elif self.kind == "tails" and draw.random() < 0.01:
+                        long = BASE_S * draw.expovariate(4)
+                    times.append(BASE_S * math.exp(log) + long)
+                row.append(times)
+            found.append(row)
+        return found
 
     def run(self, disturbed: bool) -> tuple[list[list[dict[str, Any]]], float]:
         """Return for each rank its steps, and when the last rank ends."""
         draw = random.Random(self.seed)
+        whole = self.work(draw)
         now = [0.0] * self.ranks
         steps: list[list[dict[str, Any]]] = [[] for _ in now]
         for step in range(self.steps):
@@ -49,7 +82,7 @@ class Job:
             done = [[0.0] * self.places for _ in now]
             begun = list(now)
             took = [TRANSFER_S * draw.lognormvariate(0, self.noise) for _ in range(self.places)]
-            work = [[BASE_S * draw.lognormvariate(0, self.noise) for _ in range(self.places)] for _ in now]
+            work = whole[step]
             late = [[LATE_S * draw.random() for _ in range(self.places)] for _ in now]
             tail = [0.01 * draw.lognormvariate(0, self.noise) for _ in now]
             over = 0.0
@@ -78,9 +111,8 @@ class Job:
 def drawn(seed: int) -> tuple[Job, list[int]]:
     """Draw a program and its culprits."""
     draw = random.Random(seed * 7919 + 13)
-    job = Job(
-        seed, draw.choice(["profile", "lines"]), draw.choice(RANKS), draw.choice([20, 30, 60]), draw.choice(NOISES), 3
-    )
+    form, ranks, steps = draw.choice(["profile", "lines"]), draw.choice(RANKS), draw.choice(STEPS)
+    job = Job(seed, form, ranks, steps, draw.choice(NOISES), 3, draw.choice(KINDS))
     kind = draw.choice(["even", "constant", "often", "third", "factor", "once"])
     if kind == "even":
         return job, []
@@ -170,6 +202,7 @@ def case(seed: int) -> dict[str, Any]:
         "form": job.form,
         "ranks": job.ranks,
         "noise": job.noise,
+        "kind": job.kind,
         "steps": job.steps,
         "truth_s": truth,
         "share": truth / took,
@@ -212,6 +245,7 @@ def main() -> None:
     first = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     rows = [case(seed) for seed in range(first, first + cases)]
     found = summary(rows)
+    found["by_kind"] = {kind: summary([row for row in rows if row["kind"] == kind]) for kind in KINDS}
     print(json.dumps(found, indent=1))
     wrong = [row for row in rows if not row["right"] and (row["even"] or row["share"] > MATERIAL)]
     record.write("court_synthetic", [], cases=cases, first_seed=first, **found, wrong=wrong)

@@ -9,11 +9,13 @@
 //! | which calls of different ranks belong together? | [`matching`] |
 //! | how far apart are the clocks of the ranks? | [`clocks`] |
 //! | when does the program end if a rank computes faster? | [`graph`] |
+//! | the same, of thousands of replays in which a few ranks differ | [`folded`] |
 //! | which rank is slow, and what does it cost? | [`judge`] |
 //! | the same program for the simulator | [`program`] |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod clocks;
+pub mod folded;
 pub mod graph;
 pub mod judge;
 pub mod matching;

@@ -1,6 +1,7 @@
-//! The evaluation of the graph against the simulator, to the nanosecond.
+//! The evaluation of the graph against the simulator, and of the folded graph against it, to the nanosecond.
 
 use crosswind_policy::window::WindowSettings;
+use crosswind_recorded::folded::{self, Folded};
 use crosswind_recorded::graph::{Do, Graph, Memory, Times};
 use crosswind_recorded::judge::noise::Draws;
 use crosswind_recorded::program::{LATENCY_NS, program};
@@ -80,5 +81,28 @@ fn the_simulator_replays_it_to_the_nanosecond() {
         let simulated = simulate(&goal, &network, window, &Timelines::undisturbed(ranks), &mut |_| true).unwrap();
         let replayed = graph.replay(|_| &times, &took, &mut Memory::default());
         assert_eq!(simulated.makespan_ns as i64, replayed, "seed {seed}");
+    }
+}
+
+#[test]
+fn folding_ranks_changes_no_replay() {
+    for seed in 0..400 {
+        let (graph, own, took) = drawn(seed);
+        let mut draws = Draws(seed + 1_000);
+        let ranks = graph.starts.len();
+        let kept: Vec<u32> = (0..ranks as u32).filter(|_| draws.below(3) == 0).collect();
+        let folded = Folded::new(&graph, &own, &took, &kept);
+        for _ in 0..4 {
+            let other = Times {
+                computing: own.computing.iter().map(|_| draws.below(20_000) as i64).collect(),
+                tail: own.tail.iter().map(|_| draws.below(600) as i64).collect(),
+            };
+            let changed: Vec<u32> = kept.iter().copied().filter(|_| draws.below(2) == 0).collect();
+            let times = |rank: u32| if changed.contains(&rank) { &other } else { &own };
+            let (mut whole, mut part) = (Memory::default(), folded::Memory::default());
+            let end = graph.replay(times, &took, &mut whole);
+            assert_eq!(folded.replay(times, &mut part), end, "seed {seed}, kept {kept:?}, changed {changed:?}");
+            assert_eq!(part.steps, whole.steps, "seed {seed}");
+        }
     }
 }

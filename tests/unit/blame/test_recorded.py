@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 
 import pytest
 from recorded_ranks import answer_s, app_trace, write_profiles
@@ -119,6 +120,36 @@ def test_step_times_are_the_smallest_input(tmp_path):
     hidden = blame_recorded([tmp_path / "all.jsonl"]).data
     assert hidden["verdict"] == "unidentifiable"
     assert hidden["reason"].startswith("the step times include the waiting")
+
+
+def varying(ranks, steps, late):
+    """Steps whose work differs alike on all ranks, one of which takes `late` longer; and what that costs, s."""
+    draw = random.Random(4)
+    common = [0.02 + 0.03 * draw.random() for _ in range(steps)]
+    noise = [[0.001 * draw.gauss(0, 1) for _ in range(ranks)] for _ in range(steps)]
+    files = [[{"rank": rank, "world": ranks, "t0": 0.0}] for rank in range(ranks)]
+    now = cost = 0.0
+    for usual, own in zip(common, noise, strict=True):
+        came = [now + usual + mine + (late if rank == 1 else 0.0) for rank, mine in enumerate(own)]
+        now = max(came) + 0.001
+        cost += max(came) - max(at - (late if rank == 1 else 0.0) for rank, at in enumerate(came))
+        for rank, at in enumerate(came):
+            files[rank].append({"op": "allreduce", "t0": at, "t1": now, "bytes": 8})
+            files[rank].append({"op": "step", "t0": now, "t1": now})
+    return files, cost
+
+
+@pytest.mark.parametrize("ranks", [3, 4, 6])
+def test_a_slow_rank_does_not_move_what_is_usual_at_a_step(tmp_path, ranks):
+    files, cost = varying(ranks, 60, late=0.004)
+    for rank, lines in enumerate(files):
+        (tmp_path / f"rank-{rank}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    found = blame_recorded([tmp_path]).data
+    assert [culprit["ranks"] for culprit in found["culprits"]] == [[1]]
+    culprit = found["culprits"][0]
+    assert culprit["seconds"] == pytest.approx(cost, rel=0.1)
+    assert culprit["ci95"][0] < cost < culprit["ci95"][1]
+    assert culprit["ci95"][1] - culprit["ci95"][0] < 0.3 * cost
 
 
 def allprof(rank, late):

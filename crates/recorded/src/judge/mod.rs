@@ -4,13 +4,17 @@
 //! |---|---|
 //! | which actions make up a step, and which ranks do the same? | `steps` |
 //! | how long does a rank take against its peers at the same place? | `series` |
-//! | is that more than noise, and how much more? | `noise` |
+//! | is that more than noise? | `noise` |
+//! | how long does a suspect rank take against its peers alone? | `reference` |
+//! | by how much is each of its times longer? | `excess` |
 //! | what would the program save without it? | `shares` |
 //! | what was it doing meanwhile? | `causes` |
 //! | what is said in the end? | `verdict` |
 
 mod causes;
+mod excess;
 pub mod noise;
+mod reference;
 mod series;
 mod shares;
 mod steps;

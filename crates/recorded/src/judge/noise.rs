@@ -2,8 +2,7 @@
 //!
 //! Each time of a rank is noise plus an excess. The noise is known from the rank's peers. The excess is 0, always the same,
 //! or now and then large. A likelihood ratio says whether there is an excess at all; its level under noise alone is found
-//! by drawing noise. Where there is one, its distribution is estimated (nonparametric maximum likelihood, by EM), and
-//! plausible excesses of each time are drawn from it.
+//! by drawing noise.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +15,11 @@ const CLEAN: f64 = 6.0;
 /// Share and spread of the wide part of the noise: rare longer times are nothing special.
 const WIDE: f64 = 0.01;
 const WIDE_SPREAD: f64 = 2.0;
+/// Fewer far times than this, over all ranks, are no part of the noise; and the greatest share that is.
+const FEW_FAR: usize = 2;
+const MOST_FAR: f64 = 0.2;
+/// With this many ranks or more, two of them are left out of the far times instead of one.
+const MANY: usize = 6;
 /// Resolution of stamps, ns: no spread is smaller.
 const STAMP: f64 = 1_000.0;
 
@@ -92,6 +96,21 @@ pub fn level(values: &mut [f64]) -> Level {
     Level { center, spread: variance.sqrt().max(STAMP), count: clean.len() }
 }
 
+/// Returns the share of times far above all others, and how far these are on average. The ranks with most of it are left
+/// out: what only one or two of them show is no noise.
+fn tail(ranks: &[Vec<f64>]) -> (f64, f64) {
+    let far = |rank: &Vec<f64>| {
+        let far = rank.iter().filter(|&&value| value > CLEAN);
+        (far.clone().sum::<f64>(), far.count(), rank.len())
+    };
+    let mut found: Vec<(f64, usize, usize)> = ranks.iter().map(far).collect();
+    found.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+    found.truncate(found.len().saturating_sub(if found.len() < MANY { 1 } else { 2 }));
+    let (sum, number) = found.iter().fold((0.0, 0), |(sum, number), one| (sum + one.0, number + one.1));
+    let all: usize = found.iter().map(|one| one.2).sum();
+    if number < FEW_FAR { (0.0, 1.0) } else { ((number as f64 / all as f64).min(MOST_FAR), sum / number as f64) }
+}
+
 const GRID: usize = 512;
 const REACH: f64 = 8.0;
 
@@ -101,13 +120,17 @@ pub struct Shape {
     /// Standardised times from which noise is drawn.
     drawn: Vec<f64>,
     band: f64,
+    /// Share of times far above the others, and how far they are on average.
+    tail: f64,
+    tail_mean: f64,
 }
 
 impl Shape {
-    /// Estimates the shape from standardised times.
+    /// Estimates the shape from standardised times, rank by rank.
     #[must_use]
-    pub fn new(mut drawn: Vec<f64>) -> Self {
-        drawn.retain(|value| value.abs() <= CLEAN);
+    pub fn new(ranks: &[Vec<f64>]) -> Self {
+        let (tail, tail_mean) = tail(ranks);
+        let mut drawn: Vec<f64> = ranks.iter().flatten().copied().filter(|value| value.abs() <= CLEAN).collect();
         let mut draws = Draws(1);
         while drawn.len() < 50 {
             drawn.push(draws.normal());
@@ -119,33 +142,71 @@ impl Shape {
         let band = 1.06 * (drawn.len() as f64).powf(-0.2);
         // A kernel widens the spread by its own.
         let shrink = 1.0 / (1.0 + band * band).sqrt();
-        let mut density = vec![0.0; GRID];
-        for (at, density) in density.iter_mut().enumerate() {
+        let mut shape = Self { density: vec![0.0; GRID], drawn, band, tail, tail_mean };
+        for at in 0..GRID {
             let place = (at as f64 / (GRID - 1) as f64 * 2.0 - 1.0) * REACH;
             let kernel = |value: &f64| (-0.5 * ((place - shrink * value) / (shrink * band)).powi(2)).exp();
-            let sum: f64 = drawn.iter().map(kernel).sum();
-            *density = sum / (drawn.len() as f64 * shrink * band * std::f64::consts::TAU.sqrt());
+            let sum: f64 = shape.drawn.iter().map(kernel).sum();
+            let dense = sum / (shape.drawn.len() as f64 * shrink * band * std::f64::consts::TAU.sqrt());
+            shape.density[at] = (1.0 - WIDE - tail) * dense + shape.wide(place);
         }
-        Self { density, drawn, band }
+        shape
+    }
+
+    /// Returns the density of the wide parts of the noise.
+    fn wide(&self, place: f64) -> f64 {
+        let wide = WIDE * (-(place / WIDE_SPREAD).abs()).exp() / (2.0 * WIDE_SPREAD);
+        if self.tail > 0.0 && place > 0.0 {
+            return wide + self.tail * (-place / self.tail_mean).exp() / self.tail_mean;
+        }
+        wide
     }
 
     /// Returns the density at a place, spreads from the center.
     #[must_use]
     pub fn at(&self, place: f64) -> f64 {
-        let wide = WIDE * (-(place / WIDE_SPREAD).abs()).exp() / (2.0 * WIDE_SPREAD);
         let spot = (place / REACH + 1.0) / 2.0 * (GRID - 1) as f64;
         if !(0.0..(GRID - 1) as f64).contains(&spot) {
-            return wide.max(1e-290);
+            return self.wide(place).max(1e-290);
         }
         let (low, part) = (spot as usize, spot.fract());
-        let dense = self.density[low] * (1.0 - part) + self.density[low + 1] * part;
-        (1.0 - WIDE) * dense + wide
+        self.density[low] * (1.0 - part) + self.density[low + 1] * part
     }
 
     fn draw(&self, draws: &mut Draws) -> f64 {
+        if self.tail > 0.0 && draws.unit() < self.tail {
+            return self.tail_mean * draws.exponential();
+        }
+        self.draw_usual(draws)
+    }
+
+    /// Draws noise that is not far from its center.
+    pub fn draw_usual(&self, draws: &mut Draws) -> f64 {
         let shrink = 1.0 / (1.0 + self.band * self.band).sqrt();
         shrink * (self.drawn[draws.below(self.drawn.len())] + self.band * draws.normal())
     }
+}
+
+/// Odds beyond which one time decides alone.
+const SURE: f64 = 1e150;
+
+/// Returns by what share a time is more likely with an excess than without.
+fn odds(some: f64, none: f64) -> f64 {
+    (some / none).min(SURE) - 1.0
+}
+
+/// Returns the logarithm of the likelihood ratio of a mixture in which a share `rate` of the times has the excess.
+fn gain(odds: &[f64], rate: f64) -> f64 {
+    let (mut sum, mut product) = (0.0, 1.0);
+    for one in odds {
+        product *= 1.0 + rate * one;
+        // A logarithm now and then instead of one for each time.
+        if !(1e-100..1e100).contains(&product) {
+            sum += f64::ln(product);
+            product = 1.0;
+        }
+    }
+    sum + product.ln()
 }
 
 /// Returns the likelihood ratio (a logarithm) of an excess, over excesses that are always there, or now and then, of one
@@ -168,21 +229,14 @@ pub fn ratio(values: &[f64], shape: &Shape) -> f64 {
         if excess <= 0.0 {
             continue;
         }
-        let moved: Vec<f64> = values.iter().map(|&value| shape.at(value - excess)).collect();
-        for rate in rates {
-            let sum: f64 =
-                noise.iter().zip(&moved).map(|(none, some)| ((1.0 - rate) * none + rate * some).ln() - none.ln()).sum();
-            best = best.max(sum);
-        }
+        let odds: Vec<f64> =
+            values.iter().zip(&noise).map(|(&value, none)| odds(shape.at(value - excess), *none)).collect();
+        best = rates.iter().map(|&rate| gain(&odds, rate)).fold(best, f64::max);
     }
     let slab = 1.0 / highest.max(1.0);
-    for rate in &rates[1..] {
-        let of = |(&value, none): (&f64, &f64)| {
-            let some = if value > 0.0 { slab } else { 0.0 };
-            ((1.0 - rate) * none + rate * some).ln() - none.ln()
-        };
-        best = best.max(values.iter().zip(&noise).map(of).sum());
-    }
+    let odds: Vec<f64> =
+        values.iter().zip(&noise).map(|(&value, none)| odds(if value > 0.0 { slab } else { 0.0 }, *none)).collect();
+    best = rates[1..].iter().map(|&rate| gain(&odds, rate)).fold(best, f64::max);
     best
 }
 
@@ -231,86 +285,6 @@ impl Threshold {
     }
 }
 
-/// The excess of a series of times.
-pub struct Excess<'a> {
-    /// Times, ns from what is usual at their step.
-    pub values: &'a [f64],
-    pub level: Level,
-    /// Only longer times are an excess.
-    pub positive: bool,
-    /// Number of consecutive steps whose times are correlated.
-    pub block: usize,
-}
-
-/// Rounds of the EM algorithm.
-const ROUNDS: usize = 120;
-const ATOMS: usize = 40;
-
-impl Excess<'_> {
-    /// Draws plausible excesses of all times, ns.
-    pub fn draw(&self, shape: &Shape, draws: &mut Draws) -> Vec<f64> {
-        let count = self.values.len();
-        let error = draws.normal() * (self.block as f64 / self.level.count.max(1) as f64).sqrt();
-        let values: Vec<f64> =
-            self.values.iter().map(|value| (value - self.level.center) / self.level.spread - error).collect();
-        let mut atoms = values.clone();
-        atoms.sort_unstable_by(f64::total_cmp);
-        if count > ATOMS {
-            atoms = (0..ATOMS).map(|at| atoms[at * (count - 1) / (ATOMS - 1)]).collect();
-        }
-        if self.positive {
-            atoms.retain(|&atom| atom > 0.0);
-        }
-        atoms.push(0.0);
-        let like: Vec<Vec<f64>> =
-            values.iter().map(|value| atoms.iter().map(|atom| shape.at(value - atom)).collect()).collect();
-        let mut weights: Vec<f64> = Vec::with_capacity(count);
-        while weights.len() < count {
-            let weight = draws.exponential();
-            weights.extend(std::iter::repeat_n(weight, self.block.max(1).min(count - weights.len())));
-        }
-        let whole: f64 = weights.iter().sum();
-        let mut chance = vec![0.5 / atoms.len() as f64; atoms.len()];
-        if let Some(none) = chance.last_mut() {
-            *none += 0.5;
-        }
-        let mut next = vec![0.0; atoms.len()];
-        for _ in 0..ROUNDS {
-            next.fill(0.0);
-            for (like, weight) in like.iter().zip(&weights) {
-                let sum: f64 = like.iter().zip(&chance).map(|(like, chance)| like * chance).sum();
-                if sum > 0.0 {
-                    for ((next, like), chance) in next.iter_mut().zip(like).zip(&chance) {
-                        *next += weight / whole * like * chance / sum;
-                    }
-                }
-            }
-            std::mem::swap(&mut chance, &mut next);
-        }
-        // An excess is drawn from those of the other times, or is one of its own: then the noise is drawn.
-        let reach = values.iter().copied().fold(4.0, f64::max) - values.iter().copied().fold(0.0, f64::min);
-        let fresh = 1.0 / reach;
-        let pick = |value: f64, like: &[f64], weight: f64, draws: &mut Draws| {
-            let sum: f64 = like.iter().zip(&chance).map(|(like, chance)| like * chance).sum();
-            let mine = |like: f64, chance: f64| if sum > 0.0 { weight / whole * like * chance / sum } else { 0.0 };
-            let others = |(like, chance): (&f64, &f64)| like * (chance - mine(*like, *chance)).max(0.0);
-            let alike: f64 = like.iter().zip(&chance).map(others).sum();
-            let new = fresh / count as f64;
-            let mut left = draws.unit() * (alike + new);
-            for ((like, chance), atom) in like.iter().zip(&chance).zip(&atoms) {
-                left -= others((like, chance));
-                if left <= 0.0 {
-                    return *atom;
-                }
-            }
-            let excess = value - shape.draw(draws);
-            if self.positive { excess.max(0.0) } else { excess }
-        };
-        let of = values.iter().zip(&like).zip(&weights);
-        of.map(|((&value, like), &weight)| pick(value, like, weight, draws) * self.level.spread).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -331,7 +305,7 @@ mod tests {
     #[test]
     fn noise_alone_seldom_exceeds_the_threshold_and_an_excess_does() {
         let mut draws = Draws(5);
-        let shape = Shape::new(normals(2_000, &mut draws));
+        let shape = Shape::new(&[normals(2_000, &mut draws)]);
         let at = Threshold::new(0.001).of(30, 60, &shape);
         let above = (0..400).filter(|_| ratio(&normals(30, &mut draws), &shape) > at).count();
         assert!(above <= 2, "{above} above {at}");
@@ -340,21 +314,5 @@ mod tests {
         assert!(ratio(&now_and_then, &shape) > at);
         let always: Vec<f64> = normals(30, &mut draws).iter().map(|value| value + 1.5).collect();
         assert!(ratio(&always, &shape) > at);
-    }
-
-    #[test]
-    fn drawn_excesses_are_those_that_were_added() {
-        let mut draws = Draws(7);
-        let shape = Shape::new(normals(2_000, &mut draws));
-        let added = |at: usize| if at % 3 == 0 { 8e6 } else { 0.0 };
-        let values: Vec<f64> =
-            normals(60, &mut draws).iter().enumerate().map(|(at, value)| 1e6 * value + added(at)).collect();
-        let level = Level { center: 0.0, spread: 1e6, count: 200 };
-        let excess = Excess { values: &values, level, positive: false, block: 1 };
-        let mut sum = 0.0;
-        for _ in 0..20 {
-            sum += excess.draw(&shape, &mut draws).iter().sum::<f64>() / 20.0;
-        }
-        assert!((sum / 1.6e8 - 1.0).abs() < 0.05, "{sum}");
     }
 }

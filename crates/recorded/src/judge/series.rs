@@ -14,8 +14,12 @@ const MANY: usize = 8;
 const FEW_STEPS: usize = 12;
 /// Number of other ranks that each rank is compared with to estimate the spread of the noise.
 const PAIRED: usize = 3;
+/// Ranks that are compared so; of more, each second, third and so on.
+const MOST_PAIRED: usize = 64;
+/// Times that describe the noise; of more, each second, third and so on.
+const ENOUGH: usize = 20_000;
 /// Middle times of peers this many spreads apart are not of one kind; the lower is usual.
-const APART: f64 = 6.0;
+pub const APART: f64 = 6.0;
 
 /// Whether times are computing, or lateness after a meeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +32,8 @@ pub enum What {
 #[derive(Clone, Debug)]
 pub struct Series {
     pub rank: u32,
+    /// Kind of step, for [`Alike::place`].
+    pub kind: u32,
     pub what: What,
     /// Actions since the step began.
     pub place: u32,
@@ -36,6 +42,9 @@ pub struct Series {
     /// Excess over what is usual at the step, ns.
     pub values: Vec<f64>,
     pub level: Level,
+    /// Standard deviation of the center of a healthy rank's times around that of the level, ns. A rank alone has no other
+    /// times to tell.
+    pub error: f64,
     /// Compared with itself at other steps, since no other rank does the same.
     pub alone: bool,
     /// One of two: the slower is only said to be slower than the other.
@@ -46,46 +55,70 @@ pub struct Series {
 type Time = (u32, u32, f64);
 
 /// Times of all ranks at one place, step by step.
-struct Place {
-    steps: Vec<(u32, Vec<Time>)>,
+pub struct Place {
+    pub steps: Vec<(u32, Vec<Time>)>,
 }
 
-/// Returns the series of all ranks and places. `run`: duration of the run, ns.
-#[must_use]
-pub fn series(steps: &[Vec<Step>], own: &Times, run: f64) -> Vec<Series> {
-    let mut alike: BTreeMap<u64, BTreeMap<u32, Vec<u32>>> = BTreeMap::new();
-    for (rank, steps) in (0u32..).zip(steps) {
-        for (number, step) in (0u32..).zip(steps) {
-            alike.entry(step.does).or_default().entry(number).or_default().push(rank);
+/// Which ranks do the same, at which steps: for each kind of step, the numbers of its steps, each with its ranks.
+pub struct Alike<'a> {
+    steps: &'a [Vec<Step>],
+    own: &'a Times,
+    kinds: Vec<BTreeMap<u32, Vec<u32>>>,
+}
+
+impl<'a> Alike<'a> {
+    #[must_use]
+    pub fn new(steps: &'a [Vec<Step>], own: &'a Times) -> Self {
+        let mut alike: BTreeMap<u64, BTreeMap<u32, Vec<u32>>> = BTreeMap::new();
+        for (rank, steps) in (0u32..).zip(steps) {
+            for (number, step) in (0u32..).zip(steps) {
+                alike.entry(step.does).or_default().entry(number).or_default().push(rank);
+            }
         }
+        Self { steps, own, kinds: alike.into_values().collect() }
     }
-    let mut found = Vec::new();
-    for numbers in alike.values() {
-        let Some((&number, ranks)) = numbers.iter().next() else { continue };
-        let length = steps[ranks[0] as usize][number as usize].cells.len();
-        for (what, times) in [(What::Computing, &own.computing), (What::Tail, &own.tail)] {
-            for place in 0..length {
-                let of = |(&number, ranks): (&u32, &Vec<u32>)| {
-                    let row = ranks.iter().map(|&rank| {
-                        let cell = steps[rank as usize][number as usize].cells.start + place;
-                        (rank, cell as u32, times[cell] as f64)
-                    });
-                    (number, row.collect::<Vec<_>>())
-                };
-                let here = Place { steps: numbers.iter().map(of).collect() };
-                let whole: f64 =
-                    here.steps.iter().map(|(_, row)| row.iter().map(|one| one.2).fold(0.0, f64::max)).sum();
-                if whole >= NEGLIGIBLE * run {
-                    at_place(&here, what, place as u32, &mut found);
+
+    /// Returns the times at a place of a kind of step.
+    #[must_use]
+    pub fn place(&self, kind: u32, what: What, place: u32) -> Place {
+        let times = match what {
+            What::Computing => &self.own.computing,
+            What::Tail => &self.own.tail,
+        };
+        let of = |(&number, ranks): (&u32, &Vec<u32>)| {
+            let row = ranks.iter().map(|&rank| {
+                let cell = self.steps[rank as usize][number as usize].cells.start + place as usize;
+                (rank, cell as u32, times[cell] as f64)
+            });
+            (number, row.collect::<Vec<_>>())
+        };
+        Place { steps: self.kinds[kind as usize].iter().map(of).collect() }
+    }
+
+    /// Returns the series of all ranks and places. `run`: duration of the run, ns.
+    #[must_use]
+    pub fn series(&self, run: f64) -> Vec<Series> {
+        let mut found = Vec::new();
+        for (kind, numbers) in (0u32..).zip(&self.kinds) {
+            let Some((&number, ranks)) = numbers.iter().next() else { continue };
+            let length = self.steps[ranks[0] as usize][number as usize].cells.len();
+            for what in [What::Computing, What::Tail] {
+                for place in 0..length as u32 {
+                    let here = self.place(kind, what, place);
+                    let whole: f64 =
+                        here.steps.iter().map(|(_, row)| row.iter().map(|one| one.2).fold(0.0, f64::max)).sum();
+                    if whole >= NEGLIGIBLE * run {
+                        at_place(&here, (kind, what, place), &mut found);
+                    }
                 }
             }
         }
+        found
     }
-    found
 }
 
 /// Returns the median of all but one of sorted times; where the two in the middle are far apart, the lower.
-fn usual(sorted: &[f64], without: f64, apart: f64) -> f64 {
+pub fn usual(sorted: &[f64], without: f64, apart: f64) -> f64 {
     let out = sorted.partition_point(|&value| value < without);
     let count = sorted.len() - 1;
     let at = |place: usize| if place < out { sorted[place] } else { sorted[place + 1] };
@@ -96,9 +129,14 @@ fn usual(sorted: &[f64], without: f64, apart: f64) -> f64 {
     if high - low > apart { low } else { f64::midpoint(low, high) }
 }
 
+/// Returns the variance of the median of independent times, against that of one of them.
+pub fn of_median(count: f64) -> f64 {
+    if count <= 2.5 { 1.0 / count } else { std::f64::consts::FRAC_PI_2 / count }
+}
+
 /// How much of a deviation of a step's usual time is common to all ranks, from 0 to 1.
-fn common(here: &Place, usual: &[f64], spread: f64, peers: f64) -> f64 {
-    if here.steps.len() < FEW_STEPS {
+pub fn common(steps: usize, usual: &[f64], spread: f64, peers: f64) -> f64 {
+    if steps < FEW_STEPS {
         return 1.0;
     }
     let mut sorted = usual.to_vec();
@@ -111,8 +149,7 @@ fn common(here: &Place, usual: &[f64], spread: f64, peers: f64) -> f64 {
     } else {
         level.spread.powi(2)
     };
-    // A median of n varies by pi / 2n of the variance of one; a mean of two by half of it.
-    let alone = spread.powi(2) * if peers <= 2.5 { 1.0 / peers } else { std::f64::consts::FRAC_PI_2 / peers };
+    let alone = spread.powi(2) * of_median(peers);
     let share = 1.0 - alone / seen.max(1.0);
     // A smaller share may be chance.
     if share < 2.0 * (2.0 / usual.len() as f64).sqrt() { 0.0 } else { share.min(1.0) }
@@ -120,10 +157,10 @@ fn common(here: &Place, usual: &[f64], spread: f64, peers: f64) -> f64 {
 
 /// Returns the spread of one rank's times: that of two ranks' differences, pair by pair, so that a rank that is always
 /// slower, or one that is so now and then, does not widen it.
-fn spread_of_one(here: &Place) -> f64 {
+pub fn spread_of_one(here: &Place) -> f64 {
     let mut pairs: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
     for (_, row) in &here.steps {
-        for (at, one) in row.iter().enumerate() {
+        for (at, one) in row.iter().enumerate().step_by(row.len().div_ceil(MOST_PAIRED).max(1)) {
             for other in row.iter().skip(at + 1).take(PAIRED) {
                 pairs.entry((one.0, other.0)).or_default().push(other.2 - one.2);
             }
@@ -134,7 +171,7 @@ fn spread_of_one(here: &Place) -> f64 {
     median(&spreads) / std::f64::consts::SQRT_2
 }
 
-fn at_place(here: &Place, what: What, place: u32, found: &mut Vec<Series>) {
+fn at_place(here: &Place, (kind, what, place): (u32, What, u32), found: &mut Vec<Series>) {
     let ranks = here.steps.iter().map(|(_, row)| row.len()).max().unwrap_or(0);
     let mut sorted: Vec<Vec<f64>> = Vec::with_capacity(here.steps.len());
     for (_, row) in &here.steps {
@@ -146,7 +183,7 @@ fn at_place(here: &Place, what: What, place: u32, found: &mut Vec<Series>) {
     let mut rows: BTreeMap<u32, Vec<(u32, u32, f64)>> = BTreeMap::new();
     if ranks >= 2 {
         let middles: Vec<f64> = sorted.iter().map(|times| if ranks == 2 { times[0] } else { median(times) }).collect();
-        let share = common(here, &middles, spread, ranks as f64);
+        let share = common(here.steps.len(), &middles, spread, ranks as f64);
         let overall = level(&mut middles.clone()).center;
         for ((number, row), sorted) in here.steps.iter().zip(&sorted) {
             if row.len() < 2 {
@@ -168,7 +205,11 @@ fn at_place(here: &Place, what: What, place: u32, found: &mut Vec<Series>) {
             rows.entry(rank).or_default().push((number, cell, time - centers[&rank]));
         }
     }
-    let all = (rows.len() >= MANY).then(|| level(&mut rows.values().flatten().map(|one| one.2).collect::<Vec<_>>()));
+    let all = (rows.len() >= MANY).then(|| {
+        let count: usize = rows.values().map(Vec::len).sum();
+        let some = rows.values().flatten().step_by(count.div_ceil(ENOUGH).max(1));
+        level(&mut some.map(|one| one.2).collect::<Vec<_>>())
+    });
     let slower = (rows.len() == 2 && ranks >= 2).then(|| {
         let middle = |row: &Vec<(u32, u32, f64)>| level(&mut row.iter().map(|one| one.2).collect::<Vec<_>>());
         rows.iter().map(|(&rank, row)| (rank, middle(row))).min_by(|one, other| one.1.center.total_cmp(&other.1.center))
@@ -183,15 +224,18 @@ fn at_place(here: &Place, what: What, place: u32, found: &mut Vec<Series>) {
                 level(&mut others.flat_map(|(_, row)| row.iter().map(|one| one.2)).collect::<Vec<_>>())
             }
         };
+        let alone = ranks < 2 || rows.len() == 1;
         found.push(Series {
             rank,
+            kind,
             what,
             place,
             cells: row.iter().map(|one| one.1).collect(),
             steps: row.iter().map(|one| one.0).collect(),
             values: row.iter().map(|one| one.2).collect(),
             level,
-            alone: ranks < 2 || rows.len() == 1,
+            error: if alone { level.spread } else { level.spread / (level.count.max(1) as f64).sqrt() },
+            alone,
             of_two: rows.len() == 2,
         });
     }
@@ -202,7 +246,10 @@ fn at_place(here: &Place, what: What, place: u32, found: &mut Vec<Series>) {
 #[must_use]
 pub fn block(series: &[Series], what: What) -> f64 {
     const LAGS: usize = 12;
+    const ROUNDS: usize = 4;
     let (mut products, mut counts, mut squares, mut number) = ([0.0; LAGS], [0usize; LAGS], 0.0, 0usize);
+    let mut length: f64 = 0.0;
+    let mut rows = 0.0;
     for one in series.iter().filter(|one| one.what == what && one.values.len() >= 8) {
         let clean: Vec<f64> = one
             .values
@@ -214,6 +261,7 @@ pub fn block(series: &[Series], what: What) -> f64 {
         let mean = clean.iter().sum::<f64>() / clean.len() as f64;
         squares += clean.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
         number += clean.len();
+        (length, rows) = (length + clean.len() as f64, rows + 1.0);
         for lag in 1..=LAGS.min(clean.len() / 4) {
             products[lag - 1] += clean.windows(lag + 1).map(|pair| (pair[0] - mean) * (pair[lag] - mean)).sum::<f64>();
             counts[lag - 1] += clean.len() - lag;
@@ -222,16 +270,22 @@ pub fn block(series: &[Series], what: What) -> f64 {
     if number == 0 || squares <= 0.0 {
         return 1.0;
     }
-    let mut factor = 1.0;
-    for (product, count) in products.iter().zip(counts) {
-        if count == 0 {
-            break;
+    let mut factor: f64 = 1.0;
+    for _ in 0..ROUNDS {
+        // The mean of a row is that of its times: all products are too small by the variance of this mean.
+        let lost = (factor * rows / length).min(0.5);
+        let mut next = 1.0;
+        for (product, count) in products.iter().zip(counts) {
+            if count == 0 {
+                break;
+            }
+            let correlation = product / count as f64 / (squares / number as f64) * (1.0 - lost) + lost;
+            if correlation < 2.0 / (count as f64).sqrt() {
+                break;
+            }
+            next += 2.0 * correlation;
         }
-        let correlation = product / count as f64 / (squares / number as f64);
-        if correlation < 2.0 / (count as f64).sqrt() {
-            break;
-        }
-        factor += 2.0 * correlation;
+        factor = next;
     }
     factor
 }

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::noise::{Draws, Excess, Shape};
+use super::excess::{Excess, Sampler};
+use super::noise::{Draws, Shape};
 use super::series::{Series, What};
-use crate::graph::{Memory, Times};
+use crate::folded::{Folded, Memory};
+use crate::graph::Times;
 use crate::matching::Matched;
 
 /// Plausible worlds that are drawn, at most and at least.
 const WORLDS: usize = 64;
 const FEWEST: usize = 12;
-/// Actions that may be replayed in all.
+/// Additions of all replays.
 const BUDGET: f64 = 1.5e9;
 /// With more ranks than this, orders are drawn instead of trying all sets.
 const ALL_SETS: usize = 5;
@@ -64,33 +66,34 @@ pub struct Shares {
     pub replays: u64,
 }
 
-/// A world: the times of all ranks without their excess.
-struct World(Times);
-
 /// Removes the excess of `ranks` from a run.
 struct Removal<'a> {
-    matched: &'a Matched,
+    own: &'a Times,
+    folded: Folded,
+    /// Whether the excess of a rank is taken away.
+    out: Vec<bool>,
     base: i64,
     memory: Memory,
     replays: u64,
 }
 
 impl Removal<'_> {
-    fn saved(&mut self, world: &World, ranks: &[u32]) -> f64 {
+    fn saved(&mut self, world: &Times, ranks: &[u32]) -> f64 {
         if ranks.is_empty() {
             return 0.0;
         }
         self.replays += 1;
-        let own = &self.matched.own;
-        let times = |rank: u32| if ranks.contains(&rank) { &world.0 } else { own };
-        let end = self.matched.graph.replay(times, &self.matched.took, &mut self.memory);
+        ranks.iter().for_each(|&rank| self.out[rank as usize] = true);
+        let times = |rank: u32| if self.out[rank as usize] { world } else { self.own };
+        let end = self.folded.replay(times, &mut self.memory);
+        ranks.iter().for_each(|&rank| self.out[rank as usize] = false);
         self.base.saturating_sub(end) as f64 * 1e-9
     }
 }
 
 /// Returns what ranks with an excess cost.
 #[must_use]
-pub fn shares(matched: &Matched, series: &[&Series], shape: &Shape, alike: [f64; 2]) -> Shares {
+pub fn shares(matched: &Matched, series: &[&Series], shape: &Shape, blocks: [f64; 2]) -> Shares {
     let mut ranks: Vec<u32> = series.iter().map(|one| one.rank).collect();
     ranks.sort_unstable();
     ranks.dedup();
@@ -99,10 +102,12 @@ pub fn shares(matched: &Matched, series: &[&Series], shape: &Shape, alike: [f64;
     }
     let count = ranks.len();
     let sets = if count <= ALL_SETS { (1 << count) - 1 } else { (ORDERS + 1) * count };
-    let budget = BUDGET / (matched.graph.nodes.len().max(1) as f64 * sets as f64);
+    let folded = Folded::new(&matched.graph, &matched.own, &matched.took, &ranks);
+    let budget = BUDGET / (folded.size().max(1) as f64 * sets as f64);
     let worlds = (budget as usize).clamp(FEWEST, WORLDS);
-    let mut removal = Removal { matched, base: 0, memory: Memory::default(), replays: 0 };
-    removal.base = matched.graph.replay(|_| &matched.own, &matched.took, &mut removal.memory);
+    let out = vec![false; matched.graph.starts.len()];
+    let mut removal = Removal { own: &matched.own, folded, out, base: 0, memory: Memory::default(), replays: 0 };
+    removal.base = removal.folded.replay(|_| &matched.own, &mut removal.memory);
     let base_steps = lengths(&removal.memory.steps);
     let mut draws = Draws(42);
     let mut share = vec![Vec::with_capacity(worlds); count];
@@ -110,8 +115,19 @@ pub fn shares(matched: &Matched, series: &[&Series], shape: &Shape, alike: [f64;
     let mut saved_steps = vec![vec![0.0; base_steps.len()]; count];
     let mut places: BTreeMap<(u32, u32, What), f64> = BTreeMap::new();
     let mut pairs: BTreeMap<(usize, usize), (Vec<f64>, f64)> = BTreeMap::new();
+    let sampler = |one: &&Series, draws: &mut Draws| {
+        let block = blocks[one.what as usize];
+        let excess = Excess { values: &one.values, level: one.level, error: one.error, positive: one.of_two, block };
+        Sampler::new(&excess, shape, draws)
+    };
+    let mut samplers: Vec<Sampler<'_>> = series.iter().map(|one| sampler(one, &mut draws)).collect();
+    let mut world = matched.own.clone();
     for _ in 0..worlds {
-        let world = draw(matched, series, shape, alike, &mut draws, &mut places);
+        for (one, sampler) in series.iter().zip(&mut samplers) {
+            let excess = sampler.draw(&mut draws);
+            *places.entry((one.rank, one.place, one.what)).or_default() += excess.iter().sum::<f64>();
+            without(&matched.own, one, &excess, &mut world);
+        }
         let mut alone_here = vec![0.0; count];
         for (at, &rank) in ranks.iter().enumerate() {
             alone_here[at] = removal.saved(&world, &[rank]);
@@ -143,6 +159,10 @@ pub fn shares(matched: &Matched, series: &[&Series], shape: &Shape, alike: [f64;
         .collect();
     // An error of the clocks moves all arrivals of a rank, against those of the rank that is last without it.
     let clocks = matched.clocks.error.iter().copied().fold(0.0, f64::max) * std::f64::consts::SQRT_2 * 1e-9;
+    // All is in seconds of the first rank's clock, whose own rate is off by as much as the clocks differ.
+    let drifts = &matched.clocks.drift;
+    let usual = drifts.iter().sum::<f64>() / drifts.len() as f64;
+    let rate = (drifts.iter().map(|drift| (drift - usual).powi(2)).sum::<f64>() / drifts.len() as f64).sqrt();
     let costs = ranks.iter().enumerate().map(|(at, &rank)| {
         let of: Vec<(u32, What, f64)> = places
             .iter()
@@ -157,7 +177,7 @@ pub fn shares(matched: &Matched, series: &[&Series], shape: &Shape, alike: [f64;
         } else {
             in_steps(series, rank)
         };
-        let share = own.widened(clocks * f64::from(steps));
+        let share = own.widened((clocks * f64::from(steps)).hypot(rate * own.mean));
         Cost { rank, share, alone: alone[at], steps, places: of }
     });
     Shares { costs: costs.collect(), hidden, replays: removal.replays }
@@ -181,38 +201,19 @@ fn lengths(ends: &[i64]) -> Vec<f64> {
     ends.iter().zip(before).map(|(end, before)| end.saturating_sub(before) as f64).collect()
 }
 
-fn draw(
-    matched: &Matched,
-    series: &[&Series],
-    shape: &Shape,
-    alike: [f64; 2],
-    draws: &mut Draws,
-    places: &mut BTreeMap<(u32, u32, What), f64>,
-) -> World {
-    let mut times = matched.own.clone();
-    for one in series {
-        let excess = Excess {
-            values: &one.values,
-            level: one.level,
-            positive: one.of_two,
-            block: alike[one.what as usize].ceil() as usize,
-        };
-        let drawn = excess.draw(shape, draws);
-        let of = match one.what {
-            What::Computing => &mut times.computing,
-            What::Tail => &mut times.tail,
-        };
-        for (&cell, excess) in one.cells.iter().zip(&drawn) {
-            let time = &mut of[cell as usize];
-            *time = time.saturating_sub(excess.round() as i64).max(0);
-        }
-        *places.entry((one.rank, one.place, one.what)).or_default() += drawn.iter().sum::<f64>();
+/// Sets the times of a series to those without an excess.
+fn without(own: &Times, series: &Series, excess: &[f64], times: &mut Times) {
+    let (from, to) = match series.what {
+        What::Computing => (&own.computing, &mut times.computing),
+        What::Tail => (&own.tail, &mut times.tail),
+    };
+    for (&cell, excess) in series.cells.iter().zip(excess) {
+        to[cell as usize] = from[cell as usize].saturating_sub(excess.round() as i64).max(0);
     }
-    World(times)
 }
 
 /// Returns the share of each rank.
-fn shapley(removal: &mut Removal, world: &World, ranks: &[u32], alone: &[f64], draws: &mut Draws) -> Vec<f64> {
+fn shapley(removal: &mut Removal, world: &Times, ranks: &[u32], alone: &[f64], draws: &mut Draws) -> Vec<f64> {
     let count = ranks.len();
     let mut share = vec![0.0; count];
     if count == 1 {

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::causes::{Cause, Evidence};
 use super::noise::{Shape, Threshold, level, ratio};
-use super::series::{Series, What, block, series};
+use super::reference::against_peers;
+use super::series::{Alike, Series, What, block};
 use super::shares::{Cost, Estimate, Shares, shares};
 use super::steps::{Step, mark, steps};
 use crate::graph::{Memory, Times};
@@ -214,16 +215,18 @@ impl<'a> Case<'a> {
             );
             return found.refuse(reason);
         }
-        let all = series(&self.steps, &matched.own, matched.recorded as f64);
-        let alike = |what: What| block(&all, what);
-        let alike = [alike(What::Computing), alike(What::Tail)];
+        let alike = Alike::new(&self.steps, &matched.own);
+        let all = alike.series(matched.recorded as f64);
+        let blocks = [block(&all, What::Computing), block(&all, What::Tail)];
         // Without what an excess did to the shape of the noise.
-        let first = Shape::new(standardised(all.iter()));
+        let times = standardised(&all);
+        let first = Shape::new(&by_rank(&all, &times, |_| true));
         let excluded: BTreeSet<(u32, What, Option<u32>)> =
-            suspects(&all, &first, alike).into_iter().map(identity).collect();
-        let shape = Shape::new(standardised(all.iter().filter(|one| !excluded.contains(&identity(one)))));
-        let suspect = suspects(&all, &shape, alike);
-        let costs = shares(matched, &suspect, &shape, alike);
+            suspects(&all, &first, blocks).into_iter().map(identity).collect();
+        let shape = Shape::new(&by_rank(&all, &times, |one| !excluded.contains(&identity(one))));
+        let refined = against_peers(&all, &suspects(&all, &shape, blocks), &alike, blocks);
+        let suspect: Vec<&Series> = refined.iter().collect();
+        let costs = shares(matched, &suspect, &shape, blocks);
         found.replays = costs.replays + 6;
         self.name(found, &suspect, &costs, run)
     }
@@ -460,21 +463,33 @@ fn identity(series: &Series) -> (u32, What, Option<u32>) {
     (series.rank, series.what, series.cells.first().copied())
 }
 
-/// Returns the times of series in spreads from their own centers.
-fn standardised<'a>(series: impl Iterator<Item = &'a Series>) -> Vec<f64> {
+/// Returns the times of each series in spreads from its own center; of short ones, none.
+fn standardised(series: &[Series]) -> Vec<Vec<f64>> {
     let of = |one: &Series| {
+        if one.values.len() < 6 {
+            return Vec::new();
+        }
         let own = level(&mut one.values.clone());
-        one.values.iter().map(|value| (value - own.center) / own.spread).collect::<Vec<_>>()
+        one.values.iter().map(|value| (value - own.center) / own.spread).collect()
     };
-    series.filter(|one| one.values.len() >= 6).flat_map(of).collect()
+    series.iter().map(of).collect()
+}
+
+/// Returns the times of some series, rank by rank.
+fn by_rank(series: &[Series], times: &[Vec<f64>], is_in: impl Fn(&Series) -> bool) -> Vec<Vec<f64>> {
+    let mut ranks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (one, times) in series.iter().zip(times).filter(|(one, _)| is_in(one)) {
+        ranks.entry(one.rank).or_default().extend(times);
+    }
+    ranks.into_values().collect()
 }
 
 /// Returns the series with an excess that noise alone would seldom show in any of them.
-fn suspects<'a>(all: &'a [Series], shape: &Shape, alike: [f64; 2]) -> Vec<&'a Series> {
+fn suspects<'a>(all: &'a [Series], shape: &Shape, blocks: [f64; 2]) -> Vec<&'a Series> {
     let mut threshold = Threshold::new(CHANCE / all.len().max(1) as f64);
     let is_suspect = |one: &&Series| {
         let values: Vec<f64> = one.values.iter().map(|value| (value - one.level.center) / one.level.spread).collect();
-        ratio(&values, shape) / alike[one.what as usize] > threshold.of(values.len(), one.level.count, shape)
+        ratio(&values, shape) / blocks[one.what as usize] > threshold.of(values.len(), one.level.count, shape)
     };
     all.iter().filter(is_suspect).collect()
 }
