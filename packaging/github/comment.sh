@@ -4,8 +4,7 @@ set -euo pipefail
 mark="<!-- crosswind compare -->"
 {
   echo "$mark"
-  echo "A is the base, B this pull request."
-  echo
+  printf 'A is the base, B this pull request, both of\n\n    %s\n\n' "${COMMAND//$'\n'/$'\n    '}"
   cat "$ANSWER"
 } >"$RUNNER_TEMP/crosswind-comment.md"
 cat "$RUNNER_TEMP/crosswind-comment.md" >>"$GITHUB_STEP_SUMMARY"

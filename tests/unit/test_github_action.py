@@ -134,11 +134,13 @@ def test_only_an_answer_goes_on(runner, status, ends):
 def test_the_answer_is_one_comment_and_only_a_slower_version_fails(runner, outcome, fails, ends):
     (runner / "answer.md").write_text(ANSWER)
     told = {"ANSWER": str(runner / "answer.md"), "OUTCOME": outcome, "FAIL_ON_SLOWER": fails, "GH_TOKEN": "t"}
+    told |= {"COMMAND": "./bench\n./bench 2"}
     assert step(runner, "comment.sh", **told).returncode == ends
     assert "--method POST repos/a/b/issues/7/comments" in (runner / "gh").read_text()
     written = (runner / "temp" / "crosswind-comment.md").read_text()
     assert written.startswith(f"{MARK}\n")
     assert ANSWER in written
+    assert "    ./bench\n    ./bench 2\n" in written
     assert (runner / "summary").read_text() == written
     (runner / "known").write_text("31\n")
     (runner / "gh").unlink()
@@ -149,7 +151,7 @@ def test_the_answer_is_one_comment_and_only_a_slower_version_fails(runner, outco
 
 def test_without_a_token_or_with_one_that_may_not_comment_the_summary_is_all(runner):
     (runner / "answer.md").write_text(ANSWER)
-    told = {"ANSWER": str(runner / "answer.md"), "OUTCOME": "faster", "FAIL_ON_SLOWER": "true"}
+    told = {"ANSWER": str(runner / "answer.md"), "OUTCOME": "faster", "FAIL_ON_SLOWER": "true", "COMMAND": "a"}
     assert step(runner, "comment.sh", **told, GH_TOKEN="").returncode == 0
     assert not (runner / "gh").exists()
     program(runner / "bin" / "gh", "exit 1")

@@ -111,11 +111,9 @@ class CommandBlame:
         if told is not None:
             runs = [len(run) for of in (self.turns.iterations or {}).values() for run in of]
             count = f"{min(runs)}" if min(runs) == max(runs) else f"{min(runs)} to {max(runs)}"
-            first = (
-                f"the first {told.warm_up} are left out as warm-up" if told.warm_up else "none is left out as warm-up"
-            )
-            worth = f"the others of a run are worth {float(np.median(told.worth)):.0f} independent ones"
-            found.append(f"Times are of an iteration: {count} a run; {first}, {worth}.")
+            warm_up = f"without the first {told.warm_up}, the warm-up, " if told.warm_up else ""
+            worth = f"{float(np.median(told.worth)):.0f} independent ones"
+            found.append(f"Times are of an iteration: {count} a run, {warm_up}worth {worth}.")
         needed = self.turns.blocks_to_show()
         if needed is None:
             found.append(f"More than {MOST_BLOCKS} blocks would be needed to show a cost of 1 %.")

@@ -118,7 +118,7 @@ def test_times_of_a_file_are_read_and_the_file_removed(monkeypatch, tmp_path):
     assert injector.commands[0] == ["app"]
     assert (found.turns.settled.warm_up, found.undisturbed.mean) == (1, 0.25)
     assert found.turns.elapsed_s.tolist() == [[9.0] * 3] * 2
-    assert found.notes[0].startswith("Times are of an iteration: 13 a run; the first 1 are left out")
+    assert found.notes[0].startswith("Times are of an iteration: 13 a run, without the first 1, the warm-up, worth")
 
 
 def test_times_that_are_printed_are_read_in_their_unit(monkeypatch, capfd):
