@@ -6,9 +6,11 @@ import re
 import disturbed
 import interacting
 import pytest
+import recorded_ranks
 import reported
 import streamed
 
+from crosswind.blame.recorded import blame_recorded
 from crosswind.overlap import overlap
 from crosswind.report import report
 
@@ -23,7 +25,7 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not both installed"),
 ]
-WIDTHS = [1280, 390]
+WIDTHS = [1280, 400, 390]
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +60,12 @@ def hostile_page(tmp_path_factory):
     return report(items, tmp_path_factory.mktemp("hostile") / "report.html")
 
 
+def slow_rank(directory):
+    """Return the verdict on a recorded program with a slow rank."""
+    (directory / "app.trace").write_bytes(recorded_ranks.app_trace()[0])
+    return blame_recorded([directory / "app.trace"], timeline=True)
+
+
 @pytest.fixture(scope="module")
 def disturbed_page(tmp_path_factory):
     items = [
@@ -69,6 +77,7 @@ def disturbed_page(tmp_path_factory):
         disturbed.injected("half"),
         disturbed.injected("local", 0.25, 1.5),
         disturbed.recorded(),
+        slow_rank(tmp_path_factory.mktemp("recorded")),
     ]
     return report(items, tmp_path_factory.mktemp("disturbed") / "report.html")
 
@@ -86,7 +95,7 @@ def messages_page(tmp_path_factory):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize(("which", "figures"), [("page", 19), ("disturbed_page", 52), ("messages_page", 29)])
+@pytest.mark.parametrize(("which", "figures"), [("page", 20), ("disturbed_page", 55), ("messages_page", 29)])
 def test_every_figure_is_drawn_without_complaint(browser, request, which, figures, width):
     show(browser, request.getfixturevalue(which), width)
     drawn = browser.execute_script("""
@@ -164,9 +173,10 @@ def test_hostile_names_stay_text(browser, hostile_page, width):
         assert name in text
 
 
+@pytest.mark.parametrize("width", [1280, 400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_and_figures_stand_out_from_the_page(browser, page, scheme):
-    show(browser, page, 1280, scheme)
+def test_text_and_figures_stand_out_from_the_page(browser, page, scheme, width):
+    show(browser, page, width, scheme)
     ratios = browser.execute_script("""
         const light = (colour) => {
             const [r, g, b] = colour.match(/[\\d.]+/g).map(Number).map((v) => v / 255)
@@ -181,7 +191,7 @@ def test_text_and_figures_stand_out_from_the_page(browser, page, scheme):
         const least = (selector, property) =>
             Math.min(...[...document.querySelectorAll(selector)].map((e) => contrast(e, property)));
         return {
-            words: least("p, h1, h2, h3, h4, td, dd, figcaption", "color"),
+            words: least("p, h1, h2, h3, h4, li, td, dt, dd, figcaption, .answer b, .answer small", "color"),
             labels: least(".chart text", "fill"),
             dots: least(".chart:not([data-spec$='both-directions']) .role-mark.mark-symbol path", "fill"),
             scale: least(".chart[data-spec$='both-directions'] .role-mark.mark-symbol path", "fill"),

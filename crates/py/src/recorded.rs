@@ -3,8 +3,10 @@
 use std::sync::{Mutex, PoisonError};
 
 use crosswind_recorded::read::{Found, traces};
-use crosswind_recorded::{ReadError, Reader, judge};
+use crosswind_recorded::timeline::excerpt::Excerpt;
+use crosswind_recorded::{ReadError, Reader, Verdict, judge, judge_with_timeline};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::errors;
 use crate::schema::json;
@@ -56,17 +58,44 @@ impl RecordedFile {
     }
 }
 
-/// Judges which recorded rank is slow. Takes each file's content out of it; returns the verdict as JSON.
+#[derive(serde::Serialize)]
+struct Judged {
+    #[serde(flatten)]
+    verdict: Verdict,
+    timeline: Option<Excerpt>,
+}
+
+/// Judges which recorded rank is slow. Takes each file's content out of it; returns the verdict as JSON. With `timeline`,
+/// its field of that name holds what each rank did when, in part; `perfetto` is called with all of it, as parts of a file.
 #[pyfunction]
-fn judge_recorded(py: Python<'_>, files: Vec<Bound<'_, RecordedFile>>) -> PyResult<String> {
+#[pyo3(signature = (files, timeline = false, perfetto = None))]
+fn judge_recorded(
+    py: Python<'_>,
+    files: Vec<Bound<'_, RecordedFile>>,
+    timeline: bool,
+    perfetto: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
     let mut found = Vec::new();
     for file in &files {
         if let State::Read(read) = &mut *file.get().state.lock().unwrap_or_else(PoisonError::into_inner) {
             found.append(read);
         }
     }
-    let judged = py.detach(|| traces(found).map(judge));
-    json(&judged.map_err(|error| exception(py, "", &error))?)
+    let wanted = timeline || perfetto.is_some();
+    let judged = py.detach(|| -> Result<_, ReadError> {
+        let found = traces(found)?;
+        Ok(if wanted { judge_with_timeline(found) } else { (judge(found), None) })
+    });
+    let (verdict, whole) = judged.map_err(|error| exception(py, "", &error))?;
+    if !wanted {
+        return json(&verdict);
+    }
+    let whole = whole.unwrap_or_default();
+    if let Some(write) = perfetto {
+        whole.perfetto(|part| write.call1((PyBytes::new(py, part),)).map(drop))?;
+    }
+    let ranks: Vec<u32> = verdict.culprits.iter().flat_map(|culprit| culprit.ranks.iter().copied()).collect();
+    json(&Judged { timeline: (!whole.ranks.is_empty()).then(|| whole.excerpt(&ranks)), verdict })
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

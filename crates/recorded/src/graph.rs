@@ -154,8 +154,9 @@ impl Graph {
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     now: Vec<i64>,
-    ready: Vec<i64>,
-    over: Vec<i64>,
+    /// When the last rank arrived at each meeting, and when it was over; `i64::MIN`: no rank waited for it.
+    pub(crate) ready: Vec<i64>,
+    pub(crate) over: Vec<i64>,
     path: Vec<u32>,
     /// When each step ended on its last rank.
     pub steps: Vec<i64>,

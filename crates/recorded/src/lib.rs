@@ -11,6 +11,7 @@
 //! | when does the program end if a rank computes faster? | [`graph`] |
 //! | the same, of thousands of replays in which a few ranks differ | [`folded`] |
 //! | which rank is slow, and what does it cost? | [`judge`] |
+//! | what did each rank do when, and which rank caused its waits? | [`timeline`] |
 //! | the same program for the simulator | [`program`] |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -21,8 +22,10 @@ pub mod judge;
 pub mod matching;
 pub mod program;
 pub mod read;
+pub mod timeline;
 pub mod trace;
 
-pub use judge::{Verdict, judge};
+pub use judge::{Verdict, judge, judge_with_timeline};
 pub use read::{ReadError, Reader};
+pub use timeline::Timeline;
 pub use trace::Trace;

@@ -7,12 +7,14 @@ import json
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, cast
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.files.atomic import replaced, write_json
 
 PART_BYTES = 1 << 20
 """How much of a file is handed to its reader at a time."""
@@ -20,6 +22,8 @@ HEAD_BYTES = 4096
 READERS = 2
 """Files read at a time: unpacking and scanning release the interpreter."""
 CODES = {"none": 0, "straggler": 4, "unidentifiable": 3}
+KIND = "recorded-blame"
+SCHEMA_VERSION = 1
 GZIP = b"\x1f\x8b"
 
 
@@ -31,9 +35,33 @@ class RecordedBlame:
     ----------
     data : dict
         As `crosswind blame --json` prints it.
+    traces : list of str
+        Names of the files that were read.
+    timeline : dict, optional
+        Part of what each rank did when, of bounded size, and the waits in each step: `timeline` in its file. None where
+        it was not asked for, or the recordings do not fit together.
     """
 
     data: dict[str, Any]
+    traces: list[str] = field(default_factory=list)
+    timeline: dict[str, Any] | None = None
+
+    @classmethod
+    def load(cls, path: str | Path) -> RecordedBlame:
+        """Read what `crosswind blame TRACE... -o FILE` wrote.
+
+        Raises
+        ------
+        DescriptionError
+            When it is another file, or with the first field that is wrong.
+        """
+        from crosswind.blame.recorded_shape import RecordedBlameFileShape
+        from crosswind.files.shape import read_shaped
+
+        hint = "`crosswind blame TRACE... -o blame.json` writes one"
+        document = read_shaped(path, KIND, SCHEMA_VERSION, hint, RecordedBlameFileShape)
+        traces, timeline = document.pop("traces"), document.pop("timeline")
+        return cls({key: document[key] for key in document if key not in _head()}, traces, timeline)
 
     @property
     def verdict(self) -> str:
@@ -46,8 +74,16 @@ class RecordedBlame:
         return CODES[self.verdict]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the verdict as it stands in files."""
-        return {"kind": "recorded-blame", **self.data}
+        """Return the verdict as `--json` prints it."""
+        return {**_head(), **self.data}
+
+    def save(self, path: str | Path) -> None:
+        """Write it as JSON, with the timeline."""
+        write_json({**self.to_dict(), "traces": self.traces, "timeline": self.timeline}, path)
+
+
+def _head() -> dict[str, Any]:
+    return {"schema_version": SCHEMA_VERSION, "kind": KIND}
 
 
 def is_recorded(path: str | Path) -> bool:
@@ -82,7 +118,9 @@ def is_recorded(path: str | Path) -> bool:
     )
 
 
-def blame_recorded(traces: Sequence[str | Path]) -> RecordedBlame:
+def blame_recorded(
+    traces: Sequence[str | Path], *, timeline: bool = False, perfetto: str | Path | None = None
+) -> RecordedBlame:
     """Find which rank of a recorded program is slow, what it costs, and which ranks only wait for it.
 
     Parameters
@@ -90,6 +128,10 @@ def blame_recorded(traces: Sequence[str | Path]) -> RecordedBlame:
     traces : sequence of path
         Traces of PyTorch's profiler, lines of JSON, liballprof's text (one file a rank), `app.trace`, or step times;
         gzip is unpacked. A directory stands for its files.
+    timeline : bool
+        Also find what each rank did when, and which rank caused each wait.
+    perfetto : path, optional
+        Write all of that for https://ui.perfetto.dev, with a lane for each rank.
 
     Returns
     -------
@@ -103,7 +145,10 @@ def blame_recorded(traces: Sequence[str | Path]) -> RecordedBlame:
     paths = [one for path in traces for one in (_files_of(Path(path)) if Path(path).is_dir() else [Path(path)])]
     with ThreadPoolExecutor(READERS) as pool:
         files = list(pool.map(_read, paths))
-    return RecordedBlame(json.loads(_core.judge_recorded(files)))
+    with nullcontext() if perfetto is None else replaced(perfetto) as out:
+        found = json.loads(_core.judge_recorded(files, timeline, out.write if out else None))
+    shown = found.pop("timeline", None)
+    return RecordedBlame(found, [path.name for path in paths], shown if timeline else None)
 
 
 def _files_of(directory: Path) -> list[Path]:

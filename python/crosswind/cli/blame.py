@@ -49,6 +49,8 @@ Examples:
     crosswind blame noise.toml --iterations 're:step took (?P<ms>[0-9.]+) ms' -- mpirun -n 4 ./app
 
     crosswind blame traces/rank-*.json.gz
+
+    crosswind blame app.trace -o blame.json --perfetto timeline.json
 """
 
 
@@ -68,6 +70,9 @@ def blame(
     settings: Settings = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="blame.json, written as runs come in; for `crosswind report`.")
+    ] = None,
+    perfetto: Annotated[
+        Path | None, typer.Option(help="Of traces: what each rank did when, as JSON for ui.perfetto.dev.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that stand in --out already.")] = False,
     workers: Annotated[int | None, typer.Option(help="Runs at a time; else one per CPU.", min=1)] = None,
@@ -111,7 +116,10 @@ def blame(
     if is_recorded(experiment):
         from crosswind.cli.blame_recorded import blame_of_traces
 
-        raise typer.Exit(blame_of_traces([experiment, *map(Path, command or [])], json))
+        raise typer.Exit(blame_of_traces([experiment, *map(Path, command or [])], out, perfetto, force, json))
+    if perfetto:
+        message = "--perfetto shows recorded ranks; without traces there are none"
+        raise DescriptionError(message, "argument", "`crosswind blame TRACE... --perfetto FILE`, or leave it out")
     if command:
         if settings or resume or workers:
             option = "--set" if settings else "--resume" if resume else "--workers"

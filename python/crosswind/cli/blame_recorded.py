@@ -9,7 +9,9 @@ from typing import Any
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.console import number_of
 from crosswind.cli.figures import half_of, plain, with_half
+from crosswind.cli.outputs import writable, written
 from crosswind.errors import warning
+from crosswind.files.output import distinct
 
 MOST_CULPRITS = 3
 """Slow ranks, or groups of them, each with a sentence; the rest is summarised."""
@@ -17,13 +19,23 @@ MOST_WAITING = 3
 """Ranks that wait, each printed with its time; the rest is summarised."""
 
 
-def blame_of_traces(traces: Sequence[Path], json: bool) -> int:
-    """Judge a recorded program, print the verdict, and return the exit code."""
+def blame_of_traces(traces: Sequence[Path], out: Path | None, perfetto: Path | None, force: bool, json: bool) -> int:
+    """Judge a recorded program, print the verdict, write the files, and return the exit code."""
     from crosswind.blame.recorded import blame_recorded
 
-    found = blame_recorded(traces)
+    distinct({"--out": out, "--perfetto": perfetto})
+    writable(out, "recorded-blame", inputs=traces, force=force)
+    writable(perfetto, "perfetto", "--perfetto", inputs=traces, force=force)
+    found = blame_recorded(traces, timeline=out is not None, perfetto=perfetto)
+    if out:
+        found.save(out)
     notes = [warning("recording", note, "") for note in found.data["notes"]]
-    show(None if json else answer_of(found.data), warnings=notes, document=found.to_dict() if json else None)
+    show(
+        None if json else answer_of(found.data),
+        warnings=notes,
+        wrote=[*written(out), *written(perfetto)],
+        document=found.to_dict() if json else None,
+    )
     return found.exit_code
 
 

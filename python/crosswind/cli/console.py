@@ -85,7 +85,7 @@ def say_warnings(
     earlier, source : sequence of dict, str
         Warnings that were said by the step before, and what they are about: said again with `--warnings` only.
     """
-    from crosswind.cli.consequences import most_consequential, of_each_kind
+    from crosswind.terminal.consequences import most_consequential, of_each_kind
 
     room = max(0, MOST_WARNINGS - shown)
     told = [*most_consequential(warnings), *earlier] if _all_warnings else of_each_kind(warnings)[:room]

@@ -71,6 +71,13 @@ def report(
     where: Annotated[
         list[str] | None, typer.Option(help="Only runs with PATH=VALUE; several may be given.", rich_help_panel=ONE)
     ] = None,
+    log: Annotated[
+        str, typer.Option(metavar="x|y|xy", help="Axes with a logarithmic scale.", rich_help_panel=ONE)
+    ] = "",
+    size: Annotated[
+        str | None,
+        typer.Option(metavar="WxH", help="Width and height of the figure, mm; 85x60.", rich_help_panel=ONE),
+    ] = None,
     force: Force = False,
     json_: Json = False,
 ) -> None:
@@ -80,8 +87,9 @@ def report(
         if open_:
             raise DescriptionError("--open cannot be combined with standard output", "out", "name a file")
     if x is None:
-        if series or where or y != "makespan_s":
-            raise DescriptionError("--series, --y and --where belong to --x", "x", "--x workload.task_size_mb")
+        if series or where or log or size or y != "makespan_s":
+            message = "--series, --y, --where, --log and --size belong to --x"
+            raise DescriptionError(message, "x", "--x workload.task_size_mb")
         from crosswind.report import kind_of, written
 
         if out is not None:
@@ -95,7 +103,16 @@ def report(
         if pdf or figures:
             raise DescriptionError("--pdf and --figures belong to a report", "x", "-o figure.pdf writes a PDF")
         path = draw(
-            files, out or "figure.pdf", x=x, series=series or (), y=y, where=where or (), title=title, force=force
+            files,
+            out or "figure.pdf",
+            x=x,
+            series=series or (),
+            y=y,
+            where=where or (),
+            title=title,
+            log=log,
+            size_mm=_size_of(size),
+            force=force,
         )
         document, unread = {"schema_version": 1, "out": str(path), "x": x, "series": series or [], "y": y}, []
     if json_:
@@ -110,6 +127,23 @@ def report(
         tell_error(f"not in the report: {one.message}", one.hint)
     if unread:
         raise typer.Exit(PARTIAL)
+
+
+def _size_of(text: str | None) -> tuple[float, float] | None:
+    """Return width and height, mm.
+
+    Raises
+    ------
+    DescriptionError
+        When they are no two numbers.
+    """
+    if text is None:
+        return None
+    width, _, height = text.lower().partition("x")
+    try:
+        return float(width), float(height)
+    except ValueError:
+        raise DescriptionError(f"--size is {text!r}: it is WIDTHxHEIGHT in mm", "size", "--size 85x60") from None
 
 
 def add_to(app: typer.Typer) -> None:

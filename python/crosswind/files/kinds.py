@@ -44,6 +44,7 @@ WORDS = {
     "perfetto": "a time line for Perfetto",
     "plan": "a plan",
     "platform": "a platform",
+    "recorded-blame": "a verdict on recorded ranks",
     "recorded-program": "a recorded program",
     "recording": "a recorded disturbance",
     "report": "a report",
@@ -74,7 +75,7 @@ _RESULTS: tuple[str, ...] = (
     "measured-cluster",
     "overlap",
 )
-_RESULTS += ("plan", "queues-plan", "study", "sweep")
+_RESULTS += ("plan", "queues-plan", "recorded-blame", "study", "sweep")
 _SPEAKING = {**dict.fromkeys(("farm", "program", "streams"), "runs"), **{kind: kind for kind in _RESULTS}}
 """What a result says that it is -> its kind."""
 _BY_FIELD = (

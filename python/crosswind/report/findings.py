@@ -58,7 +58,7 @@ def finding(channel: ChannelFit, several_peers: bool) -> Finding:
 
 def trust(header: dict[str, Any], settled: bool, trustworthy: bool, warnings: int) -> tuple[str, str]:
     """Say whether to trust a measurement: a level (`good`, `fair`, `poor`) and a sentence."""
-    also = f" See the {'warnings' if warnings > 1 else 'warning'} at the top of the page." if warnings else ""
+    also = " See what limits these numbers." if warnings else ""
     match header["ended"]:
         case "interrupted":
             return "poor", "Partial: it was interrupted. What was sampled until then is shown." + also

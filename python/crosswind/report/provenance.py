@@ -11,6 +11,7 @@ def provenance(header: dict[str, Any]) -> list[tuple[str, str]]:
     """Return (name, value) pairs of everything but the host's settings."""
     host = header["host"]
     return [
+        ("name", header["name"]),
         ("command", " ".join(header["command"])),
         ("started", header["started"]),
         ("elapsed", f"{plain(header['elapsed_s'])} s, ended: {header['ended']}"),

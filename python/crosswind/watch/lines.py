@@ -28,7 +28,7 @@ def lines_of(snapshot: dict[str, Any], width: int = 80) -> list[str]:
     links = sorted((node for node in snapshot["nodes"] if node["link"]), key=lambda node: -node["link"])
     if links:
         lines.append("links: " + _named(f"{node['name']} {node['link']:.0%}" for node in links))
-    for state in ("slow", "lost"):
+    for state in ("behind", "lost"):
         names = [node["name"] for node in snapshot["nodes"] if node["state"] == state]
         if names:
             lines.append(f"{state}: {_named(names)}")

@@ -10,9 +10,9 @@ from typing import Any
 _BIN_S = 0.5
 _WINDOW_S, _LONG_WINDOW_S = 10.0, 60.0
 _FEW = 10  # results in the window, below which a rate is taken over the long one
-_SLOW = 0.7  # of the planned rate
+_BEHIND = 0.7  # of the planned rate
 _CERTAIN = 2.0  # standard deviations of a count
-_SETTLED_S, _SETTLED_TASKS = 10.0, 10  # before either, no node is called slow
+_SETTLED_S, _SETTLED_TASKS = 10.0, 10  # before either, no node is said to be behind
 _ENDING = 0.9  # of the tasks: after that, nodes run out of them
 _HISTORY = 120
 _EVENTS = 8
@@ -161,7 +161,7 @@ class WatchedRun:
         dict
             `state` (starting, running, ended), `name`, `done`, `total`, `elapsed_s`, `left_s`, `tasks_per_s`,
             `bound_tasks_per_s`, `history` (pairs of s and tasks/s), `events` and `nodes`, each with `name`, `parent`,
-            `depth`, `state` (works, waits, slow, lost, left, sends, unused), `tasks`, `tasks_per_s`,
+            `depth`, `state` (works, waits, behind, lost, left, sends, unused), `tasks`, `tasks_per_s`,
             `processor` and `link` (parts of what it can do, 0..1), `planned_processor` and `planned_link`; a value
             that is not known is None.
         """
@@ -252,13 +252,13 @@ class WatchedRun:
             return self._lost[name]
         if self._nodes[name].get("compute_per_s") == 0.0:
             return "sends"
-        if planned and self._is_slow(name, planned * self._scale, now):
-            return "slow"
+        if planned and self._is_behind(name, planned * self._scale, now):
+            return "behind"
         if self._done[name]:
             return "works"
         return "unused" if planned == 0.0 else "waits"
 
-    def _is_slow(self, name: str, planned: float, now: float) -> bool:
+    def _is_behind(self, name: str, planned: float, now: float) -> bool:
         """Whether a node has certainly computed less than it was to."""
         if self._ended is not None or self._first is None:
             return False
@@ -268,4 +268,4 @@ class WatchedRun:
             return False
         count, seconds = self._rates[name].counted(now) if name in self._rates else (0, now - self._first)
         expected = planned * seconds
-        return count < _SLOW * expected and expected - count > _CERTAIN * math.sqrt(expected)
+        return count < _BEHIND * expected and expected - count > _CERTAIN * math.sqrt(expected)

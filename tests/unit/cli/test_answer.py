@@ -7,7 +7,6 @@ import typed
 
 from crosswind.cli import console
 from crosswind.cli.answer import Answer, Section, show
-from crosswind.cli.consequences import most_consequential
 from crosswind.cli.fit import answer_of as answer_of_fits
 from crosswind.cli.map_answers import answer_of as answer_of_map
 from crosswind.cli.map_answers import tell_failures
@@ -21,6 +20,7 @@ from crosswind.plan import Plan, plan
 from crosswind.platform import Platform
 from crosswind.run.grid import run
 from crosswind.run.results import Run, Runs
+from crosswind.terminal.consequences import most_consequential
 
 CODES = ["idle-cost", "costs-not-separable", "drift", "loopback", "not-settled", "unheard-of"]
 WARNINGS = [{"code": code, "message": f"it is {code}", "hint": "mend it"} for code in CODES]

@@ -10,6 +10,7 @@ import pytest
 from crosswind.report.figures import look
 from crosswind.report.figures.lanes import KINDS as ACTIVITIES
 from crosswind.report.figures.orders import ORDERS
+from crosswind.report.figures.ranks import COLOURS, DOING, NO_RANK, OTHER
 from crosswind.report.figures.scatter import KINDS
 from crosswind.report.figures.timeline import COUNTERS
 from crosswind.report.figures.tree import LIMITS
@@ -21,6 +22,7 @@ FIGURES = {
     "counters": [*(colour for _, colour in COUNTERS.values()), look.CRIMSON],
     "orders": [*ORDERS.values()],
     "activities": [colour for _, colour in ACTIVITIES.values()],
+    "ranks": [*DOING.values(), *COLOURS, OTHER[1], NO_RANK[1]],
     "channels": [look.GREY, *look.CHANNEL_COLOURS[:4], look.VIOLET],
 }
 # Machado, Oliveira, Fernandes: "A Physiologically-based Model for Simulation of Color Vision Deficiency" (2009),

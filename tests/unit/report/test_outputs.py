@@ -1,5 +1,6 @@
 """What a report is written as: the suffix decides, and figures for papers."""
 
+import re
 import shutil
 
 import pytest
@@ -118,3 +119,18 @@ def test_every_result_plots_itself():
     assert reported.planned().plot("nodes").to_dict(validate=False)["width"] == 600
     with pytest.raises(DescriptionError, match="no figure 'unknown'"):
         reported.planned().plot("unknown")
+
+
+def test_a_figure_for_a_paper_has_the_size_and_the_scales_that_are_asked_for(tmp_path):
+    out = tmp_path / "f.svg"
+    draw(reported.ran(), out, x="task_work", series="order", log="xy", size_mm=(85, 60))
+    head = re.search(r'<svg [^>]*width="([\d.]+)"[^>]*height="([\d.]+)"', out.read_text())
+    assert [float(side) / 96 * 25.4 for side in head.groups()] == pytest.approx([85, 60], abs=0.3)
+    for asked, message in (
+        ({"log": "z"}, "log is 'z': it is x, y or xy"),
+        ({"size_mm": (5, 60)}, "each is 30 to 400 mm"),
+    ):
+        with pytest.raises(DescriptionError, match=message):
+            draw(reported.ran(), out, x="task_work", series="order", **asked)
+    with pytest.raises(DescriptionError, match=r"policy.order has '.*': a logarithmic scale needs numbers above 0"):
+        draw(reported.ran(), out, x="policy.order", series="task_work", log="x")

@@ -97,8 +97,8 @@ def test_the_policy_forbids_all_scripts_but_the_two_of_the_page(page):
 def test_every_figure_has_its_specification_and_words_for_readers_who_cannot_see_it(page):
     charts = [a for tag, a in page.elements if a.get("class") == "chart"]
     specifications = {a["id"] for a, _ in page.scripts if "id" in a}
-    # Per channel 2, both directions, 3 time lines, 2 each of sweep, plan and runs, 1 each of trace and platform.
-    assert len(charts) == 2 * 2 + 1 + 3 + 2 + 2 + 2 + 1 + 1
+    # Losses, per channel 2, both directions, 3 time lines, 2 each of sweep, plan and runs, trace, platform.
+    assert len(charts) == 1 + 2 * 2 + 1 + 3 + 2 + 2 + 2 + 1 + 1
     assert {chart["data-spec"] for chart in charts} <= specifications
     assert all(len(chart["aria-label"]) > 20 and chart["role"] == "img" for chart in charts)
 
@@ -305,7 +305,14 @@ def test_figures_are_written_as_png_and_svg_under_stable_names(tmp_path):
         [reported.measured(ir_send=None), reported.planned()], tmp_path / "report.html", figures=tmp_path / "figures"
     )
     names = sorted(path.name for path in (tmp_path / "figures").iterdir())
-    stems = ["receive-0-residuals", "receive-0-scatter", "compute-timeline", "cpu-timeline", "transfer-timeline"]
+    stems = [
+        "losses",
+        "receive-0-residuals",
+        "receive-0-scatter",
+        "compute-timeline",
+        "cpu-timeline",
+        "transfer-timeline",
+    ]
     expected = [f"measured-1-{stem}" for stem in stems] + ["plan-1-nodes", "plan-1-tree"]
     assert names == sorted(f"{stem}.{kind}" for stem in expected for kind in ("png", "svg"))
     for path in (tmp_path / "figures").iterdir():

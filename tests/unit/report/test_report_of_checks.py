@@ -29,8 +29,8 @@ def rows(page: str, figure: str) -> list[dict]:
 
 def test_a_check_says_its_verdict_first(tmp_path):
     text = visible(page_of(tmp_path, checked(memory=50.0, base=checked())))
-    assert "sick: memory cpu 0 -50 %" in text
-    assert text.index("sick: memory cpu 0") < text.index("Against the baseline")
+    assert "Sick memory cpu 0 -50 %" in text
+    assert text.index("Sick memory cpu 0") < text.index("Against the baseline")
 
 
 def test_the_checks_of_a_node_are_one_section_with_their_course(tmp_path):
@@ -38,7 +38,7 @@ def test_the_checks_of_a_node_are_one_section_with_their_course(tmp_path):
     page = page_of(tmp_path, *several, checked(node="node2"))
     course = [row for row in rows(page, "check-1-trend") if row.get("of") == "memory"]
     assert [round(row["value"], 1) for row in course] == [-11.1, 0.0, 11.1]
-    assert "Check of node2" in visible(page)
+    assert "Is node2 as fast as it should be?" in visible(page)
     assert "spec-check-2-trend" not in page
 
 

@@ -12,9 +12,11 @@ import checks
 import costly
 import disturbed
 import pytest
+import recorded_ranks
 import reported
 from typer.testing import CliRunner
 
+from crosswind.blame.recorded import blame_recorded
 from crosswind.cli import app
 from crosswind.errors import CrosswindError
 from crosswind.overlap import overlap
@@ -40,6 +42,12 @@ def swept(out):
     (out.parent / "swept").rename(out)
 
 
+def of_recorded_ranks(out):
+    recorded = out.with_name("app.trace")
+    recorded.write_bytes(recorded_ranks.app_trace()[0])
+    blame_recorded([recorded], timeline=True).save(out)
+
+
 PLAN = ("plan", "examples/fork_of_table_4.toml", "--task-size-mb", "2", "--task-work", "5", "-o", "OUT")
 RUNS = ("run", "examples/fork_graph.toml", "--set", "workload.tasks=5", "-o", "OUT")
 SMALL = ("--seeds", "2", "--set", "workload.ranks=4", "--set", "workload.parameters.iterations=5")
@@ -57,6 +65,7 @@ WRITERS = {
     "overlap": ("overlap.json", lambda out: overlap("sim", waits=["event"], nices=[0], cpus=2).save(out)),
     "plan": ("plan.json", of_a_verb(*PLAN)),
     "platform": ("platform.toml", lambda out: shutil.copy("examples/fork_of_table_4.toml", out)),
+    "recorded-blame": ("blame.json", of_recorded_ranks),
     "recording": ("noise.toml", lambda out: out.write_text(disturbed.recorded().to_toml())),
     "runs": ("runs.json", of_a_verb(*RUNS)),
     "study": ("study.json", lambda out: disturbed.studied().save(out)),
@@ -243,5 +252,5 @@ def test_the_blame_of_a_command_says_only_what_its_intervals_settle(tmp_path):
     disturbed.of_a_command(saved_s=0.0).save(tmp_path / "blame.json")
     typed(tmp_path / "blame.json", "-o", tmp_path / "report.html")
     text = text_of(tmp_path / "report.html")
-    assert "The cost of the disturbance is not distinguishable from 0" in text
+    assert "is the cost of the disturbance, not distinguishable from 0." in text
     assert "saves most" not in text

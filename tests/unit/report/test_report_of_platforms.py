@@ -18,6 +18,6 @@ def test_of_many_nodes_those_nearest_to_the_root_are_drawn_under_their_parents()
 
 def test_several_traces_share_an_axis_and_have_titles_of_their_own(tmp_path):
     page = report([reported.traced(40), reported.traced(80)], tmp_path / "report.html").read_text()
-    titles = re.findall(r'<h2 id="trace-\d-title">(.*?)</h2>', page)
+    titles = re.findall(r'<h2 id="trace-\d-title"[^>]*>(.*?)</h2>', page)
     assert len(set(titles)) == 2
     assert len(set(re.findall(r'"domain":\[0,([\d.]+)\],"nice":false', page))) == 1

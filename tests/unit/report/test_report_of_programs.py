@@ -36,7 +36,7 @@ def test_closed_forms_stand_beside_what_was_simulated(tmp_path):
 
 def test_blame_says_which_cause_costs_most(tmp_path):
     text = visible(page_of(tmp_path, disturbed.blamed()))
-    assert "The disturbance costs 11 % ± 0.072 of the undisturbed time. cron costs most, 57 % of it." in text
+    assert "11 % ± 0.072 of the undisturbed time is the cost of the disturbance. cron costs most, 57 % of it." in text
     assert "Aligned over the ranks, all causes would cost 1.0 %." in text
 
 

@@ -1,4 +1,4 @@
-"""What a watched run says of itself: rates, use of links and processors, slow and lost nodes, at times handed in."""
+"""What a watched run says of itself: rates, use of links and processors, nodes behind or lost, at times handed in."""
 
 import pytest
 
@@ -56,18 +56,18 @@ def test_seen_from_a_node_only_it_and_those_below_it_are_there():
     assert (snapshot["total"], snapshot["left_s"]) == (None, None)
 
 
-def test_a_node_below_its_planned_rate_is_slow_and_one_at_it_is_not():
+def test_a_node_below_its_planned_rate_is_behind_and_one_at_it_is_not():
     snapshot = ran(started(), 30, r=2, a=2, b=2)
-    assert [node(snapshot, name)["state"] for name in "ab"] == ["slow", "works"]
+    assert [node(snapshot, name)["state"] for name in "ab"] == ["behind", "works"]
 
 
-def test_nothing_is_slow_before_it_could_be_known_or_when_tasks_run_out():
+def test_nothing_is_behind_before_it_could_be_known_or_when_tasks_run_out():
     assert node(ran(started(), 5, r=2, a=2, b=2), "a")["state"] == "works"
     assert node(ran(started(total=190), 30, r=2, a=2, b=2), "a")["state"] == "works"
 
 
-def test_a_planned_node_that_has_sent_nothing_is_slow():
-    assert node(ran(started(), 30, r=2, a=4), "b")["state"] == "slow"
+def test_a_planned_node_that_has_sent_nothing_is_behind():
+    assert node(ran(started(), 30, r=2, a=4), "b")["state"] == "behind"
 
 
 def test_a_lost_node_is_lost_until_a_result_of_it_comes():
@@ -113,7 +113,7 @@ def test_the_end_stays_as_it_was():
     assert (snapshot["state"], snapshot["elapsed_s"], snapshot["left_s"]) == ("ended", 10.0, 0.0)
 
 
-def test_the_lines_fit_80_columns_and_name_what_is_slow_and_lost():
+def test_the_lines_fit_80_columns_and_name_what_is_behind_and_lost():
     run = started()
     snapshot = ran(run, 30, r=2, a=2, b=2)
     run.happened("agent-lost", "b", "b is lost", 30.0)
@@ -122,7 +122,7 @@ def test_the_lines_fit_80_columns_and_name_what_is_slow_and_lost():
         "180 of 1000 tasks, 137 s left".replace("137 s", "2 min"),
         "6 tasks/s of at most 7 (86%)",
         "links: a 20%, b 20%",
-        "slow: a",
+        "behind: a",
         "lost: b",
     ]
     long = {**snapshot, "nodes": [{**row, "name": row["name"] * 60} for row in snapshot["nodes"]]}

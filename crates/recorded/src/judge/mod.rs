@@ -21,4 +21,4 @@ mod steps;
 mod verdict;
 
 pub use causes::Cause;
-pub use verdict::{Culprit, Efficiencies, Savings, Size, Verdict, judge};
+pub use verdict::{Culprit, Efficiencies, Savings, Size, Verdict, judge, judge_with_timeline};

@@ -1,6 +1,7 @@
 //! What is said in the end, and when nothing can be said.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -12,6 +13,7 @@ use super::shares::{Cost, Estimate, Shares, shares};
 use super::steps::{Step, mark, steps};
 use crate::graph::{Memory, Times};
 use crate::matching::{Matched, Mismatch, matched};
+use crate::timeline::{NONE, Replayed, Timeline};
 use crate::trace::{Kind, Trace};
 
 /// A rank is named from this share of the run on.
@@ -130,7 +132,17 @@ fn ranks_named(ranks: &[u32]) -> String {
 
 /// Judges which of the recorded ranks is slow.
 #[must_use]
-pub fn judge(mut traces: Vec<Trace>) -> Verdict {
+pub fn judge(traces: Vec<Trace>) -> Verdict {
+    judged(traces, false).0
+}
+
+/// Judges like [`judge()`], and returns what each rank did when; none where the ranks do not fit together.
+#[must_use]
+pub fn judge_with_timeline(traces: Vec<Trace>) -> (Verdict, Option<Timeline>) {
+    judged(traces, true)
+}
+
+fn judged(mut traces: Vec<Trace>, with_timeline: bool) -> (Verdict, Option<Timeline>) {
     traces.sort_by_key(Trace::number);
     let world = traces.iter().filter_map(|trace| trace.world).max().unwrap_or(0);
     let present: Vec<u32> = traces.iter().map(Trace::number).collect();
@@ -148,17 +160,19 @@ pub fn judge(mut traces: Vec<Trace>) -> Verdict {
         }
     }
     if traces.len() < 2 {
-        return found.refuse("one rank: which rank waits for which needs the traces of two or more");
+        return (found.refuse("one rank: which rank waits for which needs the traces of two or more"), None);
     }
     if let Some(refusal) = traces.iter().flat_map(|trace| &trace.refusals).next() {
-        return found.refuse(refusal.clone());
+        return (found.refuse(refusal.clone()), None);
     }
     mark(&mut traces);
     let matched = match matched(&traces) {
         Ok(matched) => matched,
-        Err(Mismatch::Events(reason) | Mismatch::Unlike(reason)) => return found.refuse(reason),
+        Err(Mismatch::Events(reason) | Mismatch::Unlike(reason)) => return (found.refuse(reason), None),
     };
-    Case::new(&traces, &matched).decide(found)
+    let mut case = Case::new(&traces, &matched);
+    let found = case.decide(found);
+    (found, with_timeline.then(|| case.timeline()))
 }
 
 struct Case<'a> {
@@ -177,7 +191,7 @@ impl<'a> Case<'a> {
         self.matched.graph.replay(|_| times, took, &mut self.memory) as f64 * 1e-9
     }
 
-    fn decide(mut self, mut found: Verdict) -> Verdict {
+    fn decide(&mut self, mut found: Verdict) -> Verdict {
         let matched = self.matched;
         let replayed = self.replay(&matched.own, &matched.took);
         let run = matched.recorded as f64 * 1e-9;
@@ -374,6 +388,52 @@ impl<'a> Case<'a> {
             (What::Computing, Kind::Post) => format!("before {which}"),
             (What::Computing, _) => format!("before it waits for {which}"),
         }
+    }
+
+    /// Returns what each rank did when, with the lateness of each against its peers.
+    fn timeline(&self) -> Timeline {
+        let matched = self.matched;
+        let cells = matched.own.computing.len();
+        let mut excess = Times { computing: vec![0; cells], tail: vec![0; cells] };
+        for one in series(&self.steps, &matched.own, matched.recorded as f64) {
+            let of = match one.what {
+                What::Computing => &mut excess.computing,
+                What::Tail => &mut excess.tail,
+            };
+            for (&cell, value) in one.cells.iter().zip(&one.values) {
+                of[cell as usize] = (value - one.level.center).round() as i64;
+            }
+        }
+        let mut of_step = vec![0; cells];
+        for steps in &self.steps {
+            for (number, step) in (0u32..).zip(steps) {
+                of_step[step.cells.clone()].fill(number);
+            }
+        }
+        let mut known: BTreeMap<&str, u32> = BTreeMap::new();
+        let (mut names, mut operations) = (Vec::new(), Vec::with_capacity(cells));
+        for trace in self.traces {
+            for act in &trace.acts {
+                operations.push(if act.kind == Kind::Step {
+                    NONE
+                } else {
+                    let name = &trace.events[act.event as usize].name;
+                    *known.entry(name).or_insert_with(|| {
+                        names.push(Arc::clone(name));
+                        names.len() as u32 - 1
+                    })
+                });
+            }
+        }
+        let of = Replayed {
+            graph: &matched.graph,
+            own: &matched.own,
+            took: &matched.took,
+            excess: &excess,
+            steps: &of_step,
+            operations: &operations,
+        };
+        Timeline::new(self.traces.iter().map(Trace::number).collect(), names, &of)
     }
 
     fn evidence(&self) -> Evidence<'_> {

@@ -8,15 +8,17 @@ from typing import Any
 import altair as alt
 
 from crosswind.report.figures.categories import coloured
-from crosswind.report.figures.look import CHANNEL_COLOURS, CRIMSON, VIOLET, layered, records
+from crosswind.report.figures.look import CHANNEL_COLOURS, CRIMSON, EXPORT_WIDTH, VIOLET, layered, records
 
 HEIGHT = 300
-CAP_PX = 7  # of an interval's ends, whatever the distance of the values
+CAP_PX = 7.0  # of an interval's ends, at most
 COLOURS = (*CHANNEL_COLOURS, VIOLET, CRIMSON)
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 
 
-def curves(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> alt.LayerChart:
+def curves(
+    rows: Sequence[Mapping[str, Any]], x: str, y: str, log: str = "", width: float = EXPORT_WIDTH
+) -> alt.LayerChart:
     """Draw means with 95 % intervals, joined by lines where x is a number: words have no order.
 
     Parameters
@@ -26,6 +28,11 @@ def curves(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> alt.LayerChart:
         interval is known.
     x, y : str
         Titles of the axes.
+    log : str
+        Axes with a logarithmic scale, such as `xy`; their values are above 0. A lower end of an interval that is not
+        is drawn down to half of the least mean.
+    width : float
+        Of the drawing, px: ends of intervals stay within their category.
 
     Returns
     -------
@@ -33,12 +40,19 @@ def curves(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> alt.LayerChart:
         Lines differ in colour and in shape: for paper without colour.
     """
     numeric = all(isinstance(row["x"], (int, float)) for row in rows)
+    if "y" in log:
+        least = 0.5 * min(row["mean"] for row in rows)
+        rows = [{**row, "low": max(row["low"], least)} for row in rows]
     names = list(dict.fromkeys(str(row["series"]) for row in rows))
     data = records({name: [row[name] for row in rows] for name in ("x", "series", "mean", "low", "high")})
-    along = alt.X(
-        f"x:{'Q' if numeric else 'N'}", title=x, sort=None, scale=alt.Scale(zero=False, nice=False, padding=12)
-    )
-    along = along if numeric else alt.X("x:N", title=x, sort=None, axis=alt.Axis(labelAngle=0))
+    if numeric:
+        scale = {"type": "log"} if "x" in log else {"zero": False}
+        along = alt.X("x:Q", title=x, sort=None, scale=alt.Scale(nice=False, padding=12, **scale))
+    else:
+        along = alt.X("x:N", title=x, sort=None, axis=alt.Axis(labelAngle=0))
+    up = alt.Scale(type="log") if "y" in log else alt.Scale(zero=False)
+    places = 1 if numeric else len({row["x"] for row in rows}) * len(names)
+    cap = min(CAP_PX, 0.5 * width / places)
     colour = coloured("series", names, COLOURS)
     legend = None if names == [""] else alt.Legend(title=None, symbolOpacity=1)
     if legend is None:
@@ -51,9 +65,9 @@ def curves(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> alt.LayerChart:
     base = alt.Chart(data).encode(x=along, color=colour)
     if not numeric and len(names) > 1:  # beside each other, not upon each other
         base = base.encode(xOffset=alt.XOffset("series:N", sort=names))
-    lines = base.mark_line(strokeWidth=1.5).encode(y=alt.Y("mean:Q", title=y, scale=alt.Scale(zero=False)))
-    spans = base.mark_errorbar(ticks={"size": CAP_PX}, thickness=1.2).encode(
-        y=alt.Y("low:Q", title=y, scale=alt.Scale(zero=False)), y2="high:Q"
+    lines = base.mark_line(strokeWidth=1.5).encode(y=alt.Y("mean:Q", title=y, scale=up))
+    spans = base.mark_errorbar(ticks={"size": cap}, thickness=1.2).encode(
+        y=alt.Y("low:Q", title=y, scale=up), y2="high:Q"
     )
     dots = base.mark_point(filled=True, size=50, opacity=1).encode(
         y="mean:Q",

@@ -10,7 +10,7 @@ import vl_convert
 
 from crosswind.files.atomic import made, replaced
 from crosswind.report.figures.figure import Figure
-from crosswind.report.figures.look import dressed
+from crosswind.report.figures.look import dressed, sized
 
 SCALE = 2.0  # pixels per unit of the drawing: sharp on paper
 
@@ -25,9 +25,11 @@ FORMATS = {
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
-def write_figure(figure: Figure, out: Path) -> None:
-    """Write one figure; the suffix, one of `FORMATS`, decides how."""
+def write_figure(figure: Figure, out: Path, size_mm: tuple[float, float] | None = None) -> None:
+    """Write one figure; the suffix, one of `FORMATS`, decides how. `size_mm`: width and height with all labels."""
     spec = dressed(figure.chart, figure.title, figure.export_width)
+    if size_mm is not None:
+        spec = sized(spec, *size_mm)
     with replaced(out) as file:
         file.write(FORMATS[out.suffix.lower()](spec, VEGA_LITE))
 

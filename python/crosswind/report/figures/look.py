@@ -28,6 +28,7 @@ CHANNEL_COLOURS = (BLUE, ORANGE, GREEN, PINK, OCHRE, GREY)
 Drawing = alt.Chart | alt.LayerChart
 
 EXPORT_WIDTH = 720
+PX_PER_MM = 96.0 / 25.4
 EXPORT_FONT = "Liberation Sans, Arial, sans-serif"
 
 
@@ -84,6 +85,19 @@ def dressed(chart: Drawing, title: str = "", width: int = EXPORT_WIDTH, font: st
         }
     spec["config"] = {**configuration(font), "background": "#ffffff"}
     return spec
+
+
+def sized(spec: dict[str, Any], width_mm: float, height_mm: float) -> dict[str, Any]:
+    """Return a specification whose drawing, titles and labels included, has this size on paper.
+
+    Examples
+    --------
+    >>> spec = sized({"width": 720}, 25.4, 50.8)
+    >>> spec["width"], spec["height"], spec["autosize"]["type"]
+    (96.0, 192.0, 'fit')
+    """
+    fit = {"type": "fit", "contains": "padding"}
+    return {**spec, "width": width_mm * PX_PER_MM, "height": height_mm * PX_PER_MM, "padding": 4, "autosize": fit}
 
 
 def layered(*layers: alt.Chart, height: float) -> alt.LayerChart:

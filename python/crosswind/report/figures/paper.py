@@ -14,11 +14,13 @@ from crosswind.files.output import writable
 from crosswind.report.figures.curves import curves
 from crosswind.report.figures.export import FORMATS, write_figure
 from crosswind.report.figures.figure import Figure
+from crosswind.report.figures.look import EXPORT_WIDTH, PX_PER_MM
 from crosswind.report.page.inputs import Item, gather
 from crosswind.report.words import plain
 from crosswind.run.interval import span
 from crosswind.run.results import Runs
 
+SIZES_MM = (30.0, 400.0)
 FREE = ("seed",)  # a repetition is no other point
 
 
@@ -31,6 +33,8 @@ def draw(
     y: str = "makespan_s",
     where: Sequence[str] = (),
     title: str | None = None,
+    log: str = "",
+    size_mm: tuple[float, float] | None = None,
     force: bool = False,
 ) -> Path:
     """Draw a quantity of runs over a swept value, and write it as PDF, SVG or PNG.
@@ -51,6 +55,10 @@ def draw(
         `PATH=VALUE`: only runs with this value; the end of a path, such as `order`, is enough where it is of one only.
     title : str, optional
         Above the figure; default: none, a paper has a caption.
+    log : str
+        Axes with a logarithmic scale: `x`, `y` or `xy`.
+    size_mm : (float, float), optional
+        Width and height of the whole figure, 30 to 400 mm each. Default: 190 mm of axis, and 79 mm.
     force : bool
         Replace a file that is no figure.
 
@@ -63,7 +71,8 @@ def draw(
     ------
     DescriptionError
         For a column that does not exist, for `y` without numbers, when a further path varies (a dot would be the mean
-        of different experiments), for a suffix that no figure has, and when `out` is no place for one.
+        of different experiments), for a suffix that no figure has, for values that a logarithmic scale cannot show,
+        and when `out` is no place for one.
 
     Notes
     -----
@@ -93,9 +102,26 @@ def draw(
     x, y, chosen = _column(rows, x), _column(rows, y), [_column(rows, one) for one in chosen]
     found = points(rows, x, chosen, y)
     words = f"{len(found)} means of {y} over {x}"
-    chart = curves(found, label(x), label(y)).properties(title=_note(found))
-    write_figure(Figure("figure", title or "", words, chart), out)
+    _refuse_not_above_zero(found, log, {"x": x, "y": y})
+    if size_mm is not None and not all(SIZES_MM[0] <= side <= SIZES_MM[1] for side in size_mm):
+        message = f"size_mm is {size_mm[0]:g} x {size_mm[1]:g}; each is {SIZES_MM[0]:g} to {SIZES_MM[1]:g} mm"
+        raise DescriptionError(message, "size", "--size 85x60 fits a column of a paper")
+    width = size_mm[0] * PX_PER_MM if size_mm else EXPORT_WIDTH
+    chart = curves(found, label(x), label(y), log, width).properties(title=_note(found))
+    write_figure(Figure("figure", title or "", words, chart), out, size_mm)
     return out
+
+
+def _refuse_not_above_zero(found: Sequence[dict[str, Any]], log: str, columns: dict[str, str]) -> None:
+    if set(log) - {"x", "y"}:
+        raise DescriptionError(f"log is {log!r}: it is x, y or xy", "log", "--log y")
+    for axis, field in (("x", "x"), ("y", "mean")):
+        values = [point[field] for point in found if axis in log]
+        wrong = [value for value in values if not (isinstance(value, (int, float)) and value > 0)]
+        if wrong:
+            message = f"log is {log!r}, and {columns[axis]} has {wrong[0]!r}: a logarithmic scale needs numbers above 0"
+            rest = log.replace(axis, "")
+            raise DescriptionError(message, "log", f"--log {rest}" if rest else "leave out --log")
 
 
 def _column(rows: Sequence[dict[str, Any]], name: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -31,6 +32,7 @@ from crosswind.report.page.inputs import UNSHOWN, Gathered, Item, Unread, gather
 from crosswind.report.page.pdf import browser, write_pdf
 from crosswind.report.sections.measurement import TERMS as MEASURED
 from crosswind.report.sections.section import Contents, Kind, Section, Term
+from crosswind.terminal.consequences import most_consequential
 from crosswind.terminal.printable import printable
 
 POLICY = (
@@ -38,6 +40,8 @@ POLICY = (
     "form-action 'none'"
 )
 """Nothing is fetched, and no script runs but the two named by their digests: a name in a file cannot become one."""
+
+_TERM = re.compile(r'href="#term-([^"]+)"')
 
 
 def report(
@@ -223,21 +227,24 @@ def _files(items: Item | Sequence[Item]) -> list[str | Path]:
 
 def _page(gathered: Gathered, title: str | None, partial: bool) -> tuple[str, list[Section], str]:
     contents = gathered.contents
-    made = [(kind, _sections(kind, gathered, partial)) for kind in contents]
-    several = [one.section for _, of_kind in made for one in of_kind]
-    headings = [kind.heading for kind, of_kind in made if of_kind and kind.heading]
+    made = [(kind, section) for kind in contents for section in _sections(kind, gathered, partial)]
+    several = [section for _, section in made]
     figures = [figure for section in several for figure in section.figures]
     bundle, program = _bundle(), _asset("page.js")
     scripts = " ".join(_hash(script) for script in (bundle, program))
-    title = title or (headings[0] if headings else several[0].title)
+    title = title or several[0].title
+    limits = _limits(several)
+    rendered = [
+        _rendered(kind, section, limits[section.id], title if at == 0 else "")
+        for at, (kind, section) in enumerate(made)
+    ]
     page = _environment().get_template("page.html.j2").render(
         title=title,
-        contents=[(section.id, section.title) for section in several],
-        short=_short(several),
-        concerns=_concerns(several),
+        first=several[0].id,
+        also=_short(several)[1:],
         unread=gathered.unread,
-        sections=[one.html for _, of_kind in made for one in of_kind],
-        terms=_terms(several),
+        sections=rendered,
+        terms=_terms(several, "".join(rendered)),
         figures=figures,
         sources=_sources(contents),
         version=__version__,
@@ -250,20 +257,12 @@ def _page(gathered: Gathered, title: str | None, partial: bool) -> tuple[str, li
     return page, several, title
 
 
-@dataclass(frozen=True)
-class _Rendered:
-    """A section and its HTML."""
-
-    section: Section
-    html: Markup
-
-
-def _sections(kind: Kind, gathered: Gathered, partial: bool) -> list[_Rendered]:
+def _sections(kind: Kind, gathered: Gathered, partial: bool) -> list[Section]:
     """Return the sections of a kind; with `partial`, without those items whose section cannot be made or rendered."""
     items, contents = gathered.contents[kind], gathered.contents
     while True:
         try:
-            return _rendered(kind, kind.sections(items, contents))
+            return _tried(kind, kind.sections(items, contents))
         except Exception as error:
             failing = _failing(kind, items, contents) or [(items[-1], error)]
             unshown = [(item, _unshown(kind, gathered.sources.get(id(item)), why)) for item, why in failing]
@@ -283,13 +282,20 @@ def _unshown(kind: Kind, source: str | None, error: Exception) -> Exception:
     return DescriptionError(message, "shape", UNSHOWN)
 
 
-def _rendered(kind: Kind, sections: list[Section]) -> list[_Rendered]:
-    """Render sections and all that the page takes of them: an error in it costs their own files only."""
-    template = _environment().get_template(kind.template)
+def _tried(kind: Kind, sections: list[Section]) -> list[Section]:
+    """Return sections after all that the page takes was taken once: an error in it costs their own files only."""
+    limits = _limits(sections)
     for section in sections:
         _ = [figure.json for figure in section.figures]
-        _ = _short([section]), _concerns([section]), _terms([section])
-    return [_Rendered(section, Markup(template.render(section=section))) for section in sections]
+        _ = _short([section])
+        _ = _terms([section], _rendered(kind, section, limits[section.id]))
+    return sections
+
+
+def _rendered(kind: Kind, section: Section, limits: Sequence[dict[str, str]], titled: str = "") -> Markup:
+    """Return the HTML of a section. `titled`: the page's title, where the section stands below it."""
+    template = _environment().get_template(kind.template)
+    return Markup(template.render(section=section, limited=limits, titled=titled))
 
 
 def _failing(kind: Kind, items: Sequence[Any], contents: Contents) -> list[tuple[Any, Exception]]:
@@ -306,7 +312,7 @@ def _failing(kind: Kind, items: Sequence[Any], contents: Contents) -> list[tuple
 def _failure(kind: Kind, items: Sequence[Any], contents: Contents) -> Exception | None:
     """Return why the sections of items cannot be made."""
     try:
-        _rendered(kind, kind.sections(items, contents))
+        _tried(kind, kind.sections(items, contents))
     except Exception as error:
         return error
     return None
@@ -316,41 +322,28 @@ def _short(sections: Sequence[Section]) -> list[tuple[str, str, str]]:
     """Return the sentence to read first of each section that has one, plans and their caution included."""
     found = []
     for section in sections:
-        said = getattr(section, "headline", None) or next(iter(getattr(section, "findings", ())), "")
-        said = getattr(said, "headline", said)
+        said = getattr(section, "headline", None) or _first(section)
         caution = getattr(section, "caution", "")
         if said:
             found.append((section.id, section.title, f"{said} {caution}".strip()))
     return found
 
 
-@dataclass(frozen=True)
-class Concern:
-    """The warnings of one section."""
-
-    id: str
-    where: str
-    warnings: list[dict[str, str]]
-
-
-def _concerns(sections: Sequence[Section]) -> list[Concern]:
-    """Return the warnings of each section that has some, each text once on the page: a plan repeats its platform's."""
-    found, told = [], set[str]()
+def _limits(sections: Sequence[Section]) -> dict[str, list[dict[str, str]]]:
+    """Return the warnings of each section by its id, each text once on the page: a plan repeats its platform's."""
+    found, told = {}, set[str]()
     for section in sections:
         once = {w["message"]: w for w in section.warnings if w["message"] not in told}
         told |= set(once)
-        if once:
-            found.append(Concern(section.id, section.title, list(once.values())))
+        found[section.id] = most_consequential(list(once.values()))
     return found
 
 
-def _terms(sections: Sequence[Section]) -> list[Term]:
-    """Return the terms that the page's sections link to, each once; what interference is stands on every page."""
-    chosen = {MEASURED[0].id: MEASURED[0]}
-    for section in sections:
-        for term in section.terms:
-            chosen.setdefault(term.id, term)
-    return list(chosen.values())
+def _terms(sections: Sequence[Section], text: str) -> list[Term]:
+    """Return the terms that the HTML of sections links to, each once."""
+    used = set(_TERM.findall(text))
+    known = [MEASURED[0], *(term for section in sections for term in section.terms)]
+    return list({term.id: term for term in reversed(known) if term.id in used}.values())[::-1]
 
 
 def _sources(contents: Contents) -> str:
@@ -358,6 +351,14 @@ def _sources(contents: Contents) -> str:
         f"{len(items)} {kind.noun if len(items) == 1 else kind.nouns}" for kind, items in contents.items() if items
     ]
     return ", ".join(parts)
+
+
+def _first(section: Section) -> str:
+    """Return the first answer or finding of a section without a headline."""
+    for one in getattr(section, "large", ()):
+        half = f" ± {one.half}" if one.half else ""
+        return f"{one.value}{half} {one.text}"
+    return next(iter(getattr(section, "findings", ())), "")
 
 
 @cache

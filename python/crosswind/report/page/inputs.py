@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from crosswind.blame.command import CommandBlame
+from crosswind.blame.recorded import RecordedBlame
 from crosswind.blame.result import Blame
 from crosswind.check.result import Check
 from crosswind.compare.result import Comparison
@@ -44,6 +45,7 @@ Item: TypeAlias = (
     | Trace
     | Blame
     | CommandBlame
+    | RecordedBlame
     | Cost
     | Comparison
     | Several

@@ -12,7 +12,7 @@ from crosswind.blame.shares import Estimate
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.slowdowns import cost_bars
 from crosswind.report.sections.measurement import Card
-from crosswind.report.sections.section import Kind, Term, each, of_type
+from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range, percent
 
@@ -66,6 +66,7 @@ class BlamedSection:
     id: str
     title: str
     where: str
+    large: list[Answer]
     headline: str
     cards: list[Card]
     bars: Figure
@@ -86,8 +87,9 @@ def blamed_section(blame: Blame, place: int) -> BlamedSection:
     programs = ", ".join(dict.fromkeys(f"{run.data['program']} of {run.data['ranks']:,} ranks" for run in blame.runs))
     return BlamedSection(
         id=f"blame-{place}",
-        title=f"Blame: {blame.experiment}",
+        title=f"Which cause slows {blame.experiment} most?",
         where=f"{programs}; {len(blame.runs):,} runs, {len(blame.seeds)} seeds, {len(causes)} causes",
+        large=cost_answers(_of(blame.cost, bare), _rest(blame)),
         headline=_headline(blame),
         cards=[
             Card("undisturbed", number(bare, 4), "s"),
@@ -119,6 +121,19 @@ def slowed(cost: Estimate) -> str:
     return f"The disturbance costs {said}."
 
 
+def cost_answers(cost: Estimate, text: str) -> list[Answer]:
+    """Return what a disturbance costs, a part of the undisturbed time, in large type, before what costs most."""
+    if not math.isfinite(cost.high):
+        return []
+    zero = "" if cost.is_told_from_zero else ", not distinguishable from 0"
+    half = number(50.0 * (cost.high - cost.low), 2)
+    return [
+        Answer(
+            percent(cost.mean), f"of the undisturbed time is the cost of the disturbance{zero}. {text}".strip(), half
+        )
+    ]
+
+
 def listed(causes: Sequence[str]) -> str:
     """Return names as a list in words, at most four of them.
 
@@ -132,10 +147,17 @@ def listed(causes: Sequence[str]) -> str:
 
 
 def _headline(blame: Blame) -> str:
-    bare = blame.undisturbed.mean
-    whole = slowed(Estimate(blame.cost.mean / bare, blame.cost.low / bare, blame.cost.high / bare))
-    saves = f" Aligned over the ranks, all causes would cost {part_of(blame.aligned_cost, bare)}."
-    return f"{whole} {_most(blame)}{saves if blame.unaligned.low > 0.0 else ''}"
+    return f"{slowed(_of(blame.cost, blame.undisturbed.mean))} {_rest(blame)}"
+
+
+def _of(cost: Estimate, bare: float) -> Estimate:
+    return Estimate(cost.mean / bare, cost.low / bare, cost.high / bare)
+
+
+def _rest(blame: Blame) -> str:
+    """Say which cause costs most, and what all would cost if they struck all ranks at the same times."""
+    saves = f" Aligned over the ranks, all causes would cost {part_of(blame.aligned_cost, blame.undisturbed.mean)}."
+    return f"{_most(blame)}{saves if blame.unaligned.low > 0.0 else ''}"
 
 
 def _most(blame: Blame) -> str:

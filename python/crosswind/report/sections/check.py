@@ -14,7 +14,7 @@ from crosswind.check.result import Check
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.link_map import link_map
 from crosswind.report.figures.trend import trend
-from crosswind.report.sections.section import Kind, Term, grouped, of_type
+from crosswind.report.sections.section import Answer, Kind, Term, grouped, of_type
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, percent, plain
 
@@ -46,6 +46,7 @@ class CheckedSection:
     id: str
     title: str
     where: str
+    large: list[Answer]
     headline: str
     figures: list[Figure]
     tables: list[Table]
@@ -71,8 +72,9 @@ def node_section(checks: Sequence[Check], place: int) -> CheckedSection:
         tables.insert(0, Table("Against the baseline, or earlier checks", _COLUMNS[1:], [row[1:] for row in judged]))
     return CheckedSection(
         id=prefix,
-        title=f"Check of {last.node}",
+        title=f"Is {last.node} as fast as it should be?",
         where=f"{last.document['at']}, {number(last.document['took_s'])} s{count}",
+        large=_answers(last.sentence),
         headline=f"{last.sentence}.",
         figures=[figure] if figure else [],
         tables=tables,
@@ -96,13 +98,23 @@ def cluster_section(found: ClusterCheck, place: int) -> CheckedSection:
     table = Table("Against the others", _COLUMNS, [_verdict(host, each) for host, each in worst[:MOST_ROWS]], note)
     return CheckedSection(
         id=prefix,
-        title=f"Check of the cluster {found.document['cluster']}",
+        title=f"Which hosts and links of {found.document['cluster']} are slow?",
         where=f"{found.document['at']}, {len(found.checks)} of {len(hosts)} hosts, {len(found.links)} links",
+        large=_answers(found.sentence),
         headline=f"{found.sentence}.",
         figures=figures,
         tables=[table],
         warnings=list(found.warnings),
     )
+
+
+def _answers(sentence: str) -> list[Answer]:
+    """Return a verdict in large type: what stands before the colon, and the reason."""
+    outcome, colon, reason = sentence.partition(": ")
+    if not colon:
+        return []
+    tone = {"healthy": "good", "sick": "poor"}.get(outcome, "")
+    return [Answer(outcome[:1].upper() + outcome[1:], f"{reason}.", tone=tone)]
 
 
 _ORDER = ("sick", "unknown", "healthy")

@@ -10,7 +10,7 @@ from crosswind.blame.shares import Estimate
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.slowdowns import cost_bars
 from crosswind.report.sections.blame import TERMS as OF_BLAMES
-from crosswind.report.sections.blame import BlamedSection, bar, listed, part_of, slowed
+from crosswind.report.sections.blame import BlamedSection, bar, cost_answers, listed, part_of, slowed
 from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.section import Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
@@ -40,10 +40,11 @@ def command_section(found: CommandBlame, place: int) -> BlamedSection:
     alt = f"Bars of what removing each of {len(rows)} causes saves, with 95 % intervals."
     return BlamedSection(
         id=id_,
-        title=f"Blame: {shortened(shlex.join(found.turns.command), 60)}",
+        title=f"Which cause slows {shortened(shlex.join(found.turns.command), 60)} most?",
         where=f"under {found.disturbance}; {found.blocks} blocks, {len(rows)} causes removed in turn"
         + kept
         + interrupted,
+        large=cost_answers(found.cost, _most(found)),
         headline=f"{slowed(found.cost)} {_most(found)}",
         cards=[Card("undisturbed", number(bare, 4), unit), Card("disturbed", number(found.makespan.mean, 4), unit)],
         bars=Figure(f"{id_}-causes", "What removing each cause saves", alt, cost_bars(rows)),

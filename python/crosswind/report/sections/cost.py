@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +19,9 @@ from crosswind.cost.result import Cost, CostOf
 from crosswind.report.figures.estimates import by_estimator, over_time
 from crosswind.report.figures.figure import Figure
 from crosswind.report.sections.measurement import Card
-from crosswind.report.sections.section import Kind, Term, each, of_type
+from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
-from crosswind.report.words import number, percent
+from crosswind.report.words import number, percent, shortened
 
 POINTS = 40
 """Of the course over time."""
@@ -60,6 +61,8 @@ class CostedSection:
     id: str
     title: str
     where: str
+    large: list[Answer]
+    answer_note: str
     headline: str
     cards: list[Card]
     estimates: Figure | None
@@ -86,11 +89,12 @@ def cost_section(found: Cost, place: int) -> CostedSection:
     slower, host = whole.slower, found.document["host"].get("name")
     return CostedSection(
         id=prefix,
-        title=f"Cost of {names}",
+        title=f"What does {_without_pid(names)} cost {_without_pid(job['name'])}?",
         where=f"beside {job['name']}, progress by {job['progress']}; {blocks}; host {host}",
+        large=_answers(found),
+        answer_note=f"{found.sentence}.",
         headline=f"{found.sentence}.",
         cards=[
-            Card("cost", percent(whole.best.value), f"± {_points(whole.best, whole.level)} points", "cost-interval"),
             Card("CPU taken", percent(whole.taken), "of the job's CPUs", "cost-estimators"),
             Card("slower", percent(slower.value if slower else None), "while it has the CPU", "cost-estimators"),
             Card("margin", percent(found.margin), "tolerated", "cost-margin"),
@@ -127,11 +131,12 @@ def comparison_section(found: Comparison, place: int) -> CostedSection:
     ]
     return CostedSection(
         id=prefix,
-        title=f"Comparison: {b}",
+        title=f"Is {shortened(b, 60)} slower than {shortened(a, 60)}?",
         where=f"A is {a}; {2 * len(found.pairs)} runs of each in quads; host {found.document['host'].get('name')}",
+        large=_compared(found),
+        answer_note=f"{found.sentence}.",
         headline=f"{found.sentence}.",
         cards=[
-            Card("B takes longer", percent(found.verdict.value), found.by, "cost-interval"),
             Card("margin", percent(found.margin), "counts as equivalent", "cost-margin"),
         ],
         estimates=estimates if rows else None,
@@ -156,8 +161,10 @@ def several_section(found: Several, place: int) -> CostedSection:
     columns.append(Column("times the best", "", "cost-interval"))
     return CostedSection(
         id=prefix,
-        title=f"Comparison of {len(found.commands)} commands",
+        title=f"Which of {len(found.commands)} commands is fastest?",
         where=f"{found.runs} runs of each, in turn; host {found.how['host'].get('name')}",
+        large=[],
+        answer_note="",
         headline=" ".join(found.sentences),
         cards=[
             Card("fastest", best, found.commands[found.best]),
@@ -170,6 +177,33 @@ def several_section(found: Several, place: int) -> CostedSection:
         table=Table("Times of one run", columns, found.rows()),
         warnings=[],
     )
+
+
+def _without_pid(names: str) -> str:
+    """Return names of processes without their numbers, which say nothing tomorrow."""
+    return re.sub(r" \(\d+\)", "", names)
+
+
+def _answers(found: Cost) -> list[Answer]:
+    """Return the cost in large type; none where the verdict is that it cannot be measured."""
+    whole, half = found.costs[-1], found.costs[-1].best.half_width(found.costs[-1].level)
+    if any(one.waits for one in found.costs) or not (math.isfinite(whole.best.value) and math.isfinite(half)):
+        return []
+    names = _without_pid(" and ".join(target["name"] for target in found.targets))
+    tone = {"above": "poor", "below": "good"}.get(whole.verdict.outcome, "")
+    text = f"of the job's rate is lost to {names}. The margin is {percent(found.margin)}."
+    return [Answer(percent(whole.best.value), text, _points(whole.best, whole.level), tone)]
+
+
+def _compared(found: Comparison) -> list[Answer]:
+    """Return the difference in large type; none before it is known."""
+    one = found.estimate(found.by)
+    if not (math.isfinite(one.value) and math.isfinite(one.half_width(found.level))):
+        return []
+    tone = {"slower": "poor", "faster": "good"}.get(found.verdict.outcome, "")
+    way = "more" if one.value >= 0.0 else "less"
+    text = f"{way} {found.by} time for B than for A. Up to {percent(found.margin)} counts as equal."
+    return [Answer(percent(abs(one.value)), text, _points(one, found.level), tone)]
 
 
 def _points(found: Estimate, level: float) -> str:

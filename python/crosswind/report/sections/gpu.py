@@ -72,7 +72,7 @@ def gpu_section(fit: GpuFit, place: int) -> GpuSection:
     told = sentences(fit)
     return GpuSection(
         id=prefix,
-        title=f"GPU: {device['name']}",
+        title=f"What do kernels and copies cost each other on {device['name']}?",
         where=(
             f"{len(fit.pairs)} pairs of kernel and traffic, {min(one.cycles for one in fit.pairs)} cycles or more "
             f"of each in {header['elapsed_s']:.0f} s; {header['ended']}"

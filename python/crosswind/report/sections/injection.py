@@ -99,7 +99,7 @@ def injected_section(several: Sequence[Injected], programs: Sequence[Runs[Progra
     command = shlex.join(several[0].summary["command"])
     return InjectedSection(
         id=f"injected-{place}",
-        title=f"Injected: {command if len(command) <= 60 else command[:59] + '…'}",
+        title=f"How much did a disturbance slow {command if len(command) <= 60 else command[:59] + '…'}?",
         where=f"{len(several)} injection{'' if len(several) == 1 else 's'}",
         headline=_headline(several, undisturbed_s),
         beside=_beside(rows, f"injected-{place}"),

@@ -12,21 +12,23 @@ from crosswind.model.channel import ChannelFit
 from crosswind.model.fit import Fit, fit
 from crosswind.report.figures.both_directions import both_directions
 from crosswind.report.figures.figure import Figure, identifier
+from crosswind.report.figures.losses import losses
 from crosswind.report.figures.residuals import residuals
 from crosswind.report.figures.scatter import MOST_POINTS, scatter
 from crosswind.report.figures.trend import trend
 from crosswind.report.findings import Finding, finding, trust
 from crosswind.report.provenance import provenance
 from crosswind.report.sections.runtime import RUNTIME, RuntimePart, runtime_part
-from crosswind.report.sections.section import Kind, Section, Term, of_type
+from crosswind.report.sections.section import Answer, Kind, Section, Term, of_type
 from crosswind.report.tables import Table, as_in_table_2, together, vector
 from crosswind.report.timelines import timelines
 from crosswind.report.words import number, number_range, percent, percent_range, rate
 
+MOST_ANSWERS = 4
 BENT = 4.0  # |t| of the square beyond which the text says that the line bends
 
 
-HEADING = "What communication costs the computation"
+QUESTION = "How much does traffic slow computation on {host}?"
 TERMS = (
     Term(
         "ir",
@@ -183,6 +185,7 @@ class ChannelPart:
     """One direction of one peer."""
 
     name: str
+    finding: Finding
     estimator: str
     scatter: Figure
     residuals: Figure
@@ -197,6 +200,9 @@ class MeasuredSection:
     id: str
     title: str
     where: str
+    large: list[Answer]
+    answer_note: str
+    losses: Figure | None
     findings: list[Finding]
     trust: tuple[str, str]
     cards: list[Card]
@@ -215,8 +221,9 @@ class MeasuredSection:
     def figures(self) -> list[Figure]:
         """Every figure of the section."""
         parts = [figure for part in self.channels for figure in (part.scatter, part.residuals)]
+        first = [self.losses] if self.losses else []
         several = [figure for figure in (self.hull, self.course) if figure]
-        return [*parts, *several, *(figure for figure, _ in self.timelines)]
+        return [*first, *parts, *several, *(figure for figure, _ in self.timelines)]
 
     @property
     def terms(self) -> Sequence[Term]:
@@ -236,8 +243,11 @@ def measured_section(item: Fit | Unfitted, place: int) -> MeasuredSection:
     settled = fitted is not None and not any(warning["code"] == "not-settled" for warning in warnings)
     return MeasuredSection(
         id=id_,
-        title=header["name"],
+        title=QUESTION.format(host=header["host"]["name"]),
         where=_where(header),
+        large=[_answer(channel, several) for channel in channels[:MOST_ANSWERS]],
+        answer_note="Share of what one CPU computes without traffic. ±: 95 % confidence interval.",
+        losses=_losses(channels, id_),
         findings=[finding(channel, several) for channel in channels],
         trust=trust(header, settled, bool(fitted and fitted.trustworthy), len(warnings)),
         cards=_cards(fitted) if fitted else [],
@@ -294,6 +304,43 @@ def _cards(fit: Fit) -> list[Card]:
     return cards
 
 
+def _answer(channel: ChannelFit, several: bool) -> Answer:
+    """Return what is lost at the highest of the rates that every measurement reports."""
+    found = channel.headline
+    moving, preposition = ("receiving", "from") if channel.direction == "receive" else ("sending", "to")
+    of = f" {preposition} {channel.peer}" if several else ""
+    if found is None:
+        return Answer("–", f"of the computation while {moving}{of}: not measured.", tone=channel.direction)
+    low, high = found.ci95
+    text = f"of the computation is lost while {moving} {rate(found.mb_per_s)}{of}."
+    if low <= 0.0:
+        return Answer(
+            f"< {percent(max(high, 0.0))}", f"{text[:-1]}: not distinguishable from 0.", tone=channel.direction
+        )
+    return Answer(percent(found.loss), text, number(50.0 * (high - low), 2), channel.direction)
+
+
+def _losses(channels: Sequence[ChannelFit], id_: str) -> Figure | None:
+    """Return the losses of one peer's directions; of several peers each has its own figures only."""
+    if len({channel.peer for channel in channels}) != 1:
+        return None
+    points, lines, words = [], [], []
+    for channel in channels:
+        of = "Receiving" if channel.direction == "receive" else "Sending"
+        for at in channel.losses:
+            low, high = at.ci95
+            points.append({"of": of, "rate": at.mb_per_s, "loss": at.loss, "low": low, "high": high})
+        if channel.losses:
+            words.append(f"{of}: " + ", ".join(f"{percent(at.loss)} at {rate(at.mb_per_s)}" for at in channel.losses))
+            for end in (0.0, channel.losses[-1].mb_per_s):
+                lost = 1.0 - channel.line.intercept + channel.ir_s_per_mb * end
+                lines.append({"of": of, "rate": end, "loss": lost})
+    if not points:
+        return None
+    alt = f"Computation lost against traffic. {'. '.join(words)}."
+    return Figure(identifier(id_, "losses"), "Computation lost, by traffic", alt, losses(points, lines))
+
+
 def _channel(channel: ChannelFit, id_: str, several: bool) -> ChannelPart:
     name = channel.direction.capitalize()
     preposition = "from" if channel.direction == "receive" else "to"
@@ -304,6 +351,7 @@ def _channel(channel: ChannelFit, id_: str, several: bool) -> ChannelPart:
     spread = f"standard deviation {percent(channel.std_dev)}, largest {percent(channel.max_error)}"
     return ChannelPart(
         name=name,
+        finding=finding(channel, several),
         estimator=channel.estimator,
         scatter=Figure(
             identifier(id_, what, "scatter"),
@@ -344,6 +392,11 @@ def _hull(fit: Fit, id_: str) -> Figure | None:
 def _sections(items: Sequence[Fit | Unfitted], _: object) -> list[Section]:
     """Prepare all sections; the last of several of one host and kernel has their course."""
     sections = [measured_section(item, place) for place, item in enumerate(items, 1)]
+    titles = [section.title for section in sections]
+    for place, (section, item) in enumerate(zip(sections, items, strict=True)):
+        if titles.count(section.title) > 1:
+            own = f"{section.title} ({item.measurement.header['name']})"
+            sections[place] = replace(section, title=own)
     alike: dict[tuple[str, ...], list[int]] = {}
     for place, item in enumerate(items):
         header = item.measurement.header
@@ -394,5 +447,4 @@ MEASUREMENTS = Kind(
     _sections,
     {"measurement": Measurement.load},
     made=_fitted,
-    heading=HEADING,
 )

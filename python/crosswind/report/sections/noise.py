@@ -80,7 +80,7 @@ def recorded_section(disturbance: Disturbance, place: int) -> RecordedSection:
     others = len(data["source"]) - 1
     return RecordedSection(
         id=id_,
-        title=f"Recorded: {disturbance.name}",
+        title=f"What keeps CPUs from computing? {disturbance.name}",
         headline=f"CPUs are away for {percent(total)} of the time.{first}",
         where=f"{number(length)} s on {cpus}, {sum(lane.start.size for lane in lanes):,} intervals",
         note=(f"The first {MOST_CPUS} CPUs are drawn. " if len(lanes) > MOST_CPUS else "")

@@ -1,4 +1,4 @@
-"""The kinds of sections, in the order of the page: plan, prediction, outcome, then what they stand on."""
+"""The kinds of sections, in the order of the page: what this machine does, plan, prediction, outcome."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from crosswind.report.sections.plan import PLANS, PLATFORMS
 from crosswind.report.sections.program import PROGRAMS
 from crosswind.report.sections.runs import RUNS, TRACES
 from crosswind.report.sections.section import Kind
+from crosswind.report.sections.slow_rank import STRAGGLERS
 from crosswind.report.sections.streams import STREAMS
 from crosswind.report.sections.study import STUDIES
 from crosswind.report.sections.sweep import SWEEPS
 
 KINDS: tuple[Kind, ...] = (
-    PLANS,
-    RUNS,
-    TRACES,
     MEASUREMENTS,
     GPUS,
     SWEEPS,
+    PLANS,
+    RUNS,
+    TRACES,
     STUDIES,
     PROGRAMS,
     STREAMS,
@@ -33,6 +34,7 @@ KINDS: tuple[Kind, ...] = (
     INJECTIONS,
     BLAMES,
     COMMANDS,
+    STRAGGLERS,
     COSTS,
     CHECKS,
     OVERLAPS,

@@ -74,7 +74,7 @@ def overlapped_section(overlap: Overlap, place: int) -> OverlappedSection:
     findings = [f"{finding[0].upper()}{finding[1:]}." for finding in overlap.findings]
     return OverlappedSection(
         id=prefix,
-        title=f"Overlap: {by}",
+        title=f"Do messages and computation overlap? {by}",
         where=(
             f"messages{with_whom} beside {about['burners']} programs that compute, on {about['cpus']} processors; "
             f"{len(overlap)} cells, medians of {about['repetitions']} runs"

@@ -13,7 +13,7 @@ from crosswind.report.figures.links import MOST_ROWS, links_tree
 from crosswind.report.figures.nodes import MOST_BARS, node_bars
 from crosswind.report.figures.tree import MOST_NODES, platform_tree
 from crosswind.report.sections.measurement import Card
-from crosswind.report.sections.section import Kind, Term, each, of_type
+from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
 from crosswind.report.tables import Table, planned_nodes, platform_nodes
 from crosswind.report.words import number, percent, plain
 
@@ -68,6 +68,7 @@ class PlanSection:
 
     id: str
     title: str
+    large: list[Answer]
     headline: str
     proof: str
     caution: str
@@ -135,13 +136,18 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
     task = f"{plain(data['task_size_mb'])} MB and {plain(data['task_work'])} work units a task"
     return PlanSection(
         id=id_,
-        title=f"Plan for {data['platform']}",
+        title=f"How fast can {data['platform']} work?",
+        large=[
+            Answer(
+                f"{number(throughput)} tasks/s",
+                f"{times.removeprefix(', ') or 'in all'}: {task}, {data['ports']}-port sends.",
+            )
+        ],
         headline=f"{number(throughput)} tasks/s{times} ({task}, {data['ports']}-port sends).",
         proof=proof,
         caution=_caution(plan.warnings),
         note=cut if len(nodes) > MOST_NODES else "",
         cards=[
-            Card("throughput", number(throughput), "tasks/s", "throughput"),
             Card("bound", bound, f"tasks/s, gap {percent(gap) if gap > EXACT else '0 %'}", "bound"),
             Card("root alone", number(alone), "tasks/s", "root-only"),
             Card("nodes that compute", f"{busy:,}", f"of {len(nodes):,}"),

@@ -125,7 +125,7 @@ def disturbed_section(several: Sequence[Runs[ProgramRun]], place: int) -> Distur
     )
     return DisturbedSection(
         id=id_,
-        title=f"Program: {several[0].experiment}",
+        title=f"How much is {several[0].experiment} slowed?",
         where=f"{programs}; {count}",
         findings=_findings(spots),
         cards=_cards(spots[0]) if len(spots) == 1 else [],

@@ -139,7 +139,7 @@ def runs_section(several: Sequence[Runs[Run]], place: int) -> RunsSection:
         compared.sort(key=lambda group: group.on == "sim")
     return RunsSection(
         id=id_,
-        title=f"Runs: {several[0].experiment}",
+        title=f"How fast does {several[0].experiment} run?",
         where="; ".join(_where(runs) for runs in several),
         findings=[*_findings(compared), *_agreement(pairs)] if single is None else [_headline(single)],
         cards=_cards(single) if single is not None else [],
@@ -168,7 +168,7 @@ def trace_section(trace: Trace, place: int, until_s: float | None = None, name: 
     )
     return TraceSection(
         id=f"trace-{place}",
-        title=f"Trace: {name or trace.header['experiment']}",
+        title=f"What did each node do? {name or trace.header['experiment']}",
         where=f"{_how(run)}, {ON[trace.header['on']]}; {trace.activities.num_rows:,} activities",
         text=f"{how}.{which}",
         lanes=figure,

@@ -18,6 +18,29 @@ class Term(NamedTuple):
     text: str
 
 
+class Answer(NamedTuple):
+    """The answer in large type.
+
+    A section with such answers (`large`) shows them in place of its headline, which then only lists of sections use.
+
+    Attributes
+    ----------
+    value : str
+        A number with its unit, or a word.
+    text : str
+        The sentence that it begins.
+    half : str
+        Half-width of its 95 % interval, in its unit; "": none.
+    tone : str
+        `receive`, `send`, `good` or `poor`: decides the colour.
+    """
+
+    value: str
+    text: str
+    half: str = ""
+    tone: str = ""
+
+
 class Section(Protocol):
     """What the page needs to know of every section; the rest is between a section and its template."""
 
@@ -54,8 +77,6 @@ class Kind:
         Makes an item of an object that was given.
     holds : callable
         Items of other kinds in an item.
-    heading : str
-        Title of a page that has a section of this kind; default: that of the first section.
     """
 
     noun: str
@@ -66,7 +87,6 @@ class Kind:
     files: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
     made: Callable[[Any], Any] = lambda item: item
     holds: Callable[[Any], Iterable[object]] = lambda item: ()
-    heading: str = ""
 
 
 Contents = Mapping[Kind, Sequence[Any]]

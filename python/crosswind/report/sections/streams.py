@@ -115,7 +115,7 @@ def streamed_section(several: Sequence[Runs[StreamsRun]], place: int) -> Streame
     )
     return StreamedSection(
         id=id_,
-        title=f"Streams: {several[0].experiment}",
+        title=f"How long do messages take? {several[0].experiment}",
         where=f"{first.data['hosts']} hosts on one switch; {count}",
         findings=_findings(spots),
         curves=_curves(spots, id_),

@@ -12,7 +12,6 @@ import numpy as np
 from crosswind.measure.sweep import Sweep
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.sweep import sweep_interference, sweep_reached
-from crosswind.report.sections.measurement import HEADING as MEASURED
 from crosswind.report.sections.measurement import TERMS as OF_MEASUREMENTS
 from crosswind.report.sections.section import Kind, Term, each, of_type
 from crosswind.report.tables import Table, swept
@@ -52,7 +51,7 @@ def sweep_section(sweep: Sweep, place: int) -> SweepSection:
     rows = sweep.to_arrow().to_pylist()
     return SweepSection(
         id=id_,
-        title=f"Sweep: {sweep.kind}",
+        title=f"How does the {sweep.kind.replace('-', ' ')} change interference?",
         findings=_findings(rows, sweep.unit),
         where=_where(sweep),
         figures=_figures(sweep, id_) if rows else [],
@@ -127,5 +126,4 @@ SWEEPS = Kind(
     of_type(Sweep),
     each(sweep_section),
     {"sweep": _load},
-    heading=MEASURED,
 )

@@ -85,7 +85,7 @@
     const part = state.total ? (100 * state.done) / state.total : null, progress = pick("progress");
     progress.hidden = part === null;
     if (part !== null) { progress.firstElementChild.style.width = `${part}%`; progress.setAttribute("aria-valuenow", part.toFixed(0)); }
-    const alarms = ["lost", "slow"].map((word) => [word, named(state.nodes, word)]).filter(([, names]) => names.length);
+    const alarms = ["lost", "behind"].map((word) => [word, named(state.nodes, word)]).filter(([, names]) => names.length);
     text("alarm", alarms.map(([word, names]) => `${word}: ${names.join(", ")}`).join("; "));
     tree(state.nodes);
     history(state);
