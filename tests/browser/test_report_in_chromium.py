@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not both installed"),
 ]
-WIDTHS = [1280, 400, 390]
+WIDTHS = [1280, 390]
 
 
 @pytest.fixture(scope="module")

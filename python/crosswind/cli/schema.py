@@ -68,7 +68,6 @@ _SHAPES = {
 _VERSION: dict[str, dict[str, object]] = {"schema_version": {"type": "integer"}}
 _HEADS: dict[str, dict[str, dict[str, object]]] = {
     "gpu-measurement": _VERSION,
-    "recorded-blame": {"kind": {"const": "recorded-blame"}},
     "recorded-program": {},
 }
 """Fields that say what a file is, where those are not `schema_version` and `kind`: heads of files, printed results."""

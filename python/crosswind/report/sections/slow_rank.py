@@ -13,7 +13,7 @@ from crosswind.report.sections.blame import listed
 from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
-from crosswind.report.words import number, number_range, percent, percent_range, shortened
+from crosswind.report.words import number, number_range, percent, shortened
 
 MOST_ROWS = 50
 WORDS = {"compute": COMPUTES, "call": CALLS}
@@ -76,7 +76,7 @@ def slow_rank_section(found: RecordedBlame, place: int) -> SlowRankSection:
     return SlowRankSection(
         id=prefix,
         title=f"Which rank is slow? {_name(found.traces)}",
-        where=f"{data['ranks']:,} ranks, {data['steps']:,} steps; the replay takes {number(data['replayed_s'], 4)} of "
+        where=f"{data['ranks']:,} ranks, {data['steps']:,} steps; replayed {number(data['replayed_s'], 4)} of "
         f"{number(data['recorded_s'], 4)} s recorded",
         large=_answers(data),
         headline=_headline(data),
@@ -118,7 +118,7 @@ def _answers(data: dict[str, Any]) -> list[Answer]:
     found = []
     for one in data["culprits"]:
         low, high = one["ci95"]
-        _, _, said = _costs(one, data).partition(" of the run")
+        _, _, said = _costs(one, data, interval=False).partition(" of the run")
         half = number(50.0 * (high - low) / data["recorded_s"], 2)
         whom = _ranks(one["ranks"])
         text = f"of the run is the cost of {whom}{said}"
@@ -126,12 +126,13 @@ def _answers(data: dict[str, Any]) -> list[Answer]:
     return found
 
 
-def _costs(one: dict[str, Any], data: dict[str, Any]) -> str:
+def _costs(one: dict[str, Any], data: dict[str, Any], interval: bool = True) -> str:
     low, high = one["ci95"]
     costs, together = ("costs", "") if len(one["ranks"]) == 1 else ("cost", " together")
+    between = f" (95 %: {number_range(low, high)})" if interval else ""
     said = (
         f"{_ranks(one['ranks']).capitalize()} {costs} {percent(_of_run(data, one['seconds']))} of the run{together}: "
-        f"{number(one['seconds'])} s of {number(data['recorded_s'], 4)} s (95 %: {number_range(low, high)})."
+        f"{number(one['seconds'])} s of {number(data['recorded_s'], 4)} s{between}."
     )
     if len(one["ranks"]) > 1:
         said += " They hide each other: without one of them alone the run saves little."
@@ -141,12 +142,7 @@ def _costs(one: dict[str, Any], data: dict[str, Any]) -> str:
 def _cards(data: dict[str, Any]) -> list[Card]:
     cards = []
     for one in data["culprits"][:2]:
-        low, high = (_of_run(data, end) or 0.0 for end in one["ci95"])
-        share = percent(_of_run(data, one["seconds"]))
-        cards.append(
-            Card(f"{_ranks(one['ranks'])} costs", share, f"{percent_range(low, high)} of the run", "interval-ranks")
-        )
-        cards.append(Card("in", f"{one['steps']:,}", f"of {data['steps']:,} steps"))
+        cards.append(Card(f"{_ranks(one['ranks'])} slow in", f"{one['steps']:,}", f"of {data['steps']:,} steps"))
         if one["causes"]:
             cause = one["causes"][0]
             cards.append(Card(cause["name"], f"{number(cause['seconds'])} s", "of its cost"))
