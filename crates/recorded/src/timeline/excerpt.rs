@@ -125,8 +125,11 @@ impl Timeline {
 
     /// Returns the ranks to show, as indices: those that stand out, then those that wait most.
     fn shown(&self, culprits: &[u32]) -> Vec<usize> {
-        let waited: Vec<f64> =
-            self.lanes.iter().map(|lane| lane.iter().filter(|span| span.doing == Doing::Wait).map(seconds).sum()).collect();
+        let waited: Vec<f64> = self
+            .lanes
+            .iter()
+            .map(|lane| lane.iter().filter(|span| span.doing == Doing::Wait).map(seconds).sum())
+            .collect();
         let mut order: Vec<usize> = (0..self.ranks.len()).collect();
         order.sort_by(|&one, &other| {
             let stands_out = |rank: usize| culprits.contains(&self.ranks[rank]);
@@ -139,8 +142,9 @@ impl Timeline {
 
     /// Returns the steps that follow each other in which most is waited for the ranks that stand out, or at all.
     fn window(&self, culprits: &[u32], ranks: &[usize], count: usize) -> RangeInclusive<u32> {
-        let is_theirs =
-            |cause: u32| culprits.is_empty() || self.ranks.get(cause as usize).is_some_and(|rank| culprits.contains(rank));
+        let is_theirs = |cause: u32| {
+            culprits.is_empty() || self.ranks.get(cause as usize).is_some_and(|rank| culprits.contains(rank))
+        };
         let mut waited = vec![0.0; count];
         self.waits().filter(|span| is_theirs(span.cause)).for_each(|span| waited[span.step as usize] += seconds(span));
         let mut spans = vec![0usize; count];
