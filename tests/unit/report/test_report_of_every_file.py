@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 
 from crosswind.blame.recorded import blame_recorded
 from crosswind.cli import app
-from crosswind.compare.several import Several
 from crosswind.errors import CrosswindError
 from crosswind.overlap import overlap
 from crosswind.report.page import document as page_module
@@ -43,13 +42,6 @@ def swept(out):
     (out.parent / "swept").rename(out)
 
 
-def of_several(out):
-    host = {"name": "a1", "cpu": None, "kernel": None, "settings": {}}
-    how = {"shell": False, "prepare": None, "ignore_failure": False, "seed": 1, "warm_up": 1, "host": host}
-    times = [[0.6 + 0.001 * (k % 3), 0.9 - 0.001 * (k % 2)] for k in range(30)]
-    Several(["./before", "./after"], "wall", 0.02, times, times, how=how).save(out)
-
-
 def of_recorded_ranks(out):
     recorded = out.with_name("app.trace")
     recorded.write_bytes(recorded_ranks.app_trace()[0])
@@ -64,7 +56,6 @@ WRITERS = {
     "check": ("check.json", lambda out: checks.checked().save(out)),
     "cluster-check": ("cluster.json", lambda out: checks.of_a_cluster().save(out)),
     "command-blame": ("blame.json", lambda out: disturbed.of_a_command().save(out)),
-    "comparison-of-several": ("several.json", of_several),
     "comparison": ("comparison.json", lambda out: costly.comparison(1.1).save(out)),
     "comparison-of-several": ("several.json", lambda out: costly.several(0.1, 0.2, 0.3).save(out)),
     "cost": ("cost.json", lambda out: costly.session((0.02,)).save(out)),
