@@ -1,4 +1,4 @@
-"""The section of a verdict on recorded ranks: who is slow, when, and what of it a page can hold."""
+"""The section of a verdict on recorded ranks: which one is slow, when, and what of it a page can hold."""
 
 import itertools
 import json

@@ -120,8 +120,8 @@ def _answers(data: dict[str, Any]) -> list[Answer]:
         low, high = one["ci95"]
         _, _, said = _costs(one, data, interval=False).partition(" of the run")
         half = number(50.0 * (high - low) / data["recorded_s"], 2)
-        whom = _ranks(one["ranks"])
-        text = f"of the run is the cost of {whom}{said}"
+        ranks = _ranks(one["ranks"])
+        text = f"of the run is the cost of {ranks}{said}"
         found.append(Answer(percent(_of_run(data, one["seconds"])), text, half, "poor"))
     return found
 
@@ -210,12 +210,12 @@ def _shown(found: RecordedBlame) -> str:
     if not timeline:
         return ""
     first, last, steps = timeline["first_step"], timeline["last_step"], found.data["steps"]
-    whom = " for the ranks that stand out" if found.data["culprits"] else ""
+    whose = " for the ranks that stand out" if found.data["culprits"] else ""
     if last - first + 1 >= steps:
         said = f"All {steps} steps." if steps > 1 else "The whole recording."
     else:
         which = f"Step {first}" if first == last else f"Steps {first} to {last}"
-        said = f"{which} of {steps:,}, in which the ranks wait longest{whom}."
+        said = f"{which} of {steps:,}, in which the ranks wait longest{whose}."
     if len(timeline["ranks"]) < found.data["ranks"]:
         said += f" {len(timeline['ranks'])} of {found.data['ranks']:,} ranks: those that stand out or wait longest."
     if timeline["left_out"]:
