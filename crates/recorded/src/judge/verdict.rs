@@ -395,7 +395,7 @@ impl<'a> Case<'a> {
         let matched = self.matched;
         let cells = matched.own.computing.len();
         let mut excess = Times { computing: vec![0; cells], tail: vec![0; cells] };
-        for one in series(&self.steps, &matched.own, matched.recorded as f64) {
+        for one in Alike::new(&self.steps, &matched.own).series(matched.recorded as f64) {
             let of = match one.what {
                 What::Computing => &mut excess.computing,
                 What::Tail => &mut excess.tail,
