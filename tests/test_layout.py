@@ -28,7 +28,7 @@ CRATES = {
     "measure": {"schema", "access", "linux"},
     "disturb": {"schema", "linux"},
     "live": {"schema", "access", "policy", "agent", "program", "linux"},
-    "experiment": {"schema", "access", "model", "policy", "agent", "program", "sim", "measure", "live"},
+    "experiment": {"schema", "access", "model", "policy", "agent", "program", "recorded", "sim", "measure", "live"},
     "gpu": set(),
     "py": {
         *("schema", "access", "model", "agent", "program", "live", "sim", "measure", "linux", "disturb"),

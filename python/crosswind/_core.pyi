@@ -137,6 +137,12 @@ class RecordedFile:
     def feed(self, bytes: bytes) -> None: ...
     def finish(self) -> None: ...
 
+class RecordedRanks:
+    """A recorded program that can be run again; `identity` tells it from others."""
+
+    def __init__(self, files: Sequence[RecordedFile], identity: str) -> None: ...
+    def facts(self) -> tuple[int, float, float, int]: ...
+
 def judge_recorded(
     files: Sequence[RecordedFile], timeline: bool = False, perfetto: Callable[[bytes], object] | None = None
 ) -> str: ...
@@ -226,6 +232,7 @@ def simulate_program(
     point: str,
     disturbance: str | None = None,
     goal: str | None = None,
+    recording: RecordedRanks | None = None,
     *,
     dedicated_s: float | None = None,
     bare: str | None = None,
@@ -247,7 +254,15 @@ class Simulations:
         tasks_csv: bytes | None = None,
         trace: bool = False,
     ) -> None: ...
-    def program(self, number: int, point: str, disturbance: str | None, goal: str | None, bare: str) -> None: ...
+    def program(
+        self,
+        number: int,
+        point: str,
+        disturbance: str | None,
+        goal: str | None,
+        recording: RecordedRanks | None,
+        bare: str,
+    ) -> None: ...
     def streams(self, number: int, point: str) -> None: ...
     def next(self) -> tuple[int, str, dict[str, bytes] | None] | None: ...
     def close(self) -> None: ...

@@ -69,3 +69,31 @@ def test_a_full_card_takes_as_long_as_whole_tasks_need(level_end):
     )
     assert shortest_s(star.to_dict(), 1.0, 4) == pytest.approx(2.01)
     assert level_end.of_bound(star, "multi", 1.0, 4, level_end=True) == pytest.approx(4 / 2.01 / 2.0)
+
+
+@pytest.fixture
+def jobs(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS / "recorded_jobs")
+    return importlib.import_module("jobs")
+
+
+def test_what_a_straggler_costs_follows_from_the_stamps_of_the_ranks(jobs):
+    # Begin, arrival, end, lateness of each phase: rank 1 is 20 ns late for the first of two allreduces.
+    early, late = [[0, 10, 32, 0], [32, 42, 44, 0]], [[0, 30, 32, 20], [32, 42, 44, 0]]
+    assert jobs.cost_s("allreduce", [early, late], [1]) == pytest.approx(20e-9)
+    assert jobs.cost_s("allreduce", [early, late], [0]) == 0
+
+
+def test_of_two_ranks_that_hide_each_other_neither_costs_anything_alone(jobs):
+    # In a ring rank 1 is late before it sends to rank 2, and rank 3 before the reduction that follows.
+    ring = [
+        [[0, 10, 11, 0], [11, 21, 42, 0]],
+        [[0, 30, 31, 20], [31, 41, 42, 0]],
+        [[0, 10, 31, 0], [31, 41, 42, 0]],
+        [[0, 10, 11, 0], [11, 41, 42, 20]],
+    ]
+    assert jobs.cost_s("ring", ring, [1]) == jobs.cost_s("ring", ring, [3]) == 0
+    assert jobs.cost_s("ring", ring, [1, 3]) == pytest.approx(20e-9)
+    # A worker waits for its master, the master for all of its workers.
+    assert [jobs.needs("master", 0, rank, 3) for rank in range(3)] == [[0], [0, 1], [0, 2]]
+    assert [jobs.needs("master", 1, rank, 3) for rank in range(3)] == [[0, 1, 2], [1], [2]]

@@ -17,6 +17,9 @@ pub enum ExperimentError {
     /// Its program cannot be built.
     #[error(transparent)]
     Program(NoProgram),
+    /// A recording does not hold what the run needs.
+    #[error("workload.parameters.file: {0}")]
+    Recording(String),
     /// The simulation does not end, or was cancelled.
     #[error(transparent)]
     Simulation(#[from] SimError),
@@ -35,7 +38,7 @@ impl From<NoProgram> for ExperimentError {
     fn from(error: NoProgram) -> Self {
         match error {
             NoProgram::Description(error) => Self::Description(error),
-            error @ NoProgram::Goal(_) => Self::Program(error),
+            error @ (NoProgram::Goal(_) | NoProgram::Recorded) => Self::Program(error),
         }
     }
 }

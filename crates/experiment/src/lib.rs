@@ -8,6 +8,7 @@
 //! | a farm: tasks, plan and simulation; settings of live agents; the live root? | [`farm`], [`farm_live`], [`farm_root`] |
 //! | what do live tasks compute? | [`work`] |
 //! | a parallel program under a disturbance: simulated, and on live ranks? | [`program`], [`program_live`] |
+//! | a recorded program, run again? | [`recorded`] |
 //! | how long does a program take undisturbed (cached)? | [`undisturbed`] |
 //! | streams through network interfaces? | [`streams`] |
 //! | the activities of each node as a table? | [`columns`] |
@@ -22,6 +23,7 @@ pub mod farm_root;
 pub mod pool;
 pub mod program;
 pub mod program_live;
+pub mod recorded;
 pub mod streams;
 pub mod undisturbed;
 pub mod work;

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use crosswind_model::disturbance::bounds;
 use crosswind_policy::window::WindowSettings;
 use crosswind_program::{Program, ProgramVisitor, with_program};
+use crosswind_recorded::Recording;
 use crosswind_schema::disturbance::Timelines;
 use crosswind_schema::experiment::{Params, ProgramExperiment};
 use crosswind_schema::{ComputedBy, Disturbance, ProgramRun, Spread};
 use crosswind_sim::program::{Network, Outcome, simulate};
 
-use crate::ExperimentError;
+use crate::{ExperimentError, recorded};
 
 /// Most ranks, evenly spaced, whose time away is summed: all intervals of all ranks would take as long as the run.
 const RANKS_ADDED_UP: u32 = 1024;
@@ -24,6 +25,8 @@ pub struct ProgramPoint<'a> {
     pub disturbance: Option<&'a Disturbance>,
     /// Content of the GOAL file that the experiment refers to.
     pub goal: Option<&'a [u8]>,
+    /// The recording that the experiment refers to.
+    pub recording: Option<&'a Recording>,
 }
 
 /// Activity of the ranks of a run, simulated or live.
@@ -52,7 +55,18 @@ impl ProgramPoint<'_> {
         dedicated_s: Option<f64>,
         watch: &mut dyn FnMut(u64) -> bool,
     ) -> Result<ProgramRun, ExperimentError> {
-        with_program(self.experiment, self.goal, Simulation { point: self, dedicated_s, watch })?
+        if let Some(recording) = self.recording {
+            return recorded::simulate(self, recording, dedicated_s, watch);
+        }
+        with_program(self.experiment, self.goal, Simulation { point: self, dedicated_s, meetings: None, watch })?
+    }
+
+    /// Returns the timelines of its ranks.
+    pub(crate) fn timelines(&self, ranks: u32) -> Result<Timelines, ExperimentError> {
+        Ok(match self.disturbance {
+            Some(disturbance) => Timelines::new(disturbance, ranks, self.experiment.seed)?,
+            None => Timelines::undisturbed(ranks),
+        })
     }
 
     /// Returns the run's entry in `runs.json`.
@@ -77,18 +91,21 @@ impl ProgramPoint<'_> {
             bounds: ran.bounds,
             busy_s: ran.busy_s,
             away_s: ran.away_s,
+            recorded: None,
             warnings: Vec::new(),
         }
     }
 }
 
-struct Simulation<'a, 'w> {
-    point: &'a ProgramPoint<'a>,
-    dedicated_s: Option<f64>,
-    watch: &'w mut dyn FnMut(u64) -> bool,
+pub(crate) struct Simulation<'a, 'w> {
+    pub point: &'a ProgramPoint<'a>,
+    pub dedicated_s: Option<f64>,
+    /// How often all ranks wait for each other, if not at the simulator's barriers.
+    pub meetings: Option<u64>,
+    pub watch: &'w mut dyn FnMut(u64) -> bool,
 }
 
-const fn seconds(ns: u64) -> f64 {
+pub(crate) const fn seconds(ns: u64) -> f64 {
     ns as f64 * 1e-9
 }
 
@@ -97,17 +114,13 @@ impl ProgramVisitor for Simulation<'_, '_> {
 
     fn visit<P: Program>(mut self, program: &P) -> Result<ProgramRun, ExperimentError> {
         let (point, ranks) = (self.point, program.ranks());
-        let alone = Timelines::undisturbed(ranks);
-        let timelines = match point.disturbance {
-            Some(disturbance) => Timelines::new(disturbance, ranks, point.experiment.seed)?,
-            None => alone.clone(),
-        };
+        let timelines = point.timelines(ranks)?;
         let outcome = self.once(program, &timelines)?;
         let makespan_s = seconds(outcome.makespan_ns);
         let dedicated_s = match (point.disturbance, self.dedicated_s) {
             (None, _) => makespan_s,
             (Some(_), Some(known)) => known,
-            (Some(_), None) => seconds(self.once(program, &alone)?.makespan_ns),
+            (Some(_), None) => seconds(self.once(program, &Timelines::undisturbed(ranks))?.makespan_ns),
         };
         Ok(point.entry(Ran {
             compute: ComputedBy::Simulated,
@@ -117,7 +130,12 @@ impl ProgramVisitor for Simulation<'_, '_> {
             messages: outcome.totals.messages,
             packets: outcome.totals.packets,
             stalled_s: seconds(outcome.stalled_ns()),
-            bounds: closed_forms(point.disturbance, ranks, dedicated_s, outcome.totals.meetings),
+            bounds: closed_forms(
+                point.disturbance,
+                ranks,
+                dedicated_s,
+                self.meetings.unwrap_or(outcome.totals.meetings),
+            ),
             busy_s: Spread::of(outcome.times.iter().map(|times| seconds(times.busy_ns))),
             away_s: away(&timelines, outcome.makespan_ns),
         }))
@@ -136,7 +154,7 @@ impl Simulation<'_, '_> {
 
 /// Returns the closed forms of the slowdown that apply: those of any program, and those of programs whose ranks
 /// synchronise regularly.
-fn closed_forms(
+pub(crate) fn closed_forms(
     disturbance: Option<&Disturbance>,
     ranks: u32,
     dedicated_s: f64,
@@ -148,7 +166,7 @@ fn closed_forms(
     disturbance.and_then(|disturbance| bounds(disturbance, ranks, work_s).ok()).unwrap_or_default().by_name()
 }
 
-fn away(timelines: &Timelines, until: u64) -> Spread {
+pub(crate) fn away(timelines: &Timelines, until: u64) -> Spread {
     let step = timelines.ranks().div_ceil(RANKS_ADDED_UP).max(1) as usize;
     let of = |rank: u32| seconds(timelines.away(rank, until).iter().sum());
     Spread::of((0..timelines.ranks()).step_by(step).map(of))

@@ -131,7 +131,12 @@ impl LiveProgram {
     #[must_use]
     pub fn entry(&self, outcome: &Outcome, dedicated_s: Option<f64>) -> ProgramRun {
         let ranks = &outcome.ranks;
-        let point = ProgramPoint { experiment: &self.experiment, disturbance: self.disturbance.as_ref(), goal: None };
+        let point = ProgramPoint {
+            experiment: &self.experiment,
+            disturbance: self.disturbance.as_ref(),
+            goal: None,
+            recording: None,
+        };
         point.entry(Ran {
             compute: match self.experiment.execution.compute {
                 RankCompute::Emulated => ComputedBy::Emulated,

@@ -10,6 +10,7 @@ use crosswind_schema::{Disturbance, ProgramRun};
 use crate::ExperimentError;
 use crate::pool::Watch;
 use crate::program::ProgramPoint;
+use crate::recorded::Identified;
 
 /// Most runs in the cache, about a kilobyte each.
 const MOST: usize = 4096;
@@ -19,7 +20,7 @@ type Once = Arc<Mutex<Option<ProgramRun>>>;
 
 static KNOWN: LazyLock<Mutex<HashMap<String, Once>>> = LazyLock::new(Mutex::default);
 
-/// A program's point as texts: the experiment, its disturbance, and its GOAL file.
+/// A program's point as texts: the experiment, its disturbance, and its GOAL file; or the recording of the program.
 #[derive(Clone, Copy)]
 pub struct ProgramTexts<'a> {
     /// The experiment without a sweep, as JSON.
@@ -28,6 +29,8 @@ pub struct ProgramTexts<'a> {
     pub disturbance: Option<&'a str>,
     /// Content of the GOAL file that the experiment refers to.
     pub goal: Option<&'a str>,
+    /// The recording that the experiment refers to.
+    pub recording: Option<&'a Identified>,
 }
 
 impl ProgramTexts<'_> {
@@ -40,7 +43,9 @@ impl ProgramTexts<'_> {
         let read = |text: &str| Disturbance::from_json(text.as_bytes(), "disturbance");
         let disturbance = self.disturbance.map(read).transpose()?;
         let goal = self.goal.map(str::as_bytes);
-        ProgramPoint { experiment: &experiment, disturbance: disturbance.as_ref(), goal }.simulate(dedicated_s, watch)
+        let recording = self.recording.map(|identified| &identified.recording);
+        let point = ProgramPoint { experiment: &experiment, disturbance: disturbance.as_ref(), goal, recording };
+        point.simulate(dedicated_s, watch)
     }
 
     /// Simulates it with the undisturbed run taken from the cache, or simulated and cached. `bare` is the point
@@ -49,13 +54,13 @@ impl ProgramTexts<'_> {
     /// # Errors
     /// As [`Self::simulate`].
     pub fn simulate_beside(&self, bare: &str, watch: Watch<'_>) -> Result<ProgramRun, ExperimentError> {
-        let once = once(bare, self.goal);
+        let once = once(bare, self.recording.map(|identified| &*identified.identity).or(self.goal));
         let undisturbed = {
             let mut found = locked(&once);
             match &*found {
                 Some(run) => run.clone(),
                 None => {
-                    let bare = ProgramTexts { point: bare, disturbance: None, goal: self.goal };
+                    let bare = ProgramTexts { point: bare, disturbance: None, ..*self };
                     found.insert(bare.simulate(None, watch)?).clone()
                 }
             }
@@ -73,12 +78,13 @@ pub fn remember(bare: &str, goal: Option<&str>, run: ProgramRun) {
     locked(&once(bare, goal)).get_or_insert(run);
 }
 
-fn once(bare: &str, goal: Option<&str>) -> Once {
+/// Returns the entry of a point and what it refers to: the text of a GOAL file, or the identity of a recording.
+fn once(bare: &str, of: Option<&str>) -> Once {
     let mut known = locked(&KNOWN);
     if known.len() >= MOST {
         known.clear(); // entries being simulated stay with the waiting threads
     }
-    Arc::clone(known.entry(format!("{bare}\n{}", goal.unwrap_or_default())).or_default())
+    Arc::clone(known.entry(format!("{bare}\n{}", of.unwrap_or_default())).or_default())
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

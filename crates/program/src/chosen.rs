@@ -18,6 +18,8 @@ pub trait ProgramVisitor {
 pub enum NoProgram {
     Description(DescriptionError),
     Goal(GoalError),
+    /// The program was recorded: it is made of its recording, not of parameters.
+    Recorded,
 }
 
 impl std::fmt::Display for NoProgram {
@@ -25,6 +27,9 @@ impl std::fmt::Display for NoProgram {
         match self {
             Self::Description(error) => error.fmt(f),
             Self::Goal(error) => write!(f, "workload.parameters.file: {error}"),
+            Self::Recorded => {
+                f.write_str("workload.program is \"recorded\"; a recorded program runs in virtual time only")
+            }
         }
     }
 }
@@ -50,6 +55,7 @@ pub fn with_program<V: ProgramVisitor>(
         Parameters::Em3d(parameters) => visitor.visit(&Em3d::new(&parameters, ranks, seed)),
         Parameters::Sample(parameters) => visitor.visit(&Sample::new(&parameters, ranks, seed)),
         Parameters::Nas(parameters) => visitor.visit(&Skeleton::new(&parameters, ranks)),
+        Parameters::Recorded(_) => return Err(NoProgram::Recorded),
         Parameters::Goal(_) => visitor.visit(&Goal::parse(goal.unwrap_or_default()).map_err(NoProgram::Goal)?),
     })
 }

@@ -1,10 +1,11 @@
-//! Recorded programs for Python: readers that take bytes as they come, and the verdict as JSON.
+//! Recorded programs for Python: readers that take bytes as they come, the verdict as JSON, and programs to run again.
 
 use std::sync::{Mutex, PoisonError};
 
+use crosswind_experiment::recorded::Identified;
 use crosswind_recorded::read::{Found, traces};
 use crosswind_recorded::timeline::excerpt::Excerpt;
-use crosswind_recorded::{ReadError, Reader, Verdict, judge, judge_with_timeline};
+use crosswind_recorded::{ReadError, Reader, Recording, Verdict, judge, judge_with_timeline};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -58,6 +59,39 @@ impl RecordedFile {
     }
 }
 
+/// Takes the content out of files that were read.
+fn contents(files: &[Bound<'_, RecordedFile>]) -> Vec<Found> {
+    let mut found = Vec::new();
+    for file in files {
+        if let State::Read(read) = &mut *file.get().state.lock().unwrap_or_else(PoisonError::into_inner) {
+            found.append(read);
+        }
+    }
+    found
+}
+
+/// A recorded program that can be run again. Takes each file's content out of it; `identity` is a digest of the files.
+#[pyclass(frozen, module = "crosswind._core")]
+pub struct RecordedRanks(pub Identified);
+
+#[pymethods]
+impl RecordedRanks {
+    #[new]
+    fn new(py: Python<'_>, files: Vec<Bound<'_, RecordedFile>>, identity: String) -> PyResult<Self> {
+        let found = contents(&files);
+        let read = py.detach(|| traces(found).map(Recording::new)).map_err(|error| exception(py, "", &error))?;
+        let refused = |reason: String| errors::raise(py, "DescriptionError", &reason, "recording", None);
+        Ok(Self(Identified { recording: read.map_err(refused)?, identity }))
+    }
+
+    /// Number of ranks, times of the recorded run and of its undisturbed replay, s, and how often all ranks wait for
+    /// each other.
+    fn facts(&self) -> (u32, f64, f64, u64) {
+        let of = &self.0.recording;
+        (of.ranks(), of.recorded_ns() as f64 * 1e-9, of.replayed_ns() as f64 * 1e-9, of.meetings_of_all())
+    }
+}
+
 #[derive(serde::Serialize)]
 struct Judged {
     #[serde(flatten)]
@@ -75,12 +109,7 @@ fn judge_recorded(
     timeline: bool,
     perfetto: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let mut found = Vec::new();
-    for file in &files {
-        if let State::Read(read) = &mut *file.get().state.lock().unwrap_or_else(PoisonError::into_inner) {
-            found.append(read);
-        }
-    }
+    let found = contents(&files);
     let wanted = timeline || perfetto.is_some();
     let judged = py.detach(|| -> Result<_, ReadError> {
         let found = traces(found)?;
@@ -100,5 +129,6 @@ fn judge_recorded(
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RecordedFile>()?;
+    module.add_class::<RecordedRanks>()?;
     module.add_function(wrap_pyfunction!(judge_recorded, module)?)
 }

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict};
 
 use crate::errors;
+use crate::recorded::RecordedRanks;
 use crate::schema::{PyPlatform, json};
 use crate::watched::watched;
 
@@ -16,6 +17,7 @@ pub fn exception(py: Python<'_>, error: &ExperimentError) -> PyErr {
     let (class, code) = match error {
         ExperimentError::Description(error) => return errors::description(py, error),
         ExperimentError::Program(_) => ("DescriptionError", "description"),
+        ExperimentError::Recording(_) => ("DescriptionError", "recording"),
         ExperimentError::Plan(_) | ExperimentError::Work(_) => ("DescriptionError", "argument"),
         ExperimentError::Command(_) => ("DescriptionError", "command"),
         ExperimentError::Simulation(_) => ("InfeasibleError", "infeasible"),
@@ -69,22 +71,26 @@ fn complete_farm(
 
 /// Simulates one point of an experiment of kind program. Returns its entry in `runs.json` as JSON.
 ///
-/// The disturbance is the one that the point names or contains; `goal` is the content of its GOAL file. `dedicated_s`
-/// is the time of the undisturbed program, if known. `bare` is the point without a disturbance; its run is then
+/// The disturbance is the one that the point names or contains; `goal` is the content of its GOAL file, `recording` the
+/// recording of its program. `dedicated_s` is the time of the undisturbed program, if known. `bare` is the point without a disturbance; its run is then
 /// cached. With neither, the undisturbed program is simulated too. `progress` is called periodically with the number
 /// of started operations, on the calling thread. An exception that it raises ends the run.
 #[pyfunction]
-#[pyo3(signature = (point, disturbance = None, goal = None, *, dedicated_s = None, bare = None, progress = None))]
+#[pyo3(signature = (
+    point, disturbance = None, goal = None, recording = None, *, dedicated_s = None, bare = None, progress = None
+))]
+#[allow(clippy::too_many_arguments)] // Python's keywords
 fn simulate_program(
     py: Python<'_>,
     point: &str,
     disturbance: Option<&str>,
     goal: Option<&str>,
+    recording: Option<&Bound<'_, RecordedRanks>>,
     dedicated_s: Option<f64>,
     bare: Option<&str>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let texts = ProgramTexts { point, disturbance, goal };
+    let texts = ProgramTexts { point, disturbance, goal, recording: recording.map(|ranks| &ranks.get().0) };
     let done = watched(py, progress, |watch| match (bare, dedicated_s) {
         (Some(bare), None) => texts.simulate_beside(bare, watch),
         _ => texts.simulate(dedicated_s, watch),

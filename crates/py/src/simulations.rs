@@ -13,6 +13,7 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::recorded::RecordedRanks;
 use crate::schema::PyPlatform;
 use crate::sim::{exception, table};
 use crate::watched::{LOOK, locked};
@@ -53,10 +54,20 @@ impl Simulations {
     }
 
     /// Adds a program's point; arguments as for `simulate_program`.
-    #[pyo3(signature = (number, point, disturbance, goal, bare))]
-    fn program(&self, number: u64, point: String, disturbance: Option<String>, goal: Option<String>, bare: String) {
+    #[pyo3(signature = (number, point, disturbance, goal, recording, bare))]
+    fn program(
+        &self,
+        number: u64,
+        point: String,
+        disturbance: Option<String>,
+        goal: Option<String>,
+        recording: Option<Py<RecordedRanks>>,
+        bare: String,
+    ) {
         self.put(number, move |watch| {
-            let texts = ProgramTexts { point: &point, disturbance: disturbance.as_deref(), goal: goal.as_deref() };
+            let recording = recording.as_ref().map(|ranks| &ranks.get().0);
+            let (disturbance, goal) = (disturbance.as_deref(), goal.as_deref());
+            let texts = ProgramTexts { point: &point, disturbance, goal, recording };
             Ok((text(&texts.simulate_beside(&bare, watch)?), None))
         });
     }

@@ -116,8 +116,21 @@ impl Graph {
         memory.over[meeting as usize]
     }
 
-    /// Returns when each step ends on its last rank, and the end of the program, ns. `times` chooses the times of a rank.
+    /// Returns the end of the program, ns, and leaves the end of each step in `memory`. `times` chooses the times of a rank.
     pub fn replay<'a>(&self, times: impl Fn(u32) -> &'a Times, took: &[i64], memory: &mut Memory) -> i64 {
+        self.replay_on(times, took, memory, &mut |_, from, ns| from.saturating_add(ns))
+    }
+
+    /// The same on processors that are not always available. `work` is given a rank, when it begins to work and
+    /// for how long, ns; it returns when that is done. Work of 0 ns is done when the rank next has its processor. Transfers need no
+    /// processor.
+    pub fn replay_on<'a>(
+        &self,
+        times: impl Fn(u32) -> &'a Times,
+        took: &[i64],
+        memory: &mut Memory,
+        work: &mut impl FnMut(u32, i64, i64) -> i64,
+    ) -> i64 {
         memory.now.clear();
         memory.now.extend_from_slice(&self.starts);
         memory.ready.clear();
@@ -129,20 +142,22 @@ impl Graph {
         let of: Vec<&Times> = (0..self.starts.len() as u32).map(times).collect();
         for node in &self.nodes {
             let (rank, cell) = (node.rank as usize, node.cell as usize);
-            let mut now = memory.now[rank].saturating_add(of[rank].computing[cell]);
+            let mut now = work(node.rank, memory.now[rank], of[rank].computing[cell]);
             match node.does {
                 Do::Arrive(meeting) => {
+                    now = work(node.rank, now, 0);
                     let ready = &mut memory.ready[meeting as usize];
                     *ready = now.max(*ready);
                 }
                 Do::Wait(meeting) => {
-                    now = now.max(self.over(meeting, took, memory)).saturating_add(of[rank].tail[cell]);
+                    let over = now.max(self.over(meeting, took, memory));
+                    now = work(node.rank, over, of[rank].tail[cell]);
                 }
                 Do::Step(step) => {
                     let end = &mut memory.steps[step as usize];
                     *end = now.max(*end);
                 }
-                Do::Nothing => now = now.saturating_add(of[rank].tail[cell]),
+                Do::Nothing => now = work(node.rank, now, of[rank].tail[cell]),
             }
             memory.now[rank] = now;
         }

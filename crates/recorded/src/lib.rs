@@ -12,20 +12,24 @@
 //! | the same, of thousands of replays in which a few ranks differ | [`folded`] |
 //! | which rank is slow, and what does it cost? | [`judge`] |
 //! | what did each rank do when, and which rank caused its waits? | [`timeline`] |
-//! | the same program for the simulator | [`program`] |
+//! | can the recorded program be run again, and how long does it take then? | [`recording`] |
+//! | the same program for a simulated network | [`program`], collective operations as messages: `collectives` |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod clocks;
+mod collectives;
 pub mod folded;
 pub mod graph;
 pub mod judge;
 pub mod matching;
 pub mod program;
 pub mod read;
+pub mod recording;
 pub mod timeline;
 pub mod trace;
 
 pub use judge::{Verdict, judge, judge_with_timeline};
 pub use read::{ReadError, Reader};
+pub use recording::Recording;
 pub use timeline::Timeline;
 pub use trace::Trace;

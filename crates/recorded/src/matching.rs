@@ -39,6 +39,10 @@ pub struct Matched {
     pub waited: Vec<i64>,
     /// Messages that came from ranks without a trace.
     pub from_outside: u64,
+    /// For each rank and event, the meeting at which it is over; of a message, when it has come.
+    pub meeting: Vec<Vec<Option<u32>>>,
+    /// For each rank and event of a message whose sender waits for its receiver: the meeting of that.
+    pub received: Vec<Vec<Option<u32>>>,
 }
 
 /// One rank's part: rank and event.
@@ -508,6 +512,8 @@ impl<'a> Builder<'a> {
             recorded: last.saturating_sub(first),
             waited,
             from_outside: self.from_outside,
+            meeting: self.meeting,
+            received: self.received,
         })
     }
 }

@@ -29,7 +29,7 @@ pub struct Event {
     pub part: Part,
     /// Name of the operation, such as `all_reduce`.
     pub name: Arc<str>,
-    /// Distinguishes sizes and shapes. Equal on all ranks of a collective operation.
+    /// Distinguishes sizes and shapes. Equal on all ranks of a collective operation. Bytes, if [`Trace::sized`].
     pub size: u64,
     /// Arrival: the call, or for a nonblocking operation its start.
     pub start: i64,
@@ -75,6 +75,8 @@ pub struct Trace {
     pub events: Vec<Event>,
     pub began: i64,
     pub ended: i64,
+    /// The sizes of its events are bytes.
+    pub(crate) sized: bool,
     /// Operations run beside the computing, so lateness after one is computing, not part of the operation.
     pub beside: bool,
     pub notes: Vec<String>,

@@ -2,4 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test that cannot continue must stop
 
+mod meetings;
+mod network;
 mod replay;

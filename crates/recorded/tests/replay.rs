@@ -4,9 +4,11 @@ use crosswind_policy::window::WindowSettings;
 use crosswind_recorded::folded::{self, Folded};
 use crosswind_recorded::graph::{Do, Graph, Memory, Times};
 use crosswind_recorded::judge::noise::Draws;
-use crosswind_recorded::program::{LATENCY_NS, program};
-use crosswind_schema::disturbance::Timelines;
+use crosswind_schema::Disturbance;
+use crosswind_schema::disturbance::{Timeline, Timelines};
 use crosswind_sim::program::{Network, simulate};
+
+use crate::meetings::{LATENCY_NS, program};
 
 /// Draws a program of ranks that meet, some operations beside the computing, one after the other.
 fn drawn(seed: u64) -> (Graph, Times, Vec<i64>) {
@@ -61,24 +63,26 @@ fn drawn(seed: u64) -> (Graph, Times, Vec<i64>) {
     (Graph::new(&does, starts, after, steps as u32).unwrap(), times, took)
 }
 
+/// A network that costs nothing but its latency.
+const NETWORK: Network = Network {
+    latency_ns: LATENCY_NS,
+    overhead_ns: 0,
+    gap_ns: 0,
+    gap_per_byte_ns: 0.0,
+    packet_bytes: 1,
+    acknowledgement_ns: 0,
+    control_ns: 1,
+    fat_tree: None,
+};
+
 #[test]
 fn the_simulator_replays_it_to_the_nanosecond() {
-    let network = Network {
-        latency_ns: LATENCY_NS,
-        overhead_ns: 0,
-        gap_ns: 0,
-        gap_per_byte_ns: 0.0,
-        packet_bytes: 1,
-        acknowledgement_ns: 0,
-        control_ns: 1,
-        fat_tree: None,
-    };
     for seed in 0..60 {
         let (graph, times, took) = drawn(seed);
-        let goal = program(&graph, &times, &took).unwrap();
+        let goal = program(&graph, &times, &took);
         let ranks = graph.starts.len() as u32 + graph.meetings;
         let window = WindowSettings::default();
-        let simulated = simulate(&goal, &network, window, &Timelines::undisturbed(ranks), &mut |_| true).unwrap();
+        let simulated = simulate(&goal, &NETWORK, window, &Timelines::undisturbed(ranks), &mut |_| true).unwrap();
         let replayed = graph.replay(|_| &times, &took, &mut Memory::default());
         assert_eq!(simulated.makespan_ns as i64, replayed, "seed {seed}");
     }
@@ -105,4 +109,34 @@ fn folding_ranks_changes_no_replay() {
             assert_eq!(part.steps, whole.steps, "seed {seed}");
         }
     }
+}
+
+#[test]
+fn so_it_does_on_disturbed_processors() {
+    let mut slowed = 0;
+    for seed in 0..60 {
+        let (mut graph, times, took) = drawn(seed);
+        graph.starts.fill(0);
+        let goal = program(&graph, &times, &took);
+        let ranks = graph.starts.len() as u32;
+        let disturbed: Vec<String> = (0..ranks).map(|rank| rank.to_string()).collect();
+        let text = format!(
+            "schema_version = 1\nname = \"d\"\n[[source]]\nkind = \"daemon\"\nduration_s = 3e-6\nranks = [{}]\n\
+             interval_s = {{ distribution = \"exponential\", mean = 8e-6 }}\n",
+            disturbed.join(", ")
+        );
+        let disturbance = Disturbance::from_toml(text.as_bytes(), "d.toml").unwrap();
+        let all = Timelines::new(&disturbance, ranks + graph.meetings, seed).unwrap();
+        let simulated = simulate(&goal, &NETWORK, WindowSettings::default(), &all, &mut |_| true).unwrap();
+        let own = Timelines::new(&disturbance, ranks, seed).unwrap();
+        let mut processors: Vec<Timeline> = (0..ranks).map(|rank| own.rank(rank)).collect();
+        let replayed = graph.replay_on(|_| &times, &took, &mut Memory::default(), &mut |rank, from, ns| {
+            let processor = &mut processors[rank as usize];
+            let on = processor.next_on(from as u64);
+            processor.work(on, ns as u64) as i64
+        });
+        assert_eq!(simulated.makespan_ns as i64, replayed, "seed {seed}");
+        slowed += i32::from(replayed > graph.replay(|_| &times, &took, &mut Memory::default()));
+    }
+    assert!(slowed > 40, "the disturbance does something: {slowed}");
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::compute::ComputedBy;
 use crate::error::{DescriptionError, Warning};
 use crate::experiment::Params;
+use crate::experiment::parameters::Transfers;
 use crate::read;
 
 /// The runs of an experiment of kind program.
@@ -76,8 +77,25 @@ pub struct ProgramRun {
     pub busy_s: Spread,
     /// Time that they were taken away, until the end of the run, s.
     pub away_s: Spread,
+    /// Of a recorded program: what is known of its recording.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<RecordedTimes>,
     #[serde(default)]
     pub warnings: Vec<Warning>,
+}
+
+/// Times of a recording, and of its undisturbed replay with transfers as recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordedTimes {
+    /// Time of the recorded run, s.
+    pub recorded_s: f64,
+    /// Time of its undisturbed replay, s; the difference is not explained.
+    pub replayed_s: f64,
+    /// Most that a rank could run and did not while it was recorded, s; it counts as computing.
+    pub away_s: f64,
+    /// Whether transfers took as long as recorded, or as long as on the network.
+    pub transfers: Transfers,
 }
 
 fn simulated() -> ComputedBy {

@@ -34,8 +34,11 @@ fn every_program_runs_with_its_defaults_and_goal_needs_a_file() {
     for program in ProgramName::ALL {
         let name = program.name();
         let mut text = format!("{BASE}[workload]\nkind = \"program\"\nprogram = \"{name}\"\n");
-        text +=
-            if program == ProgramName::Goal { "[workload.parameters]\nfile = \"x.goal\"\n" } else { "ranks = 64\n" };
+        text += match program {
+            ProgramName::Goal => "[workload.parameters]\nfile = \"x.goal\"\n",
+            ProgramName::Recorded => "[workload.parameters]\nfile = \"app.trace\"\n",
+            _ => "ranks = 64\n",
+        };
         let json = serde_json::to_string(&read(&text)).expect("writes");
         assert_eq!(ProgramExperiment::from_json(json.as_bytes(), "again"), Ok(read(&text)), "{name}");
     }

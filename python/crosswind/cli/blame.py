@@ -111,7 +111,7 @@ def blame(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say which cause of a disturbance costs how much."""
-    from crosswind.blame.recorded import is_recorded
+    from crosswind.files.recorded import is_recorded
 
     if is_recorded(experiment):
         from crosswind.cli.blame_recorded import blame_of_traces

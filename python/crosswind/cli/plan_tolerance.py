@@ -1,4 +1,4 @@
-"""`crosswind plan tolerance`: Disturbance -> what a program tolerates of it."""
+"""`crosswind plan tolerance`: Disturbance -> what a program tolerates of it; or a recorded program instead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from crosswind.cli.console import narrow_width
 from crosswind.cli.outputs import Json
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
-from crosswind.plan.tolerance import Tolerance, plan_tolerance
+from crosswind.files.recorded import is_recorded
+from crosswind.plan.tolerance import Tolerance, plan_tolerance, plan_tolerance_of_recording
 from crosswind.terminal.progress import progress_bar
 
 EXAMPLES = """
@@ -21,6 +22,13 @@ Examples:
     crosswind plan tolerance daemons.toml --ranks 64 --work-per-barrier-s 0.007
 
     crosswind plan tolerance daemons.toml --ranks 64 --work-per-barrier-s 0.007 --slowdown 1.2 --simulate
+
+    crosswind plan tolerance app.trace
+
+    crosswind plan tolerance app.trace --disturbance daemons.toml --slowdown 1.2
+
+Of a recording (`crosswind record -- mpirun ...`) the limits are those of the recorded program itself, simulated.
+Without --disturbance they are those of a daemon that takes 1 ms each second on every rank.
 """
 
 MOST_LIMITS = 12
@@ -39,7 +47,13 @@ _FORMS = {
 
 
 def tolerance(
-    disturbance: Annotated[Path, typer.Argument(help="A disturbance.toml.", metavar="DISTURBANCE.toml")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A disturbance.toml; or a recorded program (app.trace, a directory of traces).",
+            metavar="DISTURBANCE.toml",
+        ),
+    ],
     ranks: Annotated[int | None, typer.Option(help="Ranks of the program (at least 1).")] = None,
     work_per_barrier_s: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="What each rank computes between two barriers.")
@@ -50,16 +64,32 @@ def tolerance(
     simulate: Annotated[
         bool, typer.Option("--simulate", help="Search for each limit in the simulator too, by bisection.")
     ] = False,
+    disturbance: Annotated[
+        Path | None,
+        typer.Option(metavar="DISTURBANCE.toml", help="Of a recorded program: what takes its processors away."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Find what a program tolerates of a disturbance."""
+    if is_recorded(file):
+        for option, value in {"--ranks": ranks, "--work-per-barrier-s": work_per_barrier_s}.items():
+            if value is not None:
+                raise DescriptionError(f"{option} is {value:g}; a recording has its own", "argument", "leave it out")
+        with progress_bar() as advance:
+            found = plan_tolerance_of_recording(file, disturbance, slowdown=slowdown, progress=advance)
+        warnings = found.data["warnings"]
+        show(None if json else _answer(found), warnings=warnings, document=found.to_dict() if json else None)
+        return
+    if disturbance is not None:
+        message = f"--disturbance belongs to a recorded program; {file} is to be a disturbance itself"
+        raise DescriptionError(message, "argument", "crosswind plan tolerance app.trace --disturbance daemons.toml")
     if ranks is None or work_per_barrier_s is None:
         missing = "--ranks" if ranks is None else "--work-per-barrier-s"
         hint = "what a program tolerates depends on its ranks, and on what each computes between two barriers"
         raise DescriptionError(f"a tolerance needs {missing}", "usage", hint)
     with progress_bar() as advance:
         found = plan_tolerance(
-            disturbance,
+            file,
             ranks=ranks,
             work_per_barrier_s=work_per_barrier_s,
             slowdown=slowdown,
@@ -103,14 +133,18 @@ def _answer(found: Tolerance) -> Answer:
     if found.limits and not simulated:
         notes.append("These limits come from formulas and are conservative; --simulate finds the real ones.")
     elif simulated:
-        notes.append(f"simulated: mean of {d['seeds']} seeds, barriers that cost nothing else; range: least to most")
+        what = "the recorded program" if "recorded" in d else "barriers that cost nothing else"
+        notes.append(f"simulated: mean of {d['seeds']} seeds, {what}; range: least to most")
     by = "simulated" if simulated else "limit"
     at = [[name for name, _ in columns].index(name) for name in ("cause", "field", "is", "may be", by)]
     narrow = [[row[at[0]], row[at[1]], row[at[2]], f"{row[at[3]]} {row[at[4]]}", row[-1]] for row in rows]
     heads = [("cause", "left"), ("field", "left"), ("is", "right"), (f"may be{', simulated' * simulated}", "left")]
     heads.append(("", "left"))
     limits = Section(heads, narrow, title=title, first=("cause", f"may be{', simulated' * simulated}", "", "field"))
-    return Answer([_sentence(found)], [limits], notes, wide=[expected, whole], rest="Expected slowdowns, units")
+    lines = [_sentence(found)]
+    if recorded := d.get("recorded"):
+        lines.append(f"Replayed {recorded['replayed_s']:.4g} s of {recorded['recorded_s']:.4g} s recorded.")
+    return Answer(lines, [limits], notes, wide=[expected, whole], rest="Expected slowdowns, units")
 
 
 def _sentence(found: Tolerance) -> str:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 GOAL_SUFFIXES = (".goal", ".bin")
 HEAD_BYTES = 4096
+DISTURBED_RUNS = 10
+"""Runs of a schedule or a recording with --disturbance, each with everything drawn anew."""
 MUCH = 10_000_000
 """Tasks, or steps of ranks, from which on a simulation says how many it has: some ten seconds of work."""
 
@@ -49,6 +51,14 @@ Examples:
 
     crosswind run schedule.goal --network latency_s=1e-6 --network gap_per_byte_s=1e-10
 
+    crosswind run app.trace --disturbance daemons.toml
+
+    crosswind run app.trace --disturbance daemons.toml --network cluster --set repetitions=30
+
+A recording (`crosswind record -- mpirun ...`) is run again: undisturbed it takes as long as recorded, --disturbance
+predicts what daemons or other jobs make of that. Transfers take as long as recorded, or with --network what a network
+makes of them.
+
 An experiment is a platform, a workload, a policy, and a sweep over any of them. The result is compared with the
 upper bound of the tree. `crosswind map` runs a command of yours over files; in Python: `crosswind.map`,
 `crosswind.Farm`.
@@ -61,7 +71,11 @@ Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but some tasks failed,
 def run(
     *,
     experiment: Annotated[
-        Path, typer.Argument(help="What to run: an experiment.toml, or a GOAL schedule.", metavar="EXPERIMENT.toml")
+        Path,
+        typer.Argument(
+            help="What to run: an experiment.toml, a GOAL schedule, or a recording (app.trace, a directory of traces).",
+            metavar="EXPERIMENT.toml",
+        ),
     ],
     on: Annotated[
         On,
@@ -100,7 +114,16 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="FIELD=VALUE",
-            help="Of a GOAL schedule: a field of its network, such as latency_s=1e-6; again for more.",
+            help="Of a GOAL schedule or a recording: its network, such as cluster, or a field of it, such as "
+            "latency_s=1e-6; again for more.",
+            rich_help_panel=TASKS,
+        ),
+    ] = None,
+    disturbance: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DISTURBANCE.toml",
+            help=f"Of a GOAL schedule or a recording: what takes its processors away; {DISTURBED_RUNS} runs.",
             rich_help_panel=TASKS,
         ),
     ] = None,
@@ -129,6 +152,7 @@ def run(
         experiment,
         on,
         network,
+        disturbance,
         settings_of(settings or []) | {path: value for path, value in options.items() if value is not None},
         out,
         resume,
@@ -187,28 +211,56 @@ def announcement(experiment: Experiment) -> str | None:
     return f"simulating {runs:,} {word} of up to {size.format(amount)}; ctrl-C ends it, and --out keeps what is done"
 
 
-def _read(path: Path, network: list[str] | None) -> Experiment:
-    """Return the experiment of a file; a GOAL schedule becomes one, with its network.
+def _program_of(path: Path, network: list[str] | None) -> dict[str, Any] | None:
+    """Return the workload of a file that is a program by itself, a GOAL schedule or a recording; None: neither."""
+    from crosswind.files.kinds import UNKNOWN, found_at
+    from crosswind.files.recorded import is_recorded
+
+    if path.is_dir():
+        kind = "recorded-program" if is_recorded(path) else UNKNOWN
+    elif path.is_file() and os.access(path, os.R_OK):
+        kind = found_at(path).kind
+        kind = "recorded-program" if kind in (UNKNOWN, "perfetto") and is_recorded(path) else kind
+    else:
+        return None
+    parameters: dict[str, Any] = {"file": path.absolute().name}
+    if kind == "goal":
+        return {"kind": "program", "program": "goal", "parameters": parameters}
+    if kind == "recorded-program":
+        parameters["transfers"] = "network" if network else "recorded"
+        return {"kind": "program", "program": "recorded", "parameters": parameters}
+    return None
+
+
+def _read(path: Path, network: list[str] | None, disturbance: Path | None) -> Experiment:
+    """Return the experiment of a file; a GOAL schedule or a recording becomes one, with its network and disturbance.
 
     Raises
     ------
     DescriptionError
-        When the file is neither, or the network is that of no schedule.
+        When the file is none of these, or the network or the disturbance is that of an experiment.
     """
     from crosswind.experiment import Experiment
-    from crosswind.files.kinds import found_at
 
-    if path.is_file() and os.access(path, os.R_OK) and found_at(path).kind == "goal":
-        goal = {"kind": "program", "program": "goal", "parameters": {"file": path.name}}
-        described = {"schema_version": 1, "name": path.stem, "workload": goal}
-        fields = {f"network.{field}": value for field, value in settings_of(network or [], "--network").items()}
-        return set_fields(Experiment.from_dict(described, path.parent), fields, "--network ")
+    if workload := _program_of(path, network):
+        described: dict[str, Any] = {"schema_version": 1, "name": path.absolute().stem, "workload": workload}
+        if disturbance is not None:
+            described |= {"disturbance": str(disturbance.absolute()), "repetitions": DISTURBED_RUNS}
+        named = [text for text in network or [] if "=" not in text]
+        whole = {"network": named[-1]} if named else {}
+        fields = settings_of([text for text in network or [] if "=" in text], "--network")
+        experiment = set_fields(Experiment.from_dict(described, path.absolute().parent), whole, "--network ")
+        return set_fields(experiment, {f"network.{field}": value for field, value in fields.items()}, "--network ")
     if path.suffix in GOAL_SUFFIXES and _is_binary(path):
         hint = "name the text that it was made from"
         raise DescriptionError(f"{path} is a binary GOAL schedule; only those in text are read", "not-text", hint)
-    if network and path.is_file():
-        hint = "an experiment names its network: --set network.latency_s=1e-6"
-        raise DescriptionError("--network belongs to a GOAL schedule", "argument", hint)
+    for option, given, how in (
+        ("--network", network, "network.latency_s=1e-6"),
+        ("--disturbance", disturbance, f"disturbance={disturbance}"),
+    ):
+        if given and path.is_file():
+            hint = f"an experiment names its own: --set {how}"
+            raise DescriptionError(f"{option} belongs to a GOAL schedule or a recording", "argument", hint)
     return Experiment.load(path)
 
 
@@ -224,6 +276,7 @@ def _performed(
     path: Path,
     on: On,
     network: list[str] | None,
+    disturbance: Path | None,
     settings: dict[str, Any],
     out: Path | None,
     resume: bool,
@@ -234,7 +287,7 @@ def _performed(
 ) -> Runs[Any]:
     from crosswind.run.grid import run as perform
 
-    experiment = set_fields(_read(path, network), settings)
+    experiment = set_fields(_read(path, network, disturbance), settings)
     if on == "sim" and not experiment.is_drawn:
         once = experiment.once()
         if len(once) < len(experiment):

@@ -299,6 +299,8 @@ def _mean(values: Sequence[float]) -> str:
 def _programs(done: Runs[ProgramRun], most: int) -> Answer:
     """Return the range of slowdowns, and how they depend on one or two swept fields."""
     points = done.by_point()
+    if len(points) == 1 and (recorded := points[0][0].data.get("recorded")):
+        return _recorded(done, points[0], recorded, most)
     ranks = ", ".join(dict.fromkeys(f"{one.data['program']} of {one.data['ranks']:,} ranks" for one in done))
     each = max(map(len, points))
     how = "simulated" if done.on == "sim" else f"--on {done.on}"
@@ -320,6 +322,28 @@ def _programs(done: Runs[ProgramRun], most: int) -> Answer:
     table = _pivot(done, "slowdown", lambda one: one.slowdown) or _list_of(done, points, most)
     rest = "Run times, slowdown against a dedicated machine"
     return Answer(lines, [table], _notes(points, most), tables_of(done, most), rest)
+
+
+def _recorded(done: Runs[ProgramRun], alike: Sequence[ProgramRun], recorded: Mapping[str, Any], most: int) -> Answer:
+    """Return the slowdown predicted for a recorded program, or how far its replay explains the recording."""
+    first = alike[0]
+    undisturbed, by = plain(first.dedicated_s, 4), first.data["disturbance"]
+    took, replayed = plain(recorded["recorded_s"], 4), plain(recorded["replayed_s"], 4)
+    missing = recorded["replayed_s"] - recorded["recorded_s"]
+    explained = f"Replayed {replayed} s of {took} s recorded"
+    explained += f"; {plain(abs(missing), 2)} s are not explained." if abs(missing) >= 5e-4 else "."
+    if recorded["transfers"] == "network":
+        transfers = f"Messages cost what the network says: undisturbed {undisturbed} s."
+    else:
+        transfers = "Transfers take as long as recorded; --network models them."
+    if by is None:
+        line = f"{first.data['ranks']:,} ranks take {undisturbed} s undisturbed."
+    else:
+        slowed, whole = _mean([one.slowdown_dedicated for one in alike]), _mean([one.makespan_s for one in alike])
+        line = f"Under {by} the program takes {slowed} times as long: {whole} s instead of {undisturbed} s."
+    ranks = f"{first.data['ranks']:,} recorded ranks, {number_of(len(alike), 'simulated run')}"
+    lines = [line, explained, transfers, f"{ranks}."]
+    return Answer(lines, [], _notes([alike], most), tables_of(done, most), "Closed forms, time stalled")
 
 
 def _pivot(done: Runs[Any], name: str, value: Any) -> Section | None:

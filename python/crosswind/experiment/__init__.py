@@ -154,7 +154,8 @@ class Experiment(Description[_core.Experiment]):
             return StreamsPoint(number, params, description)
         if workload["kind"] == "program":
             disturbance = self._files.disturbance(description.get("disturbance"))
-            return ProgramPoint(number, params, description, disturbance, self._goal(_goal_file(workload)))
+            goal, recording = self._program(workload)
+            return ProgramPoint(number, params, description, disturbance, goal, recording)
         platform = self._files.platform(description["platform"])
         file = workload.get("tasks_file")
         tasks = self._files.content(file, "workload.tasks_file")
@@ -181,8 +182,9 @@ class Experiment(Description[_core.Experiment]):
         if self.kind == "program":
             for source in sweep.get("disturbance", [description.get("disturbance")]):
                 self._files.disturbance(source)
-            for file in sweep.get("workload.parameters.file", [_goal_file(description["workload"])]):
-                self._goal(file)
+            workload = description["workload"]
+            for file in sweep.get("workload.parameters.file", [_file_of(workload)]):
+                self._program({**workload, "parameters": {"file": file}})
             return
         for source in sweep.get("platform", [description["platform"]]):
             self._files.platform(source)
@@ -201,17 +203,20 @@ class Experiment(Description[_core.Experiment]):
         parts: dict[str, Any] = {"on": on, "experiment": self.to_dict(), **self._files.parts()}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
-    def _goal(self, file: str | None) -> str | None:
-        field = "workload.parameters.file"
+    def _program(self, workload: Mapping[str, Any]) -> tuple[str | None, _core.RecordedRanks | None]:
+        """Return the text of a GOAL file, or a recording, where the program is one."""
+        field, file = "workload.parameters.file", _file_of(workload)
+        if file is not None and workload["program"] == "recorded":
+            return None, self._files.recording(file, field)
         content = self._files.content(file, field)
         try:
-            return None if content is None else content.decode()
+            return (None if content is None else content.decode()), None
         except UnicodeDecodeError as error:
             message = f"{field} is {file}: byte {error.start + 1} is no UTF-8"
             raise DescriptionError(message, "no-text", "a GOAL file is text") from None
 
 
-def _goal_file(workload: Mapping[str, Any]) -> str | None:
-    """Return the GOAL file that a program reads; only the program `goal` has one."""
+def _file_of(workload: Mapping[str, Any]) -> str | None:
+    """Return the file that a program reads; only the programs `goal` and `recorded` have one."""
     file: str | None = (workload.get("parameters") or {}).get("file")
     return file

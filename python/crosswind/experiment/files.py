@@ -1,4 +1,4 @@
-"""The files that an experiment names, each read once: platforms, tasks, disturbances, GOAL files."""
+"""The files that an experiment names, each read once: platforms, tasks, disturbances, GOAL files, recordings."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from crosswind import _core
 from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
 from crosswind.files.reading import read_bytes
+from crosswind.files.recorded import files_of, read_recorded
 from crosswind.platform import Platform
 
 Read = TypeVar("Read")
@@ -31,6 +33,7 @@ class Files:
         self._platforms: dict[str, Platform] = {}
         self._disturbances: dict[str, Disturbance] = {}
         self._contents: dict[str, bytes] = {}
+        self._recordings: dict[str, tuple[_core.RecordedRanks, str]] = {}
         self.paths: set[Path] = set()
         """Every file that was read."""
 
@@ -73,6 +76,20 @@ class Files:
             self.paths.add(self.directory / file)
         return self._contents[file]
 
+    def recording(self, file: str, field: str) -> _core.RecordedRanks:
+        """Return the recorded program in a file, or in the files of a directory, that `field` names."""
+        if file not in self._recordings:
+            path = self.directory / file
+            with self._named(field):
+                files, digest = read_recorded([path])
+            try:
+                self._recordings[file] = _core.RecordedRanks(files, digest), digest
+            except DescriptionError as error:
+                hint = error.hint or f"`crosswind blame {path}` says more"
+                raise DescriptionError(f"{path} cannot be run again: {error}", error.code, hint) from None
+            self.paths.update(files_of(path))
+        return self._recordings[file][0]
+
     def absolute(self, file: str) -> str:
         """Return where a named file is."""
         return str((self.directory / file).resolve())
@@ -81,6 +98,8 @@ class Files:
         """Return the identity of all that was read, in terms that JSON has."""
         parts: dict[str, Any] = {"platforms": {key: one.to_dict() for key, one in sorted(self._platforms.items())}}
         parts["tasks"] = {f: hashlib.sha256(content).hexdigest() for f, content in sorted(self._contents.items())}
+        if self._recordings:
+            parts["recordings"] = {file: digest for file, (_, digest) in sorted(self._recordings.items())}
         if self._disturbances:
             parts["disturbances"] = {key: one.to_dict() for key, one in sorted(self._disturbances.items())}
         return parts

@@ -6,7 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from crosswind import _core
 from crosswind.disturbance import Disturbance
+from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
 
 
@@ -65,10 +67,20 @@ class ProgramPoint(Point):
         What takes the processors away, read; None where nothing does.
     goal : str or None
         Content of the GOAL file of a program `goal`, read.
+    recording : RecordedRanks or None
+        What a program `recorded` has been recorded to do, read.
     """
 
     disturbance: Disturbance | None
     goal: str | None
+    recording: _core.RecordedRanks | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what travels to another process; a recording does not."""
+        if self.recording is not None:
+            message = "a recorded program is simulated on this machine only"
+            raise DescriptionError(message, "argument", "leave out --workers dask:")
+        return self.__dict__
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ _TAKEN_BY = {
     "disturbance": _DISTURBS,
     "experiment": "`crosswind run {file}` takes it",
     "goal": (
-        "`crosswind run {file}` runs it; to disturb it, name it in an experiment: `[workload]` with "
+        "`crosswind run {file}` runs it; to sweep over disturbances, name it in an experiment: `[workload]` with "
         '`kind = "program"`, `program = "goal"` and `parameters = {{ file = "{file}" }}`'
     ),
     "hosts": "`crosswind run EXPERIMENT.toml --on hosts:{file}` takes it",
@@ -28,6 +28,7 @@ _TAKEN_BY = {
     "perfetto": "of traces of PyTorch's profiler, one per rank, `crosswind blame TRACE...` says which rank is slow",
     "platform": f'`crosswind plan {{file}} {_TASK}` takes it; an experiment names it (`platform = "{{file}}"`)',
     "recording": _DISTURBS,
+    "recorded-program": "`crosswind blame {file}` says which rank is slow; `crosswind run {file}` runs it again",
     "trace": "run `crosswind fit {file} -o platform.toml` first: it makes a platform of it",
 }
 """Kind of a file -> the command to type; `crosswind report` shows those of other kinds."""

@@ -37,6 +37,7 @@ KIND = "recorded-program"
 _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK_S = 0.25
 """How often signals and new ranks are looked for; to look more often would disturb the ranks."""
+_LOWEST_PRIORITY = 19
 _PATIENCE_S = 10.0
 """How long the command may take to end after a signal, before it is sent the next harder one."""
 _NO_RANK = "no process of the command called MPI_Init or crosswind.record_step()"
@@ -173,6 +174,25 @@ class _Preemptions:
         self._recorder.follow(here)
         self._quotas.look(here)
 
+    @contextmanager
+    def following(self, parts: Path) -> Iterator[None]:
+        """Follow new ranks meanwhile, on a thread of the lowest priority: it shares the processors with the ranks."""
+        over = threading.Event()
+
+        def follow() -> None:
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_PRIORITY)
+            while not over.wait(_LOOK_S):
+                self.follow(parts)
+
+        thread = threading.Thread(target=follow, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+            self.follow(parts)
+
     def stopped(self) -> tuple[dict[int, Absences] | None, list[dict[str, Any]], dict[str, Any]]:
         """End it; return absences by process, their causes, and what the file says of the trace."""
         if self._recorder is None:
@@ -229,26 +249,30 @@ def _run(words: list[str], environment: Mapping[str, str], parts: Path, trace: _
             process = subprocess.Popen(words, env=environment, stdout=stdout)
         except OSError as error:
             raise DescriptionError(f"{words[0]} could not be started: {error.strerror}", "command") from None
-        harder: list[tuple[float, Callable[[], None]]] = []
-        passed = 0
-        waits = threading.Thread(target=process.wait, daemon=True)
-        waits.start()
-        while True:
-            waits.join(_LOOK_S)
-            if not waits.is_alive():
-                break
-            now = time.monotonic()
-            trace.follow(parts)
-            for number in asked[passed:]:
-                if not harder:
-                    harder = [(now + _PATIENCE_S, process.terminate), (now + 2 * _PATIENCE_S, process.kill)]
-                if not (number == signal.SIGINT and _in_foreground()):  # Ctrl-C reaches the command by itself
-                    process.send_signal(number)
-            passed = len(asked)
-            while harder and now >= harder[0][0]:
-                harder.pop(0)[1]()
-        trace.follow(parts)
+        with trace.following(parts):
+            _wait_for(process, asked)
         return _Ran(started, time.monotonic() - began, process.returncode, list(asked))
+
+
+def _wait_for(process: subprocess.Popen[bytes], asked: Sequence[int]) -> None:
+    """Wait for the command's end; pass signals on to it, and harder ones where it does not end."""
+    harder: list[tuple[float, Callable[[], None]]] = []
+    passed = 0
+    waits = threading.Thread(target=process.wait, daemon=True)
+    waits.start()
+    while True:
+        waits.join(_LOOK_S)
+        if not waits.is_alive():
+            return
+        now = time.monotonic()
+        for number in asked[passed:]:
+            if not harder:
+                harder = [(now + _PATIENCE_S, process.terminate), (now + 2 * _PATIENCE_S, process.kill)]
+            if not (number == signal.SIGINT and _in_foreground()):  # Ctrl-C reaches the command by itself
+                process.send_signal(number)
+        passed = len(asked)
+        while harder and now >= harder[0][0]:
+            harder.pop(0)[1]()
 
 
 def _in_foreground() -> bool:

@@ -30,12 +30,12 @@ def simulate_program(point: ProgramPoint) -> ProgramRun:
     DescriptionError
         When the disturbance names a rank that does not exist.
     """
-    text = _core.simulate_program(point.json, _disturbance(point), point.goal, bare=_bare(point))
+    text = _core.simulate_program(point.json, _disturbance(point), point.goal, point.recording, bare=_bare(point))
     return run_of(point, text)
 
 
 def _put(pool: _core.Simulations, point: ProgramPoint) -> None:
-    pool.program(point.number, point.json, _disturbance(point), point.goal, _bare(point))
+    pool.program(point.number, point.json, _disturbance(point), point.goal, point.recording, _bare(point))
 
 
 def run_of(point: ProgramPoint, text: str, _: Columns = None) -> ProgramRun:

@@ -51,6 +51,9 @@ class RanksHere:
 
     def __call__(self, point: ProgramPoint) -> ProgramRun:
         """Run one point, and first the same undisturbed where something disturbs it."""
+        if point.recording is not None:
+            message = "a recorded program runs in virtual time; a recording holds no code that real ranks could run"
+            raise errors.DescriptionError(message, "argument", "leave out --on local, or start the program itself")
         dedicated_s = None
         if point.disturbance is not None:
             alone = _alone(point)

@@ -28,6 +28,11 @@ const VECTORS: (&str, &str) = ("irq_vectors", "vector_");
 const BUFFERS_KIB: usize = 1 << 17;
 const BUFFER_KIB: usize = 8192;
 
+/// Returns the size of a processor's buffer, given the number of processors.
+fn buffer_kib(cpus: usize) -> usize {
+    (BUFFERS_KIB / cpus.max(1)).min(BUFFER_KIB)
+}
+
 fn has_tracefs(place: &Path) -> bool {
     place.join("instances").is_dir()
 }
@@ -143,7 +148,7 @@ impl Trace {
         let mut pipes = Vec::new();
         for cpu in cpus {
             let own = at.join(format!("per_cpu/cpu{cpu}"));
-            set(&own.join("buffer_size_kb"), &(BUFFERS_KIB / cpus.len()).min(BUFFER_KIB).to_string())?;
+            set(&own.join("buffer_size_kb"), &buffer_kib(cpus.len()).to_string())?;
             let path = own.join("trace_pipe");
             let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&path);
             let file = file.map_err(|error| format!("{}: {error}", path.display()))?;
@@ -208,12 +213,23 @@ impl Trace {
     /// Returns the number of events that the kernel dropped because they were not read in time.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        let of = |pipe: &Pipe| {
+        self.counted("overrun: ").sum()
+    }
+
+    /// Returns which part of the fullest processor's buffer holds unread events, 0 to 1.
+    #[must_use]
+    pub fn fullest(&self) -> f64 {
+        let size = buffer_kib(self.pipes.len()) << 10;
+        self.counted("bytes: ").max().map_or(0.0, |bytes| bytes as f64 / size as f64)
+    }
+
+    /// Returns a number that the kernel counts for each processor.
+    fn counted(&self, name: &'static str) -> impl Iterator<Item = u64> {
+        self.pipes.iter().map(move |pipe| {
             let text = fs::read_to_string(self.at.join(format!("per_cpu/cpu{}/stats", pipe.cpu))).unwrap_or_default();
-            let count = text.lines().find_map(|line| line.strip_prefix("overrun: ")?.trim().parse::<u64>().ok());
+            let count = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
             count.unwrap_or(0)
-        };
-        self.pipes.iter().map(of).sum()
+        })
     }
 }
 

@@ -28,12 +28,16 @@ use self::threads::{Absence, Occupant, Threads};
 use crate::DisturbError;
 use crate::noise::events::tells_loss;
 use crate::noise::trace::{Trace, Traced};
-use crosswind_linux::now_ns;
+use crosswind_linux::{now_ns, set_nice, thread_id};
 
 /// Interval between reads of the kernel's trace.
 const DRAIN: Duration = Duration::from_millis(250);
 /// Events are followed when they are this old: all processors have written theirs, and the ranks of that time are known.
 const SETTLED_NS: u64 = 2_000_000_000;
+/// Nice level of the thread that reads the trace, since it shares the processors with the ranks; the usual one while a
+/// buffer is fuller than `FULL`, and at the end.
+const NICE: i32 = 19;
+const FULL: f64 = 0.5;
 /// Most absences kept: they take 80 MB of memory.
 const MOST: usize = 2_000_000;
 
@@ -139,8 +143,14 @@ struct Session {
 
 fn follow(trace: &mut Trace, over: &AtomicBool, processes: &Mutex<Vec<i32>>) -> Result<Preemptions, DisturbError> {
     let mut session = Session::default();
+    let mut nice = None;
     loop {
         let ended = over.load(Ordering::Relaxed);
+        let level = if ended || trace.fullest() > FULL { 0 } else { NICE };
+        if nice != Some(level) {
+            let _ = set_nice(thread_id(), level); // without the right to it, it reads as it is
+            nice = Some(level);
+        }
         let read_ns = now_ns();
         trace.lines(|cpu, line| session.take(cpu, line)).map_err(DisturbError::system("the kernel's trace"))?;
         session.own_threads(&locked(processes).clone());

@@ -8,9 +8,19 @@ use super::{Act, Goal};
 /// An operation of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    Calc { ns: u64 },
-    Send { to: u32, tag: u64, bytes: u32 },
-    Receive { from: u32, tag: u64 },
+    Calc {
+        ns: u64,
+    },
+    Send {
+        to: u32,
+        tag: u64,
+        bytes: u32,
+    },
+    /// `from`: the sender; `None`: any.
+    Receive {
+        from: Option<u32>,
+        tag: u64,
+    },
 }
 
 /// Builds a schedule, rank by rank.
@@ -34,7 +44,7 @@ impl Builder {
         block.acts.push(match operation {
             Operation::Calc { ns } => Act::Calc { ns },
             Operation::Send { to, tag, bytes } => Act::Send { to, tag, bytes },
-            Operation::Receive { from, tag } => Act::Receive { from: Some(from), tag: Some(tag) },
+            Operation::Receive { from, tag } => Act::Receive { from, tag: Some(tag) },
         });
         block.needs.extend(required.iter().map(|&required| (at, required, false)));
         at

@@ -21,4 +21,4 @@ mod steps;
 mod verdict;
 
 pub use causes::Cause;
-pub use verdict::{Culprit, Efficiencies, Savings, Size, Verdict, judge, judge_with_timeline};
+pub use verdict::{Culprit, Efficiencies, REPLAYED, Savings, Size, Verdict, judge, judge_with_timeline};

@@ -21,7 +21,7 @@ const MATERIAL: f64 = 0.02;
 /// Waits that nothing explains refuse a verdict from this share of the run on.
 const UNEXPLAINED: f64 = 0.03;
 /// The replay must take as long as the run, within this share.
-const REPLAYED: f64 = 0.05;
+pub const REPLAYED: f64 = 0.05;
 /// Chance that noise alone makes a rank suspect, over all ranks and places.
 const CHANCE: f64 = 0.005;
 /// Factor by which a culprit costs more than most other ranks.

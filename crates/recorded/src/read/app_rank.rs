@@ -111,7 +111,7 @@ fn collective(kind: u16) -> Option<(&'static str, Option<bool>)> {
 impl Rank {
     /// Begins with the INFO of a rank.
     pub fn new(source: &str, info: &[u8], world: Option<u32>) -> Result<Self, String> {
-        let mut trace = Trace { source: source.into(), world, ..Trace::default() };
+        let mut trace = Trace { source: source.into(), world, sized: true, ..Trace::default() };
         let mut has_cpu = true;
         for (name, value) in json::members(info).ok_or("the INFO of a rank must be a JSON object")? {
             let number = || json::scaled(value, 0);

@@ -159,6 +159,7 @@ impl LinesReader {
             ));
         }
         let me = self.trace.number();
+        self.trace.sized |= found.bytes > 0;
         let comm = self.word(found.comm.unwrap_or(b"world"));
         match op {
             b"step" => self.trace.push(Kind::Step, 0, t0, t1, -1),

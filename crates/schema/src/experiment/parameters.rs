@@ -11,7 +11,7 @@ mod nas;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::bsp::{Allreduce, BspParameters, GoalParameters};
+pub use self::bsp::{Allreduce, BspParameters, GoalParameters, RecordedParameters, Transfers};
 pub use self::limits::{Cost, Part, Whole};
 pub use self::nas::{EpParameters, FtParameters, IsParameters, MgParameters, NasParameters, Partners};
 

@@ -10,7 +10,7 @@ use super::execution::ProgramExecution;
 use super::network::{FatTree, NetworkSource};
 use super::parameters::{
     BspParameters, CholeskyParameters, ColumnParameters, ConnectParameters, Em3dParameters, EpParameters, FtParameters,
-    GoalParameters, IsParameters, MgParameters, NasParameters, SampleParameters,
+    GoalParameters, IsParameters, MgParameters, NasParameters, RecordedParameters, SampleParameters, Transfers,
 };
 use super::sweep::{Grid, Sweep, shared_fields};
 use super::window::WindowPolicy;
@@ -93,6 +93,8 @@ pub enum ProgramName {
     Bsp,
     /// A schedule in LogGOPSim's format.
     Goal,
+    /// A program that was recorded.
+    Recorded,
     /// Communication skeleton of NAS MG: multigrid.
     Mg,
     /// Communication skeleton of NAS FT: Fourier transforms.
@@ -105,7 +107,7 @@ pub enum ProgramName {
 
 impl ProgramName {
     /// Every program, in the order of the documentation.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Cholesky,
         Self::Connect,
         Self::Column,
@@ -113,6 +115,7 @@ impl ProgramName {
         Self::Sample,
         Self::Bsp,
         Self::Goal,
+        Self::Recorded,
         Self::Mg,
         Self::Ft,
         Self::Ep,
@@ -130,6 +133,7 @@ impl ProgramName {
             Self::Sample => "sample",
             Self::Bsp => "bsp",
             Self::Goal => "goal",
+            Self::Recorded => "recorded",
             Self::Mg => "mg",
             Self::Ft => "ft",
             Self::Ep => "ep",
@@ -148,6 +152,7 @@ pub enum Parameters {
     Sample(SampleParameters),
     Bsp(BspParameters),
     Goal(GoalParameters),
+    Recorded(RecordedParameters),
     Nas(NasParameters),
 }
 
@@ -157,7 +162,7 @@ pub enum Parameters {
 pub struct ProgramWorkload {
     pub kind: ProgramWorkloadKind,
     pub program: ProgramName,
-    /// Number of ranks; absent for a GOAL file, which contains it.
+    /// Number of ranks; absent for a GOAL file and for a recording, which contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u64>,
     /// Seed of the program's data; absent: the experiment's seed, so that runs with other seeds have other data.
@@ -185,6 +190,7 @@ impl ProgramWorkload {
             ProgramName::Sample => Parameters::Sample(self.read()?),
             ProgramName::Bsp => Parameters::Bsp(self.read()?),
             ProgramName::Goal => Parameters::Goal(self.read()?),
+            ProgramName::Recorded => Parameters::Recorded(self.read()?),
             nas @ (ProgramName::Mg | ProgramName::Ft | ProgramName::Ep | ProgramName::Is) => {
                 let read = NasParameters::read(nas.name(), &self.parameters);
                 Parameters::Nas(read.map_err(|error| error.below("workload"))?)
@@ -209,10 +215,17 @@ impl ProgramWorkload {
             (Some(ranks), Parameters::Goal(_)) => {
                 return Err(Problem::Value(format!("is {ranks}; a GOAL file says so itself")).at(field()));
             }
-            (None, Parameters::Goal(goal)) if goal.file.is_empty() => {
-                return Err(Problem::Empty.at("workload.parameters.file".into()));
+            (Some(ranks), Parameters::Recorded(_)) => {
+                return Err(Problem::Value(format!("is {ranks}; a recording says so itself")).at(field()));
             }
-            (None, Parameters::Goal(_)) => {}
+            (
+                None,
+                Parameters::Goal(GoalParameters { file }) | Parameters::Recorded(RecordedParameters { file, .. }),
+            ) => {
+                if file.is_empty() {
+                    return Err(Problem::Empty.at("workload.parameters.file".into()));
+                }
+            }
             (None, _) => return Err(Problem::Missing.at(field())),
             (Some(ranks), _) if !(1..=MOST_RANKS).contains(&ranks) => {
                 return Err(Problem::Value(format!("is {ranks}; it must be 1 to {MOST_RANKS}")).at(field()));
@@ -244,6 +257,7 @@ impl JsonSchema for ProgramWorkload {
                     ProgramName::Sample => generator.subschema_for::<SampleParameters>(),
                     ProgramName::Bsp => generator.subschema_for::<BspParameters>(),
                     ProgramName::Goal => generator.subschema_for::<GoalParameters>(),
+                    ProgramName::Recorded => generator.subschema_for::<RecordedParameters>(),
                     ProgramName::Mg => generator.subschema_for::<MgParameters>(),
                     ProgramName::Ft => generator.subschema_for::<FtParameters>(),
                     ProgramName::Ep => generator.subschema_for::<EpParameters>(),
@@ -252,7 +266,7 @@ impl JsonSchema for ProgramWorkload {
                 let ranks = json_schema!({ "type": "integer", "minimum": 1, "maximum": MOST_RANKS });
                 let name = json_schema!({ "const": program.name() });
                 let seed = generator.subschema_for::<Option<u64>>();
-                let (properties, required) = if program == ProgramName::Goal {
+                let (properties, required) = if matches!(program, ProgramName::Goal | ProgramName::Recorded) {
                     (
                         serde_json::json!({ "kind": kind, "program": name, "seed": seed, "parameters": parameters }),
                         ["kind", "program", "parameters"],
@@ -273,6 +287,25 @@ impl JsonSchema for ProgramWorkload {
 }
 
 impl ProgramExperiment {
+    /// Refuses what has no effect on a recorded program whose transfers take as long as recorded.
+    fn check_transfers(&self) -> Result<(), DescriptionError> {
+        let Parameters::Recorded(RecordedParameters { transfers: Transfers::Recorded, .. }) =
+            self.workload.parameters()?
+        else {
+            return Ok(());
+        };
+        let field = if self.network != NetworkSource::default() {
+            "network"
+        } else if self.policy != WindowPolicy::default() {
+            "policy"
+        } else {
+            return Ok(());
+        };
+        let sentence = "has no effect on transfers that take as long as recorded; set workload.parameters.transfers to \
+                        \"network\"";
+        Err(Problem::Value(sentence.into()).at(field.into()))
+    }
+
     /// Parses and checks an `experiment.toml` of kind program. Files that it refers to are not read here.
     ///
     /// # Errors
@@ -352,6 +385,7 @@ impl Grid for ProgramExperiment {
         self.policy.check()?;
         let network = self.network.network();
         network.check()?;
+        self.check_transfers()?;
         if network.fat_tree.is_some() {
             let inline = match &self.disturbance {
                 Some(DisturbanceSource::Inline(inline)) => Some(inline),

@@ -6,16 +6,18 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from crosswind import _core
 from crosswind.disturbance import Disturbance
-from crosswind.errors import DescriptionError
+from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from crosswind.experiment import ProgramPoint
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,115 @@ def plan_tolerance(
             )
             limit.update(found)
     return Tolerance(data)
+
+
+USUAL: dict[str, Any] = {
+    "schema_version": 1,
+    "name": "1 ms each second on every rank",
+    "source": [
+        {
+            "kind": "daemon",
+            "cause": "daemon",
+            "interval_s": {"distribution": "exponential", "mean": 1.0},
+            "duration_s": 0.001,
+        }
+    ],
+}
+"""What a recorded program is asked to tolerate where nothing else is named."""
+FEW = 50
+"""Strikes of a source in all replays below which its simulated limits are rough."""
+
+
+def plan_tolerance_of_recording(
+    recording: str | Path,
+    disturbance: Disturbance | str | Path | None = None,
+    *,
+    slowdown: float = 1.05,
+    seeds: int = 5,
+    progress: Callable[[float, str], None] | None = None,
+) -> Tolerance:
+    """Find what a disturbance may be, so that each of its sources alone keeps a stated slowdown of a recorded program.
+
+    Parameters
+    ----------
+    recording : path
+        What `crosswind record -- mpirun ...` wrote, another trace that `crosswind blame` reads, or a directory of them.
+    disturbance : Disturbance or path, optional
+        What takes the processors away; default: a daemon of 1 ms each second on every rank (`USUAL`).
+    slowdown : float
+        Over coscheduled time (dedicated time times the jobs that share the machine), greater than 1.
+    seeds : int
+        Simulated limits per field, each with everything drawn anew, 1 to 100.
+    progress : callable, optional
+        Called as `progress(fraction, message)`.
+
+    Returns
+    -------
+    Tolerance
+        Simulated limits of the sources' own fields; `data["recorded"]` has `file`, `recorded_s`, `replayed_s`. The
+        closed forms beside them hold for programs of barriers: as many as the recorded program has operations for
+        which all ranks wait.
+
+    Raises
+    ------
+    DescriptionError
+        When the recording cannot be run again, an argument is out of range, or the disturbance is wrong.
+    """
+    from crosswind.experiment import Experiment
+    from crosswind.plan.tolerance.simulation import simulated_limit
+
+    path = Path(recording).absolute()
+    workload = {"kind": "program", "program": "recorded", "parameters": {"file": path.name}}
+    described = {"schema_version": 1, "name": path.stem, "workload": workload}
+    point = cast("ProgramPoint", Experiment.from_dict(described, path.parent).point(0))
+    assert point.recording is not None, "the program is a recorded one"
+    ranks, recorded_s, replayed_s, meetings = point.recording.facts()
+    if disturbance is None:
+        disturbance = Disturbance.from_dict(USUAL)
+    elif not isinstance(disturbance, Disturbance):
+        disturbance = Disturbance.load(disturbance)
+    if not 1 <= seeds <= 100:
+        raise DescriptionError(f"seeds is {seeds}; it must be 1 to 100", "argument")
+    work_s = float(f"{replayed_s / max(meetings, 1):.4g}")
+    data = json.loads(_core.tolerance(disturbance._checked, ranks, work_s, slowdown))
+    asked = [
+        one
+        for one in _by_cause(disturbance, data["limits"], ranks, work_s, slowdown)
+        if one[0]["field"] not in ("ranks", "work_per_barrier_s")  # a recording has its own
+    ]
+    for number, (limit, alone, place) in enumerate(asked):
+        if progress:
+            progress(number / len(asked), f"{limit['cause']}: {limit['field']}")
+        sought = {**limit, "source": place}
+        found = simulated_limit(
+            alone,
+            sought,
+            ranks=ranks,
+            work_per_barrier_s=work_s,
+            slowdown=slowdown,
+            seeds=seeds,
+            recorded=point,
+        )
+        limit.update(found)
+        if found["simulated"] is not None and limit["given"]:
+            least = limit["relation"] == "at least"
+            limit["kept"] = limit["given"] >= found["simulated"] if least else limit["given"] <= found["simulated"]
+    about = {"file": str(recording), "recorded_s": recorded_s, "replayed_s": replayed_s}
+    warnings = _seldom(disturbance, point, replayed_s)
+    limits = [limit for limit, _, _ in asked]
+    return Tolerance({**data, "limits": limits, "seeds": seeds, "recorded": about, "warnings": warnings})
+
+
+def _seldom(disturbance: Disturbance, point: ProgramPoint, replayed_s: float) -> list[Notice]:
+    """Return a warning where a source strikes a recorded program too seldom for its limits to be exact."""
+    from crosswind.plan.tolerance.simulation import strikes
+
+    sources = disturbance.to_dict()["source"]
+    few = [place for place, one in enumerate(sources) if one["kind"] != "recorded" and strikes(one, point) < FEW]
+    if not few:
+        return []
+    message = f"source[{few[0]}] strikes a program of {replayed_s:.3g} s seldom: its simulated limits are rough"
+    return [warning("few-strikes", message, "record a longer run")]
 
 
 def _by_cause(

@@ -1,8 +1,9 @@
 """The limits that the simulator finds: closed forms keep a slowdown safely, this is how far one may really go.
 
 A limit by closed form supposes the worst that is possible of a source (no two daemons coincide, all ranks wait for
-each other at once), so it is safe and may be far from sharp. Here the program itself, barriers with nothing else, runs
-in virtual time under the source alone, and the field is moved until the mean slowdown is the stated one.
+each other at once), so it is safe and may be far from sharp. Here the program itself, barriers
+with nothing else or a recorded one, runs in virtual time under the source alone, and the field is moved until the mean
+slowdown is the stated one.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ MOST_RANKS = 20_000
 STRIKES = 200
 """Times that a source strikes a run's ranks, all together and about; and periods of what strikes all at once."""
 LEAST_BARRIERS = 100
+REPLAYS = (10, 100)
+"""Least and most replays of a recorded program whose mean is its slowdown: a source may strike it seldom."""
 MOST_STEPS = 600_000
 """Barriers times ranks of a run: half a second of one core."""
 
@@ -41,6 +44,7 @@ def simulated_limit(
     work_per_barrier_s: float,
     slowdown: float,
     seeds: int,
+    recorded: ProgramPoint | None = None,
 ) -> dict[str, Any]:
     """Find by bisection what one field may be before the simulated slowdown is more than the stated one.
 
@@ -53,6 +57,8 @@ def simulated_limit(
         As of `crosswind.plan_tolerance`.
     seeds : int
         How often everything that is drawn is drawn anew; each has a limit of its own.
+    recorded : ProgramPoint, optional
+        The recorded program that runs instead of barriers.
 
     Returns
     -------
@@ -62,7 +68,7 @@ def simulated_limit(
         simulated slowdown at the limit of the closed form.
     """
     with ThreadPoolExecutor(max_workers=seeds) as pool:
-        slowed = partial(_slowed, disturbance, limit, ranks, work_per_barrier_s)
+        slowed = partial(_slowed, disturbance, limit, ranks, work_per_barrier_s, recorded)
         found = list(pool.map(lambda seed: _bisected(partial(slowed, seed), limit, slowdown), range(seeds)))
         at_limit = list(pool.map(lambda seed: slowed(seed, limit["limit"]), range(seeds)))
     known = [value for value in found if value is not None]
@@ -111,7 +117,13 @@ def _bisected(slowed: Callable[[float], float], limit: dict[str, Any], most: flo
 
 
 def _slowed(
-    disturbance: Disturbance, limit: dict[str, Any], ranks: int, work_s: float, seed: int, value: float
+    disturbance: Disturbance,
+    limit: dict[str, Any],
+    ranks: int,
+    work_s: float,
+    recorded: ProgramPoint | None,
+    seed: int,
+    value: float,
 ) -> float:
     """Return the simulated slowdown with one source alone and its field at `value`; infinite where that can't be."""
     description = disturbance.to_dict()
@@ -124,19 +136,46 @@ def _slowed(
         work_s = value
     else:
         _put(source, field.rsplit(".", 1)[1], value)
+    try:
+        alone = Disturbance.from_dict({**description, "source": [source]})
+        if recorded is not None:
+            count = replays(source, recorded)
+            return statistics.fmean(_replayed(recorded, alone, seed * REPLAYS[1] + number) for number in range(count))
+        point = replace(_barriers(source, ranks, work_s, seed), disturbance=alone)
+        return simulate_program(point).slowdown
+    except CrosswindError:
+        return math.inf  # the field can't be so: away longer than it is there, say
+
+
+def strikes(source: dict[str, Any], recorded: ProgramPoint) -> float:
+    """Return about how often a source strikes the ranks of a recorded program in all of its replays."""
+    assert recorded.recording is not None, "the program is a recorded one"
+    ranks, _, replayed_s, _ = recorded.recording.facts()
+    hit = len(source.get("ranks") or range(ranks)) if source["kind"] in ("daemon", "job") else 1
+    return replays(source, recorded) * hit * replayed_s / _period(source)
+
+
+def replays(source: dict[str, Any], recorded: ProgramPoint) -> int:
+    """Return the number of replays in which a source strikes a recorded program often enough, within `REPLAYS`."""
+    assert recorded.recording is not None, "the program is a recorded one"
+    ranks, _, replayed_s, _ = recorded.recording.facts()
+    return math.ceil(min(max(STRIKES * _period(source) / (ranks * replayed_s), REPLAYS[0]), REPLAYS[1]))
+
+
+def _replayed(recorded: ProgramPoint, alone: Disturbance, seed: int) -> float:
+    point = replace(recorded, description={**recorded.description, "seed": seed}, disturbance=alone)
+    return simulate_program(point).slowdown
+
+
+def _barriers(source: dict[str, Any], ranks: int, work_s: float, seed: int) -> ProgramPoint:
+    """Return a program of barriers that is long enough for a source to strike it often."""
     struck = STRIKES * _period(source) / (ranks if source["kind"] in ("daemon", "job") else 1)
     barriers = max(min(struck / work_s, MOST_STEPS / ranks), LEAST_BARRIERS)
     parameters = {"iterations": math.ceil(barriers), "work_s": work_s}
     workload = {"kind": "program", "program": "bsp", "ranks": ranks}
     workload["parameters"] = parameters | {"dimensions": 0, "allreduce": "none", "barrier": True}
     experiment = {"schema_version": 1, "name": "tolerance", "seed": seed, "network": _NETWORK, "workload": workload}
-    checked = Experiment.from_dict(experiment)
-    try:
-        alone = Disturbance.from_dict({**description, "source": [source]})
-        point = replace(cast(ProgramPoint, checked.point(0)), disturbance=alone)
-        return simulate_program(point).slowdown
-    except CrosswindError:
-        return math.inf  # the field can't be so: away longer than it is there, say
+    return cast(ProgramPoint, Experiment.from_dict(experiment).point(0))
 
 
 _NETWORK = {"latency_s": 1e-9, "overhead_s": 0, "gap_s": 0, "packet_bytes": 4096}

