@@ -202,9 +202,9 @@ mod tests {
     fn as_many_bytes_are_sent_as_the_operation_moves() {
         let sizes = [1 << 20; 8];
         assert_eq!(run("bcast", 3, &sizes).1, 7 << 20);
-        assert_eq!(run("allgather", 0, &sizes).1, 8 * 7 << 20);
-        assert_eq!(run("alltoall", 0, &sizes).1, 8 * 7 << 17);
-        assert_eq!(run("allreduce", 0, &sizes).1, 8 * 14 << 17);
+        assert_eq!(run("allgather", 0, &sizes).1, (8 * 7) << 20);
+        assert_eq!(run("alltoall", 0, &sizes).1, (8 * 7) << 17);
+        assert_eq!(run("allreduce", 0, &sizes).1, (8 * 14) << 17);
         // Each rank's megabyte passes over as many links as lie between it and the root: 3 x 1, 3 x 2, 1 x 3.
         assert_eq!(run("gather", 0, &sizes).1, 12 << 20);
         // The root alone records what it scatters.
