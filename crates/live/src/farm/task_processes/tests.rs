@@ -134,6 +134,7 @@ fn a_supervisor_takes_the_next_command_once_all_processes_of_the_last_have_ended
         let (end, second) = with_supervisor("exit 3", &brief());
         assert_eq!(end, exit_3);
         assert_ne!(second, first);
+        wait_until(|| !alive(&mark).is_empty(), "the program in the background"); // until then it is a shell like its parent
         for pid in alive(&mark) {
             // SAFETY: takes integers only; the process ends only here.
             unsafe { libc::kill(pid, libc::SIGKILL) };
