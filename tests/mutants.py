@@ -30,12 +30,14 @@ import disturbed
 import interacting
 import pyarrow as pa
 import pyarrow.parquet as pq
+import recorded_ranks
 import reported
 import streamed
 import synthetic
 from checks import checked, of_a_cluster
 from command_line import leave, perform, take_streams
 
+from crosswind.blame.recorded import blame_recorded
 from crosswind.errors import CrosswindError
 from crosswind.files.intervals import save_recording
 
@@ -266,6 +268,7 @@ REPORTED = (
     *("check.json", "contention.json", "plan.json", "measurement.parquet", "trace.parquet", FORK, "noise.toml"),
     *("links_of_two_sites.toml", "overlap.json", "local_scheduling.json", "interactions.json"),
     *("cluster-check.json", "command-blame.json", "injection.json", "sweep.json", "gpu.parquet"),
+    *("several.json", "recorded-blame.json"),
 )
 """A file of every kind that `crosswind report` takes, and of some that it refuses."""
 SWEPT = tuple(f"message_bytes-{size:08d}.parquet" for size in (64_000, 1_000_000))
@@ -292,6 +295,8 @@ TARGETS = {
     "run streams": Target("streams.toml", "run streams.toml --workers 1"),
     "run a program": Target("program.toml", "run program.toml --workers 1", ("daemons_of_table_1.toml",)),
     "run GOAL": Target("scatter_8.goal", "run goal.toml --workers 1", ("goal.toml",)),
+    "run a recording": Target("app.trace", "run app.trace"),
+    "blame a recording": Target("app.trace", "blame app.trace", ends=(4,)),
     "run a file of tasks": Target("tasks.csv", "run tasks.toml --workers 1", ("tasks.toml", FORK)),
     "run --resume": Target(
         "begun.runs.json", "run farm.toml --workers 1 --out begun.runs.json --resume", ("farm.toml", *STUDY)
@@ -351,10 +356,13 @@ def plant(folder: Path) -> Path:
     disturbed.blamed(seeds=3).save(folder / "blame.json")
     costly.session(quads=12).save(folder / "cost.json")
     costly.comparison(quads=12).save(folder / "comparison.json")
+    costly.several(0.1, 0.2, 0.3).save(folder / "several.json")
     checked(base=checked()).save(folder / "check.json")
     of_a_cluster().save(folder / "cluster-check.json")
     disturbed.of_a_command().save(folder / "command-blame.json")
     (folder / "injection.json").write_text(json.dumps(disturbed.injected().to_dict()))
+    (folder / "app.trace").write_bytes(recorded_ranks.app_trace()[0])
+    blame_recorded([folder / "app.trace"], timeline=True).save(folder / "recorded-blame.json")
     reported.swept(folder)
     disturbed.studied().save(folder / "local_scheduling.json")
     interacting.studied().save(folder / "interactions.json")

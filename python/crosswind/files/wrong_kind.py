@@ -83,7 +83,7 @@ def _is_xml(path: str | Path) -> bool:
     try:
         with Path(path).open("rb") as file:
             return file.read(64).lstrip().startswith(b"<?xml")
-    except OSError:
+    except (OSError, ValueError):  # a path may hold any character, 0 too
         return False
 
 

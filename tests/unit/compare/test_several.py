@@ -108,7 +108,7 @@ def test_a_file_of_several_says_what_they_did_and_is_not_run_again(tmp_path, mon
     page = tmp_path / "c.html"
     done = CliRunner().invoke(app, ["report", str(out), "-o", str(page)])
     assert done.exit_code == 0, done.output
-    assert "Comparison of 3 commands" in page.read_text()
+    assert "Which of 3 commands is fastest?" in page.read_text()
 
 
 def test_what_needs_a_verdict_on_b_is_refused_of_several(tmp_path):
