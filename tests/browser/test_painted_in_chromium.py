@@ -10,11 +10,13 @@ import disturbed
 import interacting
 import of_runtimes
 import pytest
+import recorded_ranks
 import reported
 import streamed
 
 from crosswind.blame.command import CommandBlame
 from crosswind.blame.interleaving import Turns
+from crosswind.blame.recorded import blame_recorded
 from crosswind.overlap import overlap
 from crosswind.report import draw, report
 from crosswind.report.page.inputs import gather
@@ -60,6 +62,9 @@ def farms(directory):
 
 
 def programs(directory):
+    directory.mkdir(parents=True, exist_ok=True)
+    recording = directory / "app.trace"
+    recording.write_bytes(recorded_ranks.app_trace()[0])
     return [
         disturbed.program_runs(),
         disturbed.program_runs("local", slower=1.05, seeds=1),
@@ -73,6 +78,8 @@ def programs(directory):
         interacting.studied(),
         costly.session((0.02, 0.01), slower=0.005),
         costly.comparison(1.1),
+        costly.several(0.1, 0.2, 0.3),
+        blame_recorded([recording], timeline=True),
     ]
 
 

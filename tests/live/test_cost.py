@@ -254,7 +254,7 @@ def test_a_job_that_reads_what_the_target_writes_has_no_cost(tmp_path):
     reader = subprocess.Popen(["sh", "-c", f"exec cat {fifo} > /dev/null"])
     try:
         found = cost(f"pid:{writer.pid}", job=reader.pid, progress_of="io", seconds=6)
-        assert found.sentence.startswith("the job waits for cat (")
+        assert found.sentence.startswith("the job waits for cat, ")
         assert found.verdict.outcome == "unknown"
         wait_until(lambda: state(writer.pid) != "T")
     finally:

@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from crosswind.errors import DescriptionError
+from crosswind.errors import CrosswindError, DescriptionError
 
 LOCK = ".crosswind-lock"
 _PATIENCE_S = 1.0
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 @contextmanager
@@ -75,9 +75,13 @@ def _open(file: Path) -> int:
         raise _cannot_be_written(file.parent, error) from None
 
 
-def _cannot_be_written(directory: Path, error: OSError) -> DescriptionError:
-    hint = "make room, or name another directory" if error.errno in _FULL else "name a directory that you may write to"
-    return DescriptionError(f"{directory}: cannot be written: {(error.strerror or str(error)).lower()}", "out", hint)
+def _cannot_be_written(directory: Path, error: OSError) -> Exception:
+    if error.errno == errno.EFBIG:  # a limit of this process: the command line names it
+        return error
+    message = f"{directory}: cannot be written: {(error.strerror or str(error)).lower()}"
+    if error.errno in _FULL:
+        return CrosswindError(message, "no-space", "make room, or name another directory")
+    return DescriptionError(message, "out", "name a directory that you may write to")
 
 
 def _holder(descriptor: int) -> str:
