@@ -12,7 +12,7 @@ The truth is of the ranks' own stamps (`recorded_jobs/jobs.py`): when the job ha
 rank itself has measured. Ranks that do not compute sleep until their work is over, so two CPUs do; whatever else the
 host does makes ranks late that are not meant to be.
 
-Each run is added to the record, so that a few quiet minutes at a time will do; again goes on where it ended:
+The record grows by each run, so it can be made in several quiet sittings. A second call continues the record:
     python benchmarks/court_live.py [--runs 30] [--minutes 5] [--fresh] [KIND...]
 KIND: sleep, quota, stop, hog, pair, none; none given: all. `--runs`: of the four with one straggler together, and as
 many of `pair` and of `none`.

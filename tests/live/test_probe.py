@@ -187,7 +187,7 @@ def test_garbage_lying_lengths_and_wrong_versions_are_refused_and_disturb_no_oth
             attack(connection)
             refused.append(heard(connection))
         blocks = (run(probe, 20.0)[0] for _ in range(100))  # a busy host may leave the peer no CPU for a whole block
-        assert any(moved_mb > 0 for moved_mb in blocks), "the session beside it goes on"
+        assert any(moved_mb > 0 for moved_mb in blocks), "the other session continues"
     assert refused[0] == b""
     assert refused[1][:8] == speaking.HEAD.pack(b"XWND", speaking.VERSION, 0), "a wrong version is told the right one"
     assert peer.process.poll() is None

@@ -539,7 +539,7 @@ mod tests {
         let aside = ["damaged", "damaged-2", "damaged-3"].map(|end| path.with_extension(end));
         for (number, aside) in aside.iter().enumerate() {
             std::fs::write(&path, [number as u8]).expect("written");
-            let (_, index) = Journal::resume(&path, "run").expect("goes on");
+            let (_, index) = Journal::resume(&path, "run").expect("resumes");
             assert_eq!(index.set_aside(), Some(&**aside));
         }
         for (number, aside) in aside.iter().enumerate() {
