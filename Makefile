@@ -19,13 +19,14 @@ WHEEL_GLIBC := manylinux_2_28
 SCHEDULES ?= 100000
 SEED ?= 0
 
-.PHONY: help build wheel docs screenshots demo test test-all test-fast test-rust test-unit test-live test-long test-fuzz test-faults fuzz lint schemas bench clean
+.PHONY: help build wheel docs screenshots demo test test-all test-fast test-rust test-unit test-lab test-live test-long test-fuzz test-faults fuzz lint schemas bench clean
 
 help:
 	@echo "make demo   measure this machine, fit, plan, compare policies, and write one HTML report ($(DEMO)/report.html)"
 	@echo "make test   all tests and lints"
 	@echo "make test-all  the same, then long tests, fuzzing and drawn faults: what runs every night"
 	@echo "make test-fast  the unit tests: no live processes, about 90 s once it is built"
+	@echo "make test BASE=origin/main  the same without the lab's tests, if nothing that the lab uses differs from there"
 	@echo "make test-fuzz FUZZ_SECONDS=600  fuzz every parser, so long each"
 	@echo "make test-faults SCHEDULES=1000000 SEED=0  farms of agents under drawn faults; 2000 schedules are part of make test"
 	@echo "make wheel  a wheel for any Linux with glibc 2.28 or later, Python 3.11 or later (dist/); WHEEL_TARGET=aarch64-unknown-linux-gnu cross-compiles"
@@ -68,7 +69,7 @@ screenshots: demo
 demo: build
 	@$(BIN)/python examples/demo.py --crosswind $(CROSSWIND) --out $(DEMO)
 
-test: lint test-rust test-unit test-live
+test: lint test-rust test-unit test-lab test-live
 
 # What takes long: every night.
 test-all: test test-long test-fuzz test-faults
@@ -98,7 +99,21 @@ test-rust:
 UNIT := tests/unit tests/golden tests/property $(wildcard tests/test_*.py) python/crosswind
 LIVE := tests/live tests/browser
 test-unit: $(VENV)/.built-dev
-	$(BIN)/python -m pytest -m "not nightly" --numprocesses 3 $(UNIT)
+	$(BIN)/python -m pytest -m "not nightly" --numprocesses 3 --ignore python/crosswind/lab $(UNIT)
+
+# The papers and the lesson. They are left out only if BASE is given, a revision that passed, and nothing that the lab uses
+# differs from it; tests/test_layout.py holds the list against the imports.
+BASE ?=
+LAB := tests/lab python/crosswind/lab
+LAB_ROOMS := absences access cluster description disturbance errors experiment files filter host inject lab links plan \
+  platform run statistics terminal watch
+LAB_USES := constraints.txt Cargo.lock crates tests/lab tests/disturbed.py tests/interacting.py python/crosswind/__init__.py \
+  $(foreach room,$(LAB_ROOMS),python/crosswind/$(room) python/crosswind/$(room).py)
+test-lab: $(VENV)/.built-dev
+	@if [ -n "$(BASE)" ] && git diff --quiet $(BASE) -- $(LAB_USES) \
+	  && [ -z "$$(git ls-files --others --exclude-standard -- $(LAB_USES))" ]; \
+	then echo "nothing that the lab uses differs from $(BASE): its tests are left out"; \
+	else $(BIN)/python -m pytest -m "not nightly" --numprocesses 3 $(LAB); fi
 
 test-live: $(VENV)/.built-dev
 	$(BIN)/python -m pytest -m "not nightly and not alone" --numprocesses 4 --dist loadfile $(LIVE)
@@ -106,7 +121,7 @@ test-live: $(VENV)/.built-dev
 # What takes long, is a statistic of many draws, or asserts how long something takes and so has the machine to itself.
 test-long: $(VENV)/.built-dev
 	PROPTEST_RNG_SEED=$$(date +%Y%m%d) cargo test --quiet --workspace --lib --bins --tests -- --include-ignored --skip to_65_536
-	$(BIN)/python -m pytest -m nightly --numprocesses auto $(UNIT)
+	$(BIN)/python -m pytest -m nightly --numprocesses auto $(UNIT) tests/lab
 	$(BIN)/python -m pytest -m "nightly and not alone" --numprocesses 2 --dist loadfile $(LIVE)
 	$(BIN)/python -m pytest -m alone tests/live
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import record
 
-from crosswind.papers import studies
-from crosswind.papers.scheduling_and_communication import calibration as scheduling
-from crosswind.papers.tabled_study import TabledStudy
+from crosswind.lab.papers import studies
+from crosswind.lab.papers.scheduling_and_communication import calibration as scheduling
+from crosswind.lab.papers.tabled_study import TabledStudy
 from crosswind.run.results import Runs
 
 RECORDS = {

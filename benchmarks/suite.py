@@ -21,7 +21,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PATH = ROOT / "benchmarks" / "records" / "suite.json"
-STAGES = ("lint", "test-rust", "test-unit", "test-live")
+STAGES = ("lint", "test-rust", "test-unit", "test-lab", "test-live")
 MOST_S = 9 * 60
 SLOWEST = 30
 

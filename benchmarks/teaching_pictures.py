@@ -23,7 +23,7 @@ from browser.chromium import chromium, show  # noqa: E402
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
-from crosswind.lesson import lesson  # noqa: E402
+from crosswind.lab.lesson import lesson  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 RUN = ["run", "examples/fork_graph_emulated.toml", "--set", "policy.order=interference", "--set", "workload.tasks=2500"]

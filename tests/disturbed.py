@@ -13,10 +13,10 @@ from crosswind.blame.result import Blame
 from crosswind.blame.shares import coalitions
 from crosswind.disturbance import Disturbance
 from crosswind.inject import Injected
-from crosswind.papers.scheduling_and_communication import figures, variants
-from crosswind.papers.scheduling_and_communication.calibration import QUICK, Calibration
-from crosswind.papers.scheduling_and_communication.figures import Figure, Rows
-from crosswind.papers.scheduling_and_communication.study import Study, _study
+from crosswind.lab.papers.scheduling_and_communication import figures, variants
+from crosswind.lab.papers.scheduling_and_communication.calibration import QUICK, Calibration
+from crosswind.lab.papers.scheduling_and_communication.figures import Figure, Rows
+from crosswind.lab.papers.scheduling_and_communication.study import Study, _study
 from crosswind.run.results import ProgramRun, Runs
 
 HALF = """

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from crosswind.papers.communication_interactions import printed, study
-from crosswind.papers.communication_interactions.calibration import PROGRAMS, QUICK, Calibration
-from crosswind.papers.communication_interactions.figures import SIDES, Figure, all_figures
-from crosswind.papers.tabled_study import TabledStudy
+from crosswind.lab.papers.communication_interactions import printed, study
+from crosswind.lab.papers.communication_interactions.calibration import PROGRAMS, QUICK, Calibration
+from crosswind.lab.papers.communication_interactions.figures import SIDES, Figure, all_figures
+from crosswind.lab.papers.tabled_study import TabledStudy
 from crosswind.run.results import Runs
 
 # Nothing is computed, so that the time of communication is that of the run.

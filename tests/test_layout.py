@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import crosswind
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "crosswind"
 
@@ -39,6 +41,9 @@ CRATES = {
 FORBIDDEN_WHERE_IT_IS_DECIDED = ("std::time", "std::thread", "std::net", "std::fs", "std::io")
 # `cli` and `report` use the public Python API; the other rooms know neither of them.
 OUTER_ROOMS = ("cli", "report")
+# The lab uses the public API, what is used everywhere, and the extension module in one place; these two show it.
+EVERYWHERE = ("errors", "files", "statistics", "terminal")
+SHOW_THE_LAB = ("cli", "report")
 PUBLIC = {"cli": set(), "report": {"draw", "kind_of", "report", "written"}}
 
 
@@ -55,6 +60,17 @@ def imported_modules(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             modules |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
     return modules
+
+
+def imported_names(path: Path) -> set[str]:
+    """Return what a module imports, each by its whole name: of `from a import b` only `a.b`."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
 
 
 def test_every_crate_is_in_the_map():
@@ -101,6 +117,39 @@ def test_the_command_line_and_the_report_do_not_know_each_other():
                 if other != room:
                     inner = {m for m in imported_modules(path) if m.startswith(f"crosswind.{other}.")}
                     assert inner <= {f"crosswind.{other}.{name}" for name in PUBLIC[other]}, path
+
+
+def test_the_lab_imports_only_public_names():
+    for path in (PACKAGE / "lab").rglob("*.py"):
+        for name in imported_names(path):
+            package, *inner = name.split(".")
+            if package != "crosswind" or not inner:
+                continue
+            is_engine = path.name == "engine.py" and inner[0] == "_core"
+            is_public = len(inner) == 1 and inner[0] in crosswind.__all__
+            assert is_public or is_engine or inner[0] in (*EVERYWHERE, "lab"), f"{path}: {name}"
+
+
+def test_what_the_labs_tests_wait_for_is_all_that_the_lab_uses():
+    rooms: dict[str, set[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        own = path.relative_to(PACKAGE).with_suffix("").parts[0]
+        names = [name.split(".")[1] for name in imported_names(path) if name.startswith("crosswind.")]
+        homes = {crosswind._HOME_OF.get(name, name).split(".")[0] for name in names} - {"_core"}
+        rooms.setdefault(own, set()).update(homes)
+    used, waiting = set(), {"lab"}
+    while waiting:
+        used.add(room := waiting.pop())
+        waiting |= rooms[room] - used
+    listed = re.search(r"LAB_ROOMS := ((?:[^\\\n]|\\\n)*)", (ROOT / "Makefile").read_text())
+    assert used == set(listed[1].replace("\\", " ").split())
+
+
+def test_no_room_imports_the_lab():
+    for path in PACKAGE.rglob("*.py"):
+        own = path.relative_to(PACKAGE).parts[0]
+        if own not in (*SHOW_THE_LAB, "lab", "__init__.py"):
+            assert not [name for name in imported_names(path) if name.startswith("crosswind.lab")], path
 
 
 def test_no_file_tells_more_than_one_story():

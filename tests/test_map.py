@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import crosswind
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "crosswind"
 MAP = (ROOT / "ARCHITECTURE.md").read_text()
@@ -71,9 +73,9 @@ def imports(path: Path) -> set[str]:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         for name in names:
             package, *inner = name.split(".")
-            if package == "crosswind" and inner and room(inner[0]):
-                found.add(inner[0])
-    return found
+            if package == "crosswind" and inner:
+                found.add(crosswind._HOME_OF.get(inner[0], inner[0]).split(".")[0] if len(inner) == 1 else inner[0])
+    return {name for name in found if room(name)}
 
 
 def room(name: str) -> bool:
@@ -90,3 +92,14 @@ def test_every_room_of_the_package_stands_in_the_map_with_what_it_uses():
         if own != "__init__":
             used.setdefault(own, set()).update(imports(path) - {own} - everywhere)
     assert {name: uses for name, uses in used.items() if name not in everywhere} == drawn
+
+
+@pytest.mark.parametrize(("heading", "part"), [("Python", 0), ("Crates", 1)])
+def test_the_drawing_fits_one_screen_and_has_each_room_above_all_that_it_uses(heading, part):
+    drawing = MAP.split("## Map\n")[1].split("```")[1]
+    floors = [line[:54].split() for line in drawing.split("\n\n")[part].splitlines() if line]
+    floor = {name: number for number, names in enumerate(floors) for name in names}
+    drawn = {name: named(uses) for name, (_, uses) in rows(heading).items()}
+    assert sorted(name for names in floors for name in names) == sorted(drawn)
+    assert [(name, used) for name, uses in drawn.items() for used in uses if floor[used] < floor[name]] == []
+    assert len(drawing.splitlines()) <= 24

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from crosswind.disturbance import Disturbance
     from crosswind.doctor import doctor
     from crosswind.errors import AgentLost, CrosswindError, DescriptionError, InfeasibleError, MeasurementError
-    from crosswind.experiment import Experiment
+    from crosswind.experiment import Experiment, Point, ProgramPoint
     from crosswind.inject import Injected, inject
-    from crosswind.lesson import lesson
+    from crosswind.lab.lesson import lesson
     from crosswind.links import Links
     from crosswind.measure import measure
     from crosswind.measure.cluster import MeasuredCluster, measure_cluster
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from crosswind.run.command import map_command
     from crosswind.run.deployment import Placing
     from crosswind.run.farm import Farm
-    from crosswind.run.grid import run
+    from crosswind.run.grid import Grid, run
     from crosswind.run.mapping import map
     from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
     from crosswind.run.trace import Trace
@@ -79,6 +79,7 @@ __all__ = [
     "Experiment",
     "Farm",
     "Fit",
+    "Grid",
     "InfeasibleError",
     "Injected",
     "Links",
@@ -90,6 +91,8 @@ __all__ = [
     "Placing",
     "Plan",
     "Platform",
+    "Point",
+    "ProgramPoint",
     "ProgramRun",
     "QueuesPlan",
     "RecordedProgram",
@@ -146,9 +149,9 @@ _HOMES = {
     "disturbance": ["Disturbance"],
     "doctor": ["doctor"],
     "errors": ["AgentLost", "CrosswindError", "DescriptionError", "InfeasibleError", "MeasurementError"],
-    "experiment": ["Experiment"],
+    "experiment": ["Experiment", "Point", "ProgramPoint"],
     "inject": ["Injected", "inject"],
-    "lesson": ["lesson"],
+    "lab.lesson": ["lesson"],
     "links": ["Links"],
     "measure": ["measure"],
     "measure.cluster": ["MeasuredCluster", "measure_cluster"],
@@ -171,7 +174,7 @@ _HOMES = {
     "run.command": ["map_command"],
     "run.deployment": ["Placing"],
     "run.farm": ["Farm"],
-    "run.grid": ["run"],
+    "run.grid": ["Grid", "run"],
     "run.mapping": ["map"],
     "run.results": ["ProgramRun", "Run", "Runs", "StreamsRun"],
     "run.trace": ["Trace"],

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crosswind.lesson import lesson
+from crosswind.lab.lesson import lesson
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed")
 from browser.chromium import BROWSER, DRIVER, chromium, complaints, requests, show  # noqa: E402

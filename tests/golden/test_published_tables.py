@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from crosswind import _core
+from crosswind.lab.papers import table_2, table_3, table_4
 from crosswind.model.plane import contour_degrees
-from crosswind.papers import table_2, table_3, table_4
 from crosswind.platform import Platform
 
 JAVA = table_2.load()

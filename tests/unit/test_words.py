@@ -20,8 +20,8 @@ TOML = re.compile(r'#[^\n]*|"""(?:[^\\]|\\.)*?"""|"(?:[^"\\\n]|\\.)*"', re.DOTAL
 
 NOT_DONE_YET = (
     # A column of recorded studies: "ours" is what no paper gives.
-    "python/crosswind/papers/communication_interactions/calibration.py",
-    "python/crosswind/papers/scheduling_and_communication/calibration.py",
+    "python/crosswind/lab/papers/communication_interactions/calibration.py",
+    "python/crosswind/lab/papers/scheduling_and_communication/calibration.py",
     "CHANGELOG.md",
 )
 

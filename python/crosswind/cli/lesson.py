@@ -36,7 +36,7 @@ def lesson(
     force: Force = False,
 ) -> None:
     """Write a page that teaches bandwidth-centric scheduling."""
-    from crosswind.lesson import lesson as write
+    from crosswind.lab.lesson import lesson as write
 
     writable(out, "report", inputs=[platform], force=force)
     with progress_bar() as progress:

@@ -17,8 +17,8 @@ from crosswind.terminal.printable import printable
 from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
-    from crosswind.papers.grading import Claim
-    from crosswind.papers.studies import AnyStudy
+    from crosswind.lab.papers.grading import Claim
+    from crosswind.lab.papers.studies import AnyStudy
 
 Paper = Literal["scheduling-and-communication", "communication-interactions", "quadrics-overlap"]
 MOST_REASONS = 3
@@ -60,8 +60,8 @@ def reproduce(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Run the figures of a paper again, and grade its claims."""
-    from crosswind.papers.studies import reproduce as run
-    from crosswind.papers.studies import title
+    from crosswind.lab.papers.studies import reproduce as run
+    from crosswind.lab.papers.studies import title
     from crosswind.report import report as write
 
     directory = out or Path(paper)

@@ -289,7 +289,7 @@ def _mean(values: Sequence[float]) -> str:
     """
     if len(values) == 1:
         return plain(values[0])
-    from crosswind.run.interval import span
+    from crosswind.statistics.interval import span
 
     mean, low, high = span(values)
     half = half_of(mean, (low, high))

@@ -177,7 +177,7 @@ def _interval(values: Sequence[float], form: str) -> str:
     if len(values) == 1:
         return format(values[0], form)
     from crosswind.blame.shares import ROUNDING
-    from crosswind.run.interval import span
+    from crosswind.statistics.interval import span
 
     mean, _, high = span(values)
     half = high - mean

@@ -61,7 +61,7 @@ _SHAPES = {
     "queues-plan": ("crosswind.plan.shape", "QueuesPlanShape"),
     "recorded-blame": ("crosswind.blame.shape", "RecordedBlameShape"),
     "recorded-program": ("crosswind.recorder.shape", "RecordedHeadShape"),
-    "study": ("crosswind.papers.shape", "AnyStudyShape"),
+    "study": ("crosswind.lab.papers.shape", "AnyStudyShape"),
     "sweep": ("crosswind.measure.shape", "SweepShape"),
 }
 """Kinds whose fields are described in Python, with the module and the name of the description."""

@@ -12,8 +12,8 @@ from typing import Any
 
 from crosswind.report.words import plain
 from crosswind.run.fastest import Fastest, fastest
-from crosswind.run.interval import span
 from crosswind.run.results import Run, Runs, mean_of_bound
+from crosswind.statistics.interval import span
 
 SERIES = "policy.order"
 LIVE = ("local", "dask", "hosts")

@@ -7,8 +7,8 @@ from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
 
-from crosswind.run.interval import span
 from crosswind.run.results import Run
+from crosswind.statistics.interval import span
 
 ROUNDING = 1e-9
 """Differences up to this part of a makespan are rounding."""

@@ -17,7 +17,7 @@ from crosswind.files.output import ANOTHER, writable
 from crosswind.run import On
 from crosswind.run.deployment import Placing
 from crosswind.run.deployments import HINT, deployed, is_deployed
-from crosswind.run.results import AnyRun, Runs
+from crosswind.run.results import AnyRun, ProgramRun, Runs
 from crosswind.run.side_by_side import Perform, Simulator, simulated
 from crosswind.terminal.progress import left_in_words
 
@@ -30,15 +30,24 @@ Progress = Callable[[float, str], None]
 
 
 class Grid(Protocol):
-    """Points to run: an experiment, or what is made of one."""
+    """Points to run. An `Experiment` is one; a program can make others, of points that no sweep describes."""
 
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str:
+        """The name of the experiment in the file of runs."""
+
     @property
-    def kind(self) -> str: ...  # noqa: D102
-    def __len__(self) -> int: ...
-    def points(self) -> Iterator[Point]: ...  # noqa: D102
-    def digest(self, on: str) -> str: ...  # noqa: D102
+    def kind(self) -> str:
+        """What is run: farm, program or streams."""
+
+    def __len__(self) -> int:
+        """How many points."""
+
+    def points(self) -> Iterator[Point]:
+        """Yield every point; `number` is its place among the runs."""
+
+    def digest(self, on: str) -> str:
+        """Return what identifies these runs: those of another digest are not resumed."""
 
 
 _WRITING_SHARE = 0.05  # most of the time that goes into writing the file of runs
@@ -67,7 +76,7 @@ class _RunsFile:
 
 
 def run(
-    experiment: Experiment | str | Path,
+    experiment: Experiment | Grid | str | Path,
     on: On | Client = "sim",
     *,
     trace: bool = False,
@@ -85,8 +94,8 @@ def run(
 
     Parameters
     ----------
-    experiment : Experiment or path
-        What to run.
+    experiment : Experiment, Grid or path
+        What to run. All points of a `Grid` are run as they are.
     on : str or distributed.Client
         `sim`: in virtual time. `local`: for real on this machine, one process per node or rank, one run after the
         other. A farm also runs on a Dask cluster (`dask:ADDRESS`, or a client) and on the hosts of a hosts.toml
@@ -133,9 +142,9 @@ def run(
     >>> round(alone.makespan_s), round(both.makespan_s)
     (300, 100)
     """
-    if not isinstance(experiment, Experiment):
+    if isinstance(experiment, (str, Path)):
         experiment = Experiment.load(experiment)
-    if on == "sim" and not experiment.is_drawn:
+    if on == "sim" and isinstance(experiment, Experiment) and not experiment.is_drawn:
         experiment = experiment.once()
     return run_grid(
         experiment,
@@ -323,6 +332,10 @@ class _Ledger:
         if run is not None:
             self._done[point.number] = run
             self.taken_over += 1
+            if self._on == "sim" and isinstance(point, ProgramPoint):
+                from crosswind.run.program import remember
+
+                remember(point, cast(ProgramRun, run))
         return run is not None
 
     def add(self, point: Point, run: AnyRun) -> None:

@@ -44,7 +44,9 @@ def run_of(point: ProgramPoint, text: str, _: Columns = None) -> ProgramRun:
 
 
 def remember(point: ProgramPoint, run: ProgramRun) -> None:
-    """Keep the result of an undisturbed point from another process, so that it is not simulated again."""
+    """Keep the result of a point of another process, if nothing disturbs it, so that it is not simulated again."""
+    if point.disturbance is not None or point.recording is not None:
+        return
     _core.remember_undisturbed(_bare(point), point.goal, json.dumps(run.summary()))
 
 

@@ -1,5 +1,6 @@
 """Programs under disturbances, from the file to the figures: examples, laws, refusals."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 import crosswind
 from crosswind import DescriptionError, Disturbance, Experiment, Runs
-from crosswind.papers.scheduling_and_communication.daemons import disturbance as table_1
+from crosswind.lab.papers.scheduling_and_communication.daemons import disturbance as table_1
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 BARRIERS = {"iterations": 40, "work_s": 0.0071, "dimensions": 0, "allreduce": "none", "barrier": True}
@@ -75,6 +76,41 @@ def test_what_was_run_is_not_run_again(tmp_path, monkeypatch):
     again = crosswind.run(experiment, out=tmp_path / "runs.json", resume=True)
     assert asked == [4]
     assert again.summary() == whole.summary()
+
+
+class Pair:
+    """One program, undisturbed and disturbed: a grid that no sweep describes."""
+
+    name, kind = "pair", "program"
+
+    def __init__(self, iterations):
+        length = {"parameters": {**BARRIERS, "iterations": iterations}}
+        self.of = [described(**length), described(LOCAL, **length)]
+
+    def __len__(self):
+        return 2
+
+    def points(self):
+        for number, experiment in enumerate(self.of):
+            yield dataclasses.replace(experiment.point(0), number=number, params={"disturbed": bool(number)})
+
+    def digest(self, on):
+        return on + self.name
+
+
+def test_points_that_no_sweep_describes_run_and_a_resumed_one_that_nothing_disturbs_is_what_others_are_held_against(
+    tmp_path,
+):
+    whole = crosswind.run(Pair(40), workers=1)
+    assert [run.params["disturbed"] for run in whole] == [False, True]
+    assert whole[1].dedicated_s == whole[0].makespan_s
+    # Of a length that this process has not simulated; the file says that it took twice as long.
+    grid, out = Pair(41), tmp_path / "runs.json"
+    kept = whole[0].summary()
+    kept |= {name: 2.0 * kept[name] for name in ("makespan_s", "dedicated_s")}
+    Runs(grid.name, "sim", [crosswind.ProgramRun(kept)], grid.digest("sim"), grid.kind).save(out)
+    resumed = crosswind.run(grid, workers=1, out=out, resume=True)
+    assert resumed[1].dedicated_s == 2.0 * whole[0].makespan_s
 
 
 def test_nothing_that_disturbs_is_dedicated():

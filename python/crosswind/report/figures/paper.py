@@ -17,8 +17,8 @@ from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.look import EXPORT_WIDTH, PX_PER_MM
 from crosswind.report.page.inputs import Item, gather
 from crosswind.report.words import plain
-from crosswind.run.interval import span
 from crosswind.run.results import Runs
+from crosswind.statistics.interval import span
 
 SIZES_MM = (30.0, 400.0)
 FREE = ("seed",)  # a repetition is no other point

@@ -21,11 +21,11 @@ from crosswind.files.wrong_kind import taken_by
 from crosswind.gpu.fit import GpuFit
 from crosswind.gpu.measurement import GpuMeasurement
 from crosswind.inject import Injected
+from crosswind.lab.papers.studies import AnyStudy
 from crosswind.measure.sweep import Sweep
 from crosswind.measurement import Measurement
 from crosswind.model.fit import Fit
 from crosswind.overlap.result import Overlap
-from crosswind.papers.studies import AnyStudy
 from crosswind.plan import Plan
 from crosswind.platform import Platform
 from crosswind.report.sections.order import KINDS

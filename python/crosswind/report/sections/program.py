@@ -16,8 +16,8 @@ from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.section import Kind, Term, grouped
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range, percent
-from crosswind.run.interval import span
 from crosswind.run.results import ProgramRun, Runs
+from crosswind.statistics.interval import span
 
 MOST_CURVES = 7
 MOST_FIGURES = 8

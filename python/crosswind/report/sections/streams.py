@@ -16,8 +16,8 @@ from crosswind.report.figures.queues import latencies_by_queue, slowdowns_by_que
 from crosswind.report.sections.section import Kind, Term, grouped
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range
-from crosswind.run.interval import span
 from crosswind.run.results import Runs, StreamsRun
+from crosswind.statistics.interval import span
 from crosswind.terminal.sizes import size
 
 MOST_FIGURES = 8

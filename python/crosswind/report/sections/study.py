@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from crosswind.papers import studies
-from crosswind.papers.grading import HOLDS
-from crosswind.papers.scheduling_and_communication import variants
-from crosswind.papers.scheduling_and_communication.calibration import ALL
-from crosswind.papers.scheduling_and_communication.daemons import Daemon, together
-from crosswind.papers.scheduling_and_communication.figures import DISTURBED, FILLING, ONE_SUM, STAGGERED
-from crosswind.papers.scheduling_and_communication.study import TITLE, Study
-from crosswind.papers.studies import AnyStudy
-from crosswind.papers.tabled_study import Cell, Part, TabledStudy
+from crosswind.lab.papers import studies
+from crosswind.lab.papers.grading import HOLDS
+from crosswind.lab.papers.scheduling_and_communication import variants
+from crosswind.lab.papers.scheduling_and_communication.calibration import ALL
+from crosswind.lab.papers.scheduling_and_communication.daemons import Daemon, together
+from crosswind.lab.papers.scheduling_and_communication.figures import DISTURBED, FILLING, ONE_SUM, STAGGERED
+from crosswind.lab.papers.scheduling_and_communication.study import TITLE, Study
+from crosswind.lab.papers.studies import AnyStudy
+from crosswind.lab.papers.tabled_study import Cell, Part, TabledStudy
 from crosswind.report.figures.claims import answers
 from crosswind.report.figures.figure import Figure, identifier
 from crosswind.report.figures.slowdowns import slowdown_curves, slowdown_dots

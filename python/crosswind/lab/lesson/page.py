@@ -1,0 +1,131 @@
+"""The lesson as one HTML file: text, data and program inside, nothing fetched."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+
+from crosswind import __version__
+from crosswind.lab.lesson.scenes import BUFFER_TASKS, TASKS, Scene, Scenes
+from crosswind.terminal.printable import printable_values
+
+POLICY = (
+    "default-src 'none'; script-src {script}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    "form-action 'none'"
+)
+
+
+def page_of(scenes: Scenes) -> str:
+    """Return the page."""
+    program = _asset("lesson.js")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("crosswind.lab.lesson", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    slowest = min(scenes.platform.nodes[1:], key=lambda node: float(node["receive_limit_mb_per_s"]))
+    return environment.get_template("lesson.html.j2").render(
+        **printable_values(
+            {
+                "platform": scenes.platform.name,
+                "root": scenes.platform.nodes[0]["name"],
+                "slowest": slowest["name"],
+                "children": _children(scenes),
+            }
+        ),
+        holds_s=scenes.task_size_mb / float(slowest["receive_limit_mb_per_s"]),
+        scenes=scenes,
+        root_computes=float(scenes.platform.nodes[0]["compute_per_s"]) > 0.0,
+        sending_costs=any(map(_costs_its_sender, scenes.platform.nodes[1:])),
+        arrival=scenes.as_given[0],
+        bandwidth=scenes.as_given[1],
+        tasks=TASKS,
+        buffer_tasks=BUFFER_TASKS,
+        data=_json(_data(scenes)),
+        style=_asset("lesson.css"),
+        program=program,
+        policy=POLICY.format(script=_hash(program)),
+        version=__version__,
+    )
+
+
+def _costs_its_sender(node: Mapping[str, Any]) -> bool:
+    """Return whether sending to a node costs its parent computation; losses stand in the place of the rate."""
+    losses = node.get("send_losses") or []
+    return any(lost > 0.0 for _, lost in losses) if losses else float(node.get("ir_send_s_per_mb") or 0.0) > 0.0
+
+
+def _children(scenes: Scenes) -> list[dict[str, Any]]:
+    """Return a row per child, fastest link first: what a task of its costs the port, and what the plan sends it."""
+    planned = {node["name"]: node for node in scenes.plan.nodes}
+    rows = []
+    for node in scenes.platform.nodes[1:]:
+        rate = float(node["receive_limit_mb_per_s"])
+        hold_s = scenes.task_size_mb / rate
+        received = float(planned[node["name"]]["received_tasks_per_s"])
+        rows.append(
+            {
+                "name": node["name"],
+                "rate": rate,
+                "hold_s": hold_s,
+                "per_port_s": 1.0 / hold_s,
+                "computes": float(node["compute_per_s"]) / scenes.task_work,
+                "received": received,
+                "share": received * hold_s,
+            }
+        )
+    return sorted(rows, key=lambda row: -row["rate"])
+
+
+def _data(scenes: Scenes) -> dict[str, Any]:
+    nodes = scenes.platform.nodes
+    return {
+        "nodes": [node["name"] for node in nodes],
+        "rates": [node.get("receive_limit_mb_per_s") for node in nodes],
+        "tasks": TASKS,
+        "task_size_mb": scenes.task_size_mb,
+        "window_ms": round(1000 * scenes.window_s),
+        "bound": scenes.plan.bound_tasks_per_s,
+        "given": [_played(scene) for scene in scenes.as_given],
+        "settings": [
+            {
+                "link": setting.link,
+                "rate": setting.rate_mb_per_s,
+                "bound": setting.bound_tasks_per_s,
+                "scenes": [_played(scene) for scene in setting.scenes],
+            }
+            for setting in scenes.settings
+        ],
+    }
+
+
+def _played(scene: Scene) -> dict[str, Any]:
+    return {
+        "order": scene.order,
+        "tasks_per_s": scene.tasks_per_s,
+        "makespan_s": scene.makespan_s,
+        "sends": scene.sends,
+        "computes": scene.computes,
+    }
+
+
+def _json(value: Any) -> str:
+    """Return JSON that may stand inside a script element: nothing in it ends the element or begins a comment."""
+    text = json.dumps(printable_values(value), separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _asset(name: str) -> str:
+    return (files("crosswind.lab.lesson") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _hash(script: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

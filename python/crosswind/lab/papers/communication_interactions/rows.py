@@ -1,0 +1,122 @@
+"""What came of the runs: slowdowns and delay ratios by what a point sets, means over the seeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from crosswind import Runs
+from crosswind.lab import engine
+from crosswind.lab.papers.communication_interactions.calibration import (
+    TIMES,
+    Calibration,
+    FlowReading,
+    ProgramReading,
+    StreamReading,
+)
+from crosswind.lab.papers.communication_interactions.figures import SIDES, program_params, side_params
+
+Entry = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A value over the seeds.
+
+    Attributes
+    ----------
+    middle, low, high : float
+        Mean, least, most.
+    """
+
+    middle: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Return the spread of some values, at least one."""
+        return cls(fmean(values), min(values), max(values))
+
+
+class Rows:
+    """The runs of every figure, found by what they set.
+
+    Parameters
+    ----------
+    runs : mapping
+        Id of a figure -> its runs.
+    calibration : Calibration
+        With which they were run.
+    """
+
+    def __init__(self, runs: Mapping[str, Runs[Any]], calibration: Calibration) -> None:
+        self.calibration = calibration
+        self._alike: dict[tuple[str, str], list[Entry]] = {}
+        for figure, own in runs.items():
+            for run in own:
+                self._alike.setdefault((figure, _key(run.params)), []).append(run.data)
+
+    def entries(self, figure: str, **params: Any) -> list[Entry]:
+        """Return the runs of a point, one for each seed.
+
+        Raises
+        ------
+        KeyError
+            When there is no such point.
+        """
+        return self._alike[figure, _key(params)]
+
+    def delta(self, name: str, reading: FlowReading, *, flows: int = 0, mix: tuple[int, int] = (0, 0)) -> Spread:
+        """Return the slowdown of δ of the flows of a type (section 4.2): latency alone over latency together.
+
+        Of `flows` of this type (figure 2), or of a mix of A and B (table 2).
+        """
+        if flows:
+            entries = self.entries("figure-2", type=name, flows=flows, arrivals=reading.arrivals)
+        else:
+            entries = self.entries("table-2", flows_a=mix[0], flows_b=mix[1], arrivals=reading.arrivals)
+        return Spread.of([_delta(entry, name) for entry in entries])
+
+    def eta(self, program: str, hosts: int, alpha: float, reading: ProgramReading, queue: str = "fifo") -> Spread:
+        """Return η = (T - t) / t, of communication or of the run (`TIMES`), with one queue (fifo) or two (queued)."""
+        entries = self.entries("figures-3-4", **program_params(program, hosts, alpha, reading))
+        compute_s = self.skeleton(program, hosts)["compute_s"] if TIMES[program] == "communication" else 0.0
+
+        def eta(job: Entry) -> float:
+            alone_s, together_s = float(job["alone_s"]), float(job[f"{queue}_s"])
+            return (together_s - alone_s) / (alone_s - compute_s)
+
+        return Spread.of([eta(entry["jobs"][0]) for entry in entries])
+
+    def skeleton(self, program: str, hosts: int, *, as_printed: bool = False) -> dict[str, Any]:
+        """Return messages, bytes and compute_s of a program of this study, or of the size that the text gives."""
+        parameters = {} if as_printed else self.calibration.parameters(program)
+        return engine.skeleton(program, hosts, json.dumps(parameters))
+
+    def slowdown(
+        self, side: str, tested: str, kib: int, reading: StreamReading, *, queue: str = "fifo", of: str = "tested"
+    ) -> Spread:
+        """Return T2 / T1 (fifo) or T3 / T1 (queued) of the tested stream, or of the local one beside it."""
+        entries = self.entries(SIDES[side], **side_params(tested, kib, reading))
+        place = 0 if of == "tested" else 1
+        return Spread.of([float(entry["streams"][place][f"slowdown_{queue}"]) for entry in entries])
+
+    def bound(self, side: str, tested: str, kib: int, reading: StreamReading, name: str) -> float | None:
+        """Return a closed form of the point, None where it does not apply."""
+        entries = self.entries(SIDES[side], **side_params(tested, kib, reading))
+        found: float | None = entries[0].get("bounds", {}).get(name)
+        return found
+
+
+def _key(params: Mapping[str, Any]) -> str:
+    return json.dumps(params, sort_keys=True)
+
+
+def _delta(entry: Entry, name: str) -> float:
+    own = [stream["latency_s"] for stream in entry["streams"] if stream["name"].startswith(f"{name} ")]
+    together: Callable[[str], float] = lambda when: fmean(latency[when]["mean"] for latency in own)  # noqa: E731
+    return together("alone") / together("fifo")

@@ -1,0 +1,434 @@
+"""The paper's figures 1 to 5: the runs that each needs, and the rows that come of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, zip_longest
+from statistics import fmean
+from typing import Any
+
+from crosswind import Disturbance, Experiment, ProgramPoint, ProgramRun, Runs
+from crosswind.lab.engine import build_digest
+from crosswind.lab.papers.scheduling_and_communication.calibration import (
+    PAPERS,
+    PAPERS_WINDOWS,
+    PROGRAMS,
+    Calibration,
+    Filling,
+    Reading,
+)
+from crosswind.statistics.interval import span
+
+Setting = tuple[dict[str, Any], dict[str, Any] | None]
+"""What a point of a figure sets, and its disturbance."""
+
+WINDOWS = "figure-1"
+FILLING = "figure-1-filling"
+DISTURBED = "filling-disturbed"
+STAGGERED = "figure-4-staggered"
+ONE_SUM = "figure-1-one-sum"
+JOBS = 2
+COSCHEDULED_QUANTUM_S = 0.1
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the paper: points of all programs.
+
+    Attributes
+    ----------
+    id, title : str
+        Such as figure-1.
+    settings : list of Setting
+        What each point sets: `program`, `window`, `credit`, and what the figure varies.
+    parameters : dict
+        Of each program, where they are not those of the calibration.
+    """
+
+    id: str
+    title: str
+    settings: list[Setting]
+    parameters: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+
+
+class FigureGrid:
+    """A figure's points as a grid (`crosswind.Grid`), each for the calibration's seeds where any are drawn."""
+
+    kind = "program"
+
+    def __init__(self, figure: Figure, calibration: Calibration) -> None:
+        self.name = f"{figure.id}: {figure.title}"
+        self._figure, self._calibration = figure, calibration
+
+    def __len__(self) -> int:
+        """How many runs."""
+        return sum(self._turns(disturbance) for _, disturbance in self._figure.settings)
+
+    def points(self) -> Iterator[ProgramPoint]:
+        """Yield every run, the programs in turn, so that the pace so far is that of all."""
+        by_program: dict[str, list[tuple[int, Setting, int]]] = {}
+        number = 0
+        for setting in self._figure.settings:
+            for turn in range(self._turns(setting[1])):
+                by_program.setdefault(setting[0]["program"], []).append((number, setting, turn))
+                number += 1
+        for one in chain.from_iterable(zip_longest(*by_program.values())):
+            if one is not None:
+                yield self._point(*one)
+
+    def _point(self, number: int, setting: Setting, turn: int) -> ProgramPoint:
+        params, disturbance = setting
+        description = {**self._described(params), "seed": self._calibration.seed + turn}
+        return ProgramPoint(
+            number, params, description, Disturbance.from_dict(disturbance) if disturbance else None, None
+        )
+
+    def _turns(self, disturbance: Mapping[str, Any] | None) -> int:
+        return self._calibration.repetitions if is_drawn(disturbance) else 1
+
+    def digest(self, on: str) -> str:
+        """Return what identifies these runs, the build included."""
+        settings = [[self._described(setting), other] for setting, other in self._figure.settings]
+        parts = {"on": on, "settings": settings, "repetitions": self._calibration.repetitions, "build": build_digest()}
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def _described(self, setting: Mapping[str, Any]) -> dict[str, Any]:
+        return _description(setting, self._calibration, self._figure.parameters)
+
+
+def is_drawn(disturbance: Mapping[str, Any] | None) -> bool:
+    """Whether anything of a disturbance is drawn: otherwise all seeds come to the same.
+
+    Examples
+    --------
+    >>> is_drawn({"source": [{"kind": "coscheduled", "quantum_s": 0.1}]}), is_drawn(None)
+    (False, False)
+    >>> is_drawn({"source": [{"kind": "coscheduled", "quantum_s": 0.1, "skew_s": 0.01}]})
+    True
+    """
+    sources = disturbance["source"] if disturbance else []
+    return any(source["kind"] != "coscheduled" or source.get("skew_s", 0.0) > 0.0 for source in sources)
+
+
+def _description(
+    setting: Mapping[str, Any], calibration: Calibration, parameters: Mapping[str, dict[str, Any]]
+) -> dict[str, Any]:
+    program = setting["program"]
+    workload = {"kind": "program", "program": program, "ranks": calibration.ranks, "seed": calibration.seed}
+    given = {**calibration.parameters, **parameters}
+    own = {**given.get(program, {}), **{name: setting[name] for name in ("sums_at_once",) if name in setting}}
+    if own:
+        workload["parameters"] = own
+    policy = {
+        "window_packets": setting["window"],
+        "credit": setting.get("credit", "handled"),
+        **setting.get("policy", {}),
+    }
+    network: Any = calibration.network
+    if "polls_per_send" in setting:
+        network = Filling(setting["buffer_packets"], setting["polls_per_send"]).network()
+    document = {"schema_version": 1, "name": program, "seed": calibration.seed, "network": network}
+    whole = {**document, "workload": workload, "policy": policy}
+    return dict(Experiment.from_dict(whole).to_dict())
+
+
+def windows(calibration: Calibration) -> Figure:
+    """Figure 1: every program, dedicated, window by window."""
+    settings: list[Setting] = [({"program": p, "window": w}, None) for p in PROGRAMS for w in calibration.windows]
+    return Figure(WINDOWS, "sensitivity to window size, dedicated", settings)
+
+
+def one_sum(calibration: Calibration) -> Figure:
+    """Figure 1 for a CHOLESKY that waits for each sum: how many are under way the text does not say."""
+    settings: list[Setting] = [
+        ({"program": "cholesky", "sums_at_once": 1, "window": window}, None) for window in calibration.filling_windows
+    ]
+    return Figure(ONE_SUM, "sensitivity to window size, one sum of CHOLESKY at a time", settings)
+
+
+def filling(calibration: Calibration) -> Figure:
+    """Figure 1 in a network that can fill, under every reading of it."""
+    settings: list[Setting] = [
+        ({"program": program, **reading.setting, "window": window}, None)
+        for program in PROGRAMS
+        for reading in calibration.fillings
+        for window in calibration.filling_windows
+    ]
+    return Figure(
+        FILLING, "sensitivity to window size, a network that can fill", settings, calibration.filling_parameters
+    )
+
+
+def filling_disturbed(calibration: Calibration, rows: Rows) -> Figure:
+    """Such a network under daemons of 50 ms and beside a serial job: its best dedicated window, and a large one."""
+    daemon = described("daemon", interval_s=5.0, duration_s=max(calibration.daemon_durations_s))
+    job = serial_job(calibration, min(calibration.shares))
+    settings: list[Setting] = []
+    for program in calibration.filling_disturbed:
+        for reading in calibration.fillings:
+            for window in sorted({rows.best_window(program, FILLING, **reading.setting), calibration.large_window}):
+                params = {"program": program, **reading.setting, "window": window}
+                settings += [({**params, "under": "daemons"}, daemon), ({**params, "under": "serial job"}, job)]
+    return Figure(DISTURBED, "large windows in a network that can fill", settings)
+
+
+def dedicated_windows(best: Mapping[str, int], program: str) -> set[int]:
+    """Return the windows that are best when dedicated: here, and in the paper."""
+    return {best[program], PAPERS_WINDOWS.get(program, best[program])}
+
+
+def coscheduled(calibration: Calibration, best: Mapping[str, int]) -> Figure:
+    """Section 4's comparison: every program coscheduled with another, window by window."""
+    gang = described("coscheduled", quantum_s=COSCHEDULED_QUANTUM_S, jobs=JOBS)
+    tried = {p: sorted({*calibration.coscheduled_windows, best[p]}) for p in PROGRAMS}
+    settings: list[Setting] = [
+        ({"program": p, "quantum_s": COSCHEDULED_QUANTUM_S, "window": w}, gang) for p in PROGRAMS for w in tried[p]
+    ]
+    return Figure("section-4", "coscheduled with another program, quantum 0.1 s", settings)
+
+
+def local_windows(calibration: Calibration, best: Mapping[str, int]) -> Figure:
+    """Which window is best under local scheduling: all that are tried, under every reading, with one seed each."""
+    tried = {p: sorted({*calibration.local_windows, *dedicated_windows(best, p)}) for p in PROGRAMS}
+    return _local("figure-2-windows", "locally scheduled, window by window", calibration, lambda p, *_: tried[p])
+
+
+def local(calibration: Calibration, best: Mapping[str, int], tried: Rows) -> Figure:
+    """Figure 2: every program scheduled locally, with the window that is best dedicated and the one that is best so."""
+
+    def both(program: str, reading: Reading, quantum_s: float) -> list[int]:
+        where = {"phases": reading.phases, "credit": reading.credit, "quantum_s": quantum_s}
+        rows = tried.of("figure-2-windows", program=program, **where)
+        fastest = min(rows, key=lambda row: (row.makespan_s, row.params["window"]))
+        return sorted({*dedicated_windows(best, program), int(fastest.params["window"])})
+
+    return _local("figure-2", "locally scheduled with one other program", calibration, both)
+
+
+def _local(
+    name: str, title: str, calibration: Calibration, windows_of: Callable[[str, Reading, float], Sequence[int]]
+) -> Figure:
+    settings: list[Setting] = []
+    for program in PROGRAMS:
+        for reading in (one for one in calibration.readings if one.windows != PAPERS):
+            for quantum in calibration.local_quanta_s:
+                other = local_job(calibration, reading, quantum)
+                for window in windows_of(program, reading, quantum):
+                    settings.append((local_setting(program, reading, quantum, window), other))
+    return Figure(name, title, settings)
+
+
+def local_job(calibration: Calibration, reading: Reading, quantum_s: float) -> dict[str, Any]:
+    """Return the other program of figure 2."""
+    drift = {"drift": calibration.drift} if reading.phases == "drifting" else {}
+    return described("local", quantum_s=quantum_s, jobs=JOBS, phases=reading.phases, polls=reading.polls, **drift)
+
+
+def local_setting(program: str, reading: Reading, quantum_s: float, window: int) -> dict[str, Any]:
+    """Return what a point of figure 2 sets."""
+    return {
+        "program": program,
+        "phases": reading.phases,
+        "credit": reading.credit,
+        "quantum_s": quantum_s,
+        "window": window,
+    }
+
+
+def skew(calibration: Calibration, best: Mapping[str, int]) -> Figure:
+    """Figure 3: coscheduled with skew, with the dedicated window; at the hardest point with a large one as well."""
+    settings: list[Setting] = []
+    for program in PROGRAMS:
+        for quantum in calibration.skew_quanta_s:
+            for skew_s in (0.0, *calibration.skews_s):
+                gang = described("coscheduled", quantum_s=quantum, jobs=JOBS, skew_s=skew_s)
+                hardest = skew_s == max(calibration.skews_s) and quantum == min(calibration.skew_quanta_s)
+                wide = {calibration.large_window} if hardest else set()
+                for window in sorted({best[program], *wide}):
+                    own = {"program": program, "quantum_s": quantum, "skew_s": skew_s, "window": window}
+                    settings.append((own, gang))
+    return Figure("figure-3", "coscheduling skew", settings, calibration.skewed_parameters)
+
+
+def daemons(calibration: Calibration, best: Mapping[str, int]) -> Figure:
+    """Figure 4: daemons on every rank, with the dedicated window; at 50 ms every 5 s with a large one as well."""
+    settings: list[Setting] = []
+    for program in PROGRAMS:
+        for duration in calibration.daemon_durations_s:
+            for interval in calibration.daemon_intervals_s:
+                for polls in calibration.polls if (duration, interval) in calibration.polled_daemons_s else (False,):
+                    daemon = described("daemon", interval_s=interval, duration_s=duration, polls=polls)
+                    hardest = duration == max(calibration.daemon_durations_s) and interval == 5.0
+                    wide = {calibration.large_window} if hardest else set()
+                    for window in sorted({*dedicated_windows(best, program), *wide}):
+                        varied = {
+                            "duration_s": duration,
+                            "interval_s": interval,
+                            "polls": polls,
+                            "credit": _credit(polls),
+                        }
+                        settings.append(({"program": program, **varied, "window": window}, daemon))
+    return Figure("figure-4", "daemon processes", settings)
+
+
+def staggered(calibration: Calibration, best: Mapping[str, int]) -> Figure:
+    """EM3D under figure 4's hardest daemons, one rank after the other, so that no two of them ever coincide."""
+    interval, duration = 5.0, max(calibration.daemon_durations_s)
+    cpus = [
+        {"cpu": rank, "intervals": [[rank * interval / calibration.ranks, duration, 0]]}
+        for rank in range(calibration.ranks)
+    ]
+    in_turn = described("recorded", length_s=interval, causes=["daemon"], aligned=True, cpu=cpus)
+    settings: list[Setting] = [
+        ({"program": "em3d", "daemons": "in turn", "window": window}, in_turn)
+        for window in sorted(dedicated_windows(best, "em3d"))
+    ]
+    return Figure(STAGGERED, "daemons that never coincide", settings)
+
+
+def shared_node(calibration: Calibration, best: Mapping[str, int]) -> Figure:
+    """Figure 5: a serial job on one node, with and without polling; at the least share also with a large window."""
+    settings: list[Setting] = []
+    for program in PROGRAMS:
+        for share in calibration.shares:
+            for polls in (False, True):
+                job = serial_job(calibration, share, polls=polls)
+                greediest = share == min(calibration.shares) and not polls
+                wide = {calibration.large_window} if greediest else set()
+                for window in sorted({*dedicated_windows(best, program), *wide}):
+                    varied = {"share": share, "polls": polls, "credit": _credit(polls)}
+                    settings.append(({"program": program, **varied, "window": window}, job))
+    return Figure("figure-5", "one non-idle processor", settings)
+
+
+def serial_job(calibration: Calibration, share: float, **fields: Any) -> dict[str, Any] | None:
+    """Return the serial job of figure 5, on the shared rank unless `everywhere`; None where it has nothing."""
+    on = {} if fields.get("everywhere") else {"ranks": [calibration.shared_rank]}
+    return described("job", share=share, slice_s=calibration.slice_s, **{**on, **fields}) if share < 1.0 else None
+
+
+def _credit(polls: bool) -> str:
+    return "extracted" if polls else "handled"
+
+
+def described(kind: str, **fields: Any) -> dict[str, Any]:
+    """Return a disturbance of one source."""
+    return {"schema_version": 1, "name": kind, "source": [{"kind": kind, **fields}]}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A point of a figure: what it sets, and means over the seeds.
+
+    Attributes
+    ----------
+    params : dict
+        What the point sets.
+    makespan_s, dedicated_s : float
+        With the disturbance, and with none.
+    low_s, high_s : float
+        The shortest and the longest makespan over the seeds.
+    interval_s : tuple of float
+        95 % confidence interval of `makespan_s`.
+    stalled : float
+        Part of the ranks' time that they waited for credits.
+    bounds : dict
+        Closed forms of the slowdown, where some apply.
+    """
+
+    params: dict[str, Any]
+    makespan_s: float
+    low_s: float
+    high_s: float
+    interval_s: tuple[float, float]
+    dedicated_s: float
+    stalled: float
+    bounds: dict[str, float]
+
+
+class Rows:
+    """The rows of every figure, found by what they set.
+
+    Parameters
+    ----------
+    runs : mapping
+        Id of a figure -> its runs.
+    """
+
+    def __init__(self, runs: Mapping[str, Runs[ProgramRun]]) -> None:
+        self._rows = {figure: [_row(alike) for alike in own.by_point()] for figure, own in runs.items()}
+
+    def of(self, figure: str, **where: Any) -> list[Row]:
+        """Return the rows of a figure that set all this."""
+        return [row for row in self._rows[figure] if all(row.params.get(k) == v for k, v in where.items())]
+
+    def one(self, figure: str, **where: Any) -> Row:
+        """Return the only such row.
+
+        Raises
+        ------
+        KeyError
+            When there is none, or more than one.
+        """
+        found = self.of(figure, **where)
+        if len(found) != 1:
+            raise KeyError(f"{len(found)} rows of {figure} set {where}")
+        return found[0]
+
+    def best_window(self, program: str, figure: str = "figure-1", **where: Any) -> int:
+        """Return the window with the shortest mean makespan; of windows alike to the last digit, the smallest."""
+        rows = sorted(self.of(figure, program=program, **where), key=lambda row: (row.makespan_s, row.params["window"]))
+        return int(rows[0].params["window"])
+
+    def dedicated_s(self, program: str) -> float:
+        """Return the dedicated makespan with the best window: what slowdowns are relative to."""
+        return self.one("figure-1", program=program, window=self.best_window(program)).makespan_s
+
+    def reference_s(self, figure: str, row: Row) -> float:
+        """Return what the figure's caption divides a makespan by, s: the slowdown's denominator (E2-5).
+
+        Always with the window that is best when dedicated, and credits that go back as in the row.
+        """
+        program = row.params["program"]
+        if figure in ("figure-1", "not-built"):
+            return self.dedicated_s(program) * jobs(row.params)
+        if figure == ONE_SUM:
+            return min(other.makespan_s for other in self.of(figure))
+        if figure == FILLING:
+            where = {"buffer_packets": row.params["buffer_packets"], "polls_per_send": row.params["polls_per_send"]}
+            return min(other.makespan_s for other in self.of(figure, program=program, **where))
+        if figure in (DISTURBED, STAGGERED):
+            return row.dedicated_s
+        narrow = {**row.params, "window": self.best_window(program)}
+        if figure == "figure-3":
+            return self.one(figure, **{**narrow, "skew_s": 0.0}).makespan_s
+        return self.one(figure, **narrow).dedicated_s * jobs(row.params)
+
+    def slowdown(self, figure: str, row: Row, *, own_window: bool = False) -> float:
+        """Return a row's slowdown as the figure's caption defines it; `own_window`: as if the row's were the best."""
+        reference = row.dedicated_s * jobs(row.params) if own_window else self.reference_s(figure, row)
+        return row.makespan_s / reference
+
+
+def jobs(params: Mapping[str, Any]) -> int:
+    """Return how many programs share the machine in a point of a figure."""
+    return JOBS if "quantum_s" in params else 1
+
+
+def _row(alike: Sequence[ProgramRun]) -> Row:
+    makespans = [run.makespan_s for run in alike]
+    whole = sum(makespans) * alike[0].data["ranks"]
+    bounds = {name: fmean(run.bounds[name] for run in alike) for name in alike[0].bounds}
+    return Row(
+        params=alike[0].params,
+        makespan_s=fmean(makespans),
+        low_s=min(makespans),
+        high_s=max(makespans),
+        interval_s=span(makespans)[1:],
+        dedicated_s=fmean(run.dedicated_s for run in alike),
+        stalled=sum(run.data["stalled_s"] for run in alike) / whole if whole else 0.0,
+        bounds=bounds,
+    )

@@ -1,0 +1,6 @@
+"""Statistics that several rooms share, by scipy where it has them.
+
+| question | module |
+|---|---|
+| between what does a mean lie? | `interval` |
+"""
