@@ -163,6 +163,8 @@ fn stopped() -> impl Iterator<Item = Leftover> {
 
 #[cfg(test)]
 mod tests {
+    use crosswind_linux::signals::{Signal, kill};
+
     use super::*;
 
     fn ended() -> u32 {
@@ -201,8 +203,7 @@ mod tests {
         while marked_by(pid).as_deref() != Some(mark.as_str()) {
             std::thread::yield_now();
         }
-        // SAFETY: our own child.
-        unsafe { libc::kill(pid, libc::SIGSTOP) };
+        kill(pid, Signal::STOP).expect("our own child");
         while parent_and_state(pid).is_some_and(|(_, state)| state != 'T') {
             std::thread::yield_now();
         }

@@ -189,8 +189,7 @@ mod tests {
 
     #[test]
     fn a_thread_of_this_process_belongs_to_it() {
-        // SAFETY: takes nothing.
-        let tid = unsafe { libc::gettid() };
+        let tid = crosswind_linux::thread_id();
         assert_eq!(Process::of_thread(tid).map(|found| found.pid), Some(std::process::id() as i32));
         assert_eq!(Process::of_thread(i32::MAX), None);
     }

@@ -10,6 +10,12 @@ use std::fs;
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
+use rustix::process::{chdir, set_parent_process_death_signal, setsid};
+use rustix::thread::set_name;
+
+use crate::children::close_all_but;
+use crate::signals::{ignore, reset};
+
 /// Its name in `ps`, at most 15 bytes.
 const NAME: &CStr = c"undo-watchdog";
 /// Its command line. It must not contain the name of the command that it outlives.
@@ -19,45 +25,20 @@ const HIERARCHIES: [&str; 4] = ["freezer", "memory", "pids", "name=systemd"];
 
 /// Turns the calling process, a child that was just forked, into such a guard. Keeps only these descriptors open.
 pub fn outlive(keep: &mut [RawFd]) {
-    // SAFETY: calls on integers and live strings; the process has one thread.
-    unsafe {
-        libc::setsid();
-        for signal in 1..32 {
-            let always = [libc::SIGKILL, libc::SIGSTOP, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
-            if signal != libc::SIGCHLD && !always.contains(&signal) {
-                libc::signal(signal, libc::SIG_IGN);
-            }
+    let _ = setsid(); // it leads a session already
+    for signal in 1..32 {
+        let always = [libc::SIGKILL, libc::SIGSTOP, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
+        if signal != libc::SIGCHLD && !always.contains(&signal) {
+            ignore(signal);
         }
-        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
-        libc::prctl(libc::PR_SET_PDEATHSIG, 0);
-        libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
-        libc::chdir(c"/".as_ptr());
     }
-    close_others(keep);
+    reset(libc::SIGCHLD);
+    // None of these fails for such values.
+    let _ = (set_parent_process_death_signal(None), set_name(NAME), chdir(c"/"));
+    close_all_but(keep);
     replace_command_line();
     let _ = fs::write("/proc/self/oom_score_adj", "-1000"); // works for root only; the kernel then prefers to kill the command
     leave_groups();
-}
-
-fn close_others(keep: &mut [RawFd]) {
-    keep.sort_unstable();
-    // SAFETY: calls on integers and a live string.
-    unsafe {
-        let nowhere = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
-        for fd in 0..3 {
-            if nowhere >= 0 && !keep.contains(&fd) {
-                libc::dup2(nowhere, fd);
-            }
-        }
-        let mut next = 3;
-        for fd in keep.iter().map(|fd| *fd as libc::c_uint).filter(|fd| *fd >= 3) {
-            if fd > next {
-                libc::syscall(libc::SYS_close_range, next, fd - 1, 0);
-            }
-            next = fd + 1;
-        }
-        libc::syscall(libc::SYS_close_range, next, libc::c_uint::MAX, 0);
-    }
 }
 
 /// Overwrites the arguments that this process shows in `/proc`; a forked child has its own copy.

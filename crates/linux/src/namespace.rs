@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd as _;
 use std::path::Path;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// Runs `work` in a network namespace, on a separate thread: only that thread enters it.
 ///
@@ -12,10 +14,7 @@ use std::path::Path;
 pub fn in_namespace<T: Send>(namespace: &Path, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     let opened = File::open(namespace)?;
     let entered = move || {
-        // SAFETY: takes integers only; the descriptor is open for as long as the call lasts.
-        if unsafe { libc::setns(opened.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        move_into_link_name_space(opened.as_fd(), Some(LinkNameSpaceType::Network))?;
         work()
     };
     std::thread::scope(|scope| scope.spawn(entered).join())

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
 use crate::processes::Pid;
+use crate::signals::exists;
 
 /// The process that a name identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,10 +51,7 @@ impl Owner {
         if self.namespace.is_some_and(|namespace| own_namespace() != Some(namespace)) {
             return false;
         }
-        // SAFETY: takes integers only; signal 0 only checks that the process exists.
-        let gone = unsafe { libc::kill(self.pid, 0) } != 0
-            && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
-        gone || matches!((self.started, started(self.pid)), (Some(then), Some(now)) if then != now)
+        !exists(self.pid) || matches!((self.started, started(self.pid)), (Some(then), Some(now)) if then != now)
     }
 }
 

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::children::exit_now;
+
 pub type Pid = libc::pid_t;
 
 /// Returns the children of all threads of a process; empty once it has ended.
@@ -33,13 +35,20 @@ pub fn parent_and_state(pid: Pid) -> Option<(Pid, char)> {
     Some((words.next().and_then(|state| state.chars().next())?, words.next()?.parse().ok()?)).map(|(s, p)| (p, s))
 }
 
+/// Returns the session of a process, 0 for a thread of the kernel; `None` once it has ended.
+#[must_use]
+pub fn session_of(pid: Pid) -> Option<Pid> {
+    // SAFETY: takes and returns integers only. rustix has no number for the session of the kernel's threads.
+    let session = unsafe { libc::getsid(pid) };
+    (session >= 0).then_some(session)
+}
+
 /// Ends this process after a delay, on a thread of its own, whatever other threads do or hold. Nothing is flushed, and no
 /// exit handler runs.
 pub fn end_process_after(delay: Duration, status: i32) {
     let end = move || {
         std::thread::sleep(delay);
-        // SAFETY: takes an integer only, and does not return.
-        unsafe { libc::_exit(status) }
+        exit_now(status)
     };
     // Without a thread, the process ends as it would have: when nothing holds it any more.
     drop(std::thread::Builder::new().name("cw-end".into()).spawn(end));
@@ -122,11 +131,19 @@ mod tests {
         }
         let found = with_descendants(&[pid]);
         for other in &found {
-            // SAFETY: our own child and grandchild, which were alive a moment ago.
-            unsafe { libc::kill(*other, libc::SIGKILL) };
+            crate::signals::kill(*other, crate::signals::Signal::KILL).expect("our own child or grandchild");
         }
         child.wait().expect("a child of this process");
         assert!(found.contains(&pid));
+    }
+
+    #[test]
+    fn every_process_has_a_session_and_one_that_has_ended_has_none() {
+        assert_eq!(session_of(0), session_of(std::process::id() as Pid));
+        assert!(all().filter_map(session_of).all(|session| session >= 0), "those of the kernel too");
+        let mut child = Command::new("true").spawn().expect("starts");
+        child.wait().expect("a child of this process");
+        assert_eq!(session_of(child.id() as Pid), None);
     }
 
     #[test]

@@ -1,16 +1,81 @@
 //! Sockets and files: unsent bytes, gathering writes, and transfers without a copy.
 
 use std::fs::File;
-use std::io::{self, Write as _};
-use std::mem::zeroed;
+use std::io::{self, IoSlice, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd as _};
+use std::os::fd::AsRawFd as _;
 
-fn option(stream: &TcpStream, level: i32, name: i32, value: i32) -> io::Result<()> {
+use rustix::fs::{MemfdFlags, memfd_create, sendfile};
+use rustix::net::{SendAncillaryBuffer, SendFlags, listen, sendmsg};
+
+/// Sets an option of a socket that is an integer.
+///
+/// # Errors
+/// When the kernel refuses.
+fn set_option(stream: &TcpStream, level: i32, name: i32, value: i32) -> io::Result<()> {
     let size = size_of::<i32>() as libc::socklen_t;
     // SAFETY: the pointer is to a live local of the size that is passed along.
     let result = unsafe { libc::setsockopt(stream.as_raw_fd(), level, name, (&raw const value).cast(), size) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Reads an option of a socket into a buffer. Returns what the kernel has filled.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn option<'a>(stream: &TcpStream, level: i32, name: i32, into: &'a mut [u8]) -> io::Result<&'a [u8]> {
+    let mut size = into.len() as libc::socklen_t;
+    // SAFETY: the buffer is live and its size is passed along.
+    let result = unsafe { libc::getsockopt(stream.as_raw_fd(), level, name, into.as_mut_ptr().cast(), &raw mut size) };
+    if result == 0 { Ok(&into[..into.len().min(size as usize)]) } else { Err(io::Error::last_os_error()) }
+}
+
+/// `struct tcp_info` of linux/tcp.h, as far as this kernel fills it. The structures of the libc crate and of others end
+/// before the counters.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpInfo {
+    bytes: [u8; Self::BYTES],
+    filled: usize,
+}
+
+impl TcpInfo {
+    const BYTES: usize = 168;
+
+    /// Reads the state of a connection.
+    ///
+    /// # Errors
+    /// When the connection is closed.
+    pub fn of(stream: &TcpStream) -> io::Result<Self> {
+        let mut bytes = [0u8; Self::BYTES];
+        let filled = option(stream, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?.len();
+        Ok(Self { bytes, filled })
+    }
+
+    fn field<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        self.bytes[..self.filled].get(at..at + N)?.try_into().ok()
+    }
+
+    /// Returns the bytes that the other end has acknowledged since the start of the connection; `None` before Linux 4.1.
+    #[must_use]
+    pub fn bytes_acknowledged(&self) -> Option<u64> {
+        self.field(120).map(u64::from_ne_bytes)
+    }
+
+    /// Returns the bytes that have arrived since the start of the connection; `None` before Linux 4.1.
+    #[must_use]
+    pub fn bytes_received(&self) -> Option<u64> {
+        self.field(128).map(u64::from_ne_bytes)
+    }
+
+    /// Returns the shortest round trip measured, us; `None` before Linux 4.6 and before the first.
+    fn shortest_round_trip_us(&self) -> Option<u32> {
+        self.field(148).map(u32::from_ne_bytes).filter(|time| *time != u32::MAX)
+    }
+
+    /// Returns the delivery rate last measured, bytes/s; `None` before Linux 4.9.
+    fn delivery_rate(&self) -> Option<u64> {
+        self.field(160).map(u64::from_ne_bytes)
+    }
 }
 
 /// Limits the unsent bytes in a socket's buffer to `bytes`, beyond those in flight. Further bytes wait in this
@@ -19,7 +84,7 @@ fn option(stream: &TcpStream, level: i32, name: i32, value: i32) -> io::Result<(
 /// # Errors
 /// When the kernel refuses.
 pub fn limit_unsent(stream: &TcpStream, bytes: i32) -> io::Result<()> {
-    option(stream, libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, bytes)
+    set_option(stream, libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, bytes)
 }
 
 /// Sets how many connections the kernel keeps until they are accepted, up to its own limit.
@@ -27,9 +92,7 @@ pub fn limit_unsent(stream: &TcpStream, bytes: i32) -> io::Result<()> {
 /// # Errors
 /// When the kernel refuses.
 pub fn queue_up_to(listener: &TcpListener, connections: i32) -> io::Result<()> {
-    // SAFETY: takes integers only; the socket is open, and listens already.
-    let result = unsafe { libc::listen(listener.as_raw_fd(), connections) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    Ok(listen(listener, connections)?)
 }
 
 const TCP_NOTSENT_LOWAT: i32 = 25; // linux/tcp.h
@@ -54,29 +117,12 @@ pub fn sending(stream: &TcpStream) -> io::Result<Sending> {
     if unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut outstanding) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // linux/tcp.h, struct tcp_info; older kernels fill less of it.
-    const MIN_RTT: usize = 148;
-    const DELIVERY_RATE: usize = 160;
-    let mut info = [0u8; 168];
-    let mut size = info.len() as libc::socklen_t;
-    // SAFETY: the buffer is live and its size is passed along.
-    let result = unsafe {
-        libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, info.as_mut_ptr().cast(), &raw mut size)
-    };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let known = |at: usize, bytes: usize| at + bytes <= size as usize;
-    let word = |at: usize| u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]);
-    let round_trip_us = if known(MIN_RTT, 4) { word(MIN_RTT) } else { 0 };
-    let rate = if known(DELIVERY_RATE, 8) {
-        let (first, second) = (u64::from(word(DELIVERY_RATE)), u64::from(word(DELIVERY_RATE + 4)));
-        if cfg!(target_endian = "little") { first | second << 32 } else { first << 32 | second }
-    } else {
-        0
-    };
-    let round_trip_s = if round_trip_us == u32::MAX { 0.0 } else { f64::from(round_trip_us) * 1e-6 };
-    Ok(Sending { outstanding: outstanding.max(0) as u64, rate: rate as f64, round_trip_s })
+    let info = TcpInfo::of(stream)?;
+    Ok(Sending {
+        outstanding: outstanding.max(0) as u64,
+        rate: info.delivery_rate().unwrap_or(0) as f64,
+        round_trip_s: f64::from(info.shortest_round_trip_us().unwrap_or(0)) * 1e-6,
+    })
 }
 
 /// Writes two slices in one call.
@@ -84,19 +130,10 @@ pub fn sending(stream: &TcpStream) -> io::Result<Sending> {
 /// # Errors
 /// As `send`; a full socket returns `WouldBlock`.
 pub fn send_both(stream: &TcpStream, first: &[u8], second: &[u8], more: bool) -> io::Result<usize> {
-    let mut parts = [
-        libc::iovec { iov_base: first.as_ptr().cast_mut().cast(), iov_len: first.len() },
-        libc::iovec { iov_base: second.as_ptr().cast_mut().cast(), iov_len: second.len() },
-    ];
-    // SAFETY: an all-zero msghdr is valid; both parts are those of live slices, which the kernel only reads.
-    let sent = unsafe {
-        let mut message: libc::msghdr = zeroed();
-        message.msg_iov = parts.as_mut_ptr();
-        message.msg_iovlen = 2;
-        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | if more { libc::MSG_MORE } else { 0 };
-        libc::sendmsg(stream.as_raw_fd(), &raw const message, flags)
-    };
-    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as usize) }
+    let more = if more { SendFlags::MORE } else { SendFlags::empty() };
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT | more;
+    let parts = [IoSlice::new(first), IoSlice::new(second)];
+    Ok(sendmsg(stream, &parts, &mut SendAncillaryBuffer::default(), flags)?)
 }
 
 /// Sends part of a file without copying it through this process.
@@ -104,13 +141,10 @@ pub fn send_both(stream: &TcpStream, first: &[u8], second: &[u8], more: bool) ->
 /// # Errors
 /// As `sendfile`; a full socket returns `WouldBlock`, and a file that ends too early returns `UnexpectedEof`.
 pub fn send_file(stream: &TcpStream, file: &File, offset: u64, bytes: usize) -> io::Result<usize> {
-    let mut at = offset as libc::off_t;
-    // SAFETY: both descriptors are open, and the pointer is to a live local.
-    let sent = unsafe { libc::sendfile(stream.as_raw_fd(), file.as_raw_fd(), &raw mut at, bytes) };
-    match sent {
+    let mut at = offset;
+    match sendfile(stream, file, Some(&mut at), bytes)? {
         0 if bytes > 0 => Err(shorter()),
-        sent if sent < 0 => Err(io::Error::last_os_error()),
-        sent => Ok(sent as usize),
+        sent => Ok(sent),
     }
 }
 
@@ -135,14 +169,7 @@ fn shorter() -> io::Error {
 /// # Errors
 /// When the kernel does not support such files.
 pub fn memory_file(content: &[u8]) -> io::Result<File> {
-    // SAFETY: the name is a C string, and a descriptor that was just opened has no other owner.
-    let mut file = unsafe {
-        let descriptor = libc::memfd_create(c"message".as_ptr(), libc::MFD_CLOEXEC);
-        if descriptor < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        File::from_raw_fd(descriptor)
-    };
+    let mut file = File::from(memfd_create(c"message", MemfdFlags::CLOEXEC)?);
     file.write_all(content)?;
     Ok(file)
 }

@@ -6,9 +6,14 @@
 use std::fs;
 use std::io;
 use std::net::{IpAddr, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
+
+use rustix::io::retry_on_intr;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with};
+use rustix::process::{PidfdGetfdFlags, pidfd_getfd};
 
 use crate::processes::Pid;
+use crate::watchdog::process_descriptor;
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
@@ -51,14 +56,8 @@ impl TcpCounts {
     /// # Errors
     /// When the kernel lacks `CONFIG_INET_DIAG`, or in a sandbox.
     pub fn open() -> io::Result<Self> {
-        // SAFETY: takes and returns integers only.
-        let socket =
-            unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_SOCK_DIAG) };
-        if socket < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: a descriptor that was just opened, and is owned by nothing else.
-        Ok(Self { socket: unsafe { OwnedFd::from_raw_fd(socket) } })
+        let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
+        Ok(Self { socket: socket_with(family, kind, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))? })
     }
 
     /// Finds the established connection from this local port to this address and port, if there is one.
@@ -108,22 +107,11 @@ impl TcpCounts {
         request.extend([family, libc::IPPROTO_TCP as u8, 1 << (INET_DIAG_INFO - 1), 0]);
         request.extend(states.to_ne_bytes());
         request.extend(id);
-        // SAFETY: the pointer and the length are those of a live vector.
-        let sent = unsafe { libc::send(self.socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
-        if sent < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        send(&self.socket, &request, SendFlags::empty())?;
         let mut buffer = vec![0u8; if flags == 0 { 1024 } else { 32 << 10 }];
         loop {
-            // SAFETY: the pointer and the length are those of a live vector.
-            let got = unsafe { libc::recv(self.socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
-            if got < 0 {
-                match io::Error::last_os_error() {
-                    error if error.kind() == io::ErrorKind::Interrupted => continue,
-                    error => return Err(error),
-                }
-            }
-            if read_answer(&buffer[..got as usize], each)? || flags == 0 {
+            let (got, _) = retry_on_intr(|| recv(&self.socket, &mut buffer[..], RecvFlags::empty()))?;
+            if read_answer(&buffer[..got], each)? || flags == 0 {
                 return Ok(());
             }
         }
@@ -189,20 +177,15 @@ pub fn borrow_socket(process: Pid, inode: u32) -> io::Result<TcpStream> {
         .find(|entry| fs::read_link(entry.path()).is_ok_and(|to| to.as_os_str() == wanted.as_str()))
         .and_then(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
         .ok_or(io::ErrorKind::NotFound)?;
-    // SAFETY: both calls take and return integers only; each descriptor that comes back is owned by nothing else.
-    unsafe {
-        let owned = |number: libc::c_long| {
-            if number < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(number as i32)) }
-        };
-        let process = owned(libc::syscall(libc::SYS_pidfd_open, process, 0))?;
-        owned(libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), descriptor, 0)).map(TcpStream::from)
-    }
+    let process = process_descriptor(process)?;
+    Ok(TcpStream::from(pidfd_getfd(process, descriptor, PidfdGetfdFlags::empty())?))
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
+    use std::os::fd::AsRawFd as _;
     use std::os::unix::fs::MetadataExt;
 
     use super::*;

@@ -1,8 +1,12 @@
 //! Threads and the process: CPU affinity, CPU time, priority and lifetime.
 
 use std::io;
-use std::mem::{size_of, zeroed};
 
+use rustix::io::Errno;
+use rustix::process::{getppid, set_parent_process_death_signal, setpriority_process};
+use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_setaffinity};
+
+use crate::signals::Signal;
 use crate::time::clock_ns;
 
 /// Makes the kernel kill this process when the thread that started it ends, for any reason.
@@ -10,19 +14,25 @@ use crate::time::clock_ns;
 /// # Errors
 /// When the parent has already ended.
 pub fn end_with_parent() -> io::Result<()> {
-    // SAFETY: both calls take and return integers only.
-    let orphaned = unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
-        libc::getppid() == 1
-    };
-    if orphaned { Err(io::Error::other("the parent has ended")) } else { Ok(()) }
+    end_with_starter();
+    let is_orphaned = getppid().is_some_and(|parent| parent.is_init());
+    if is_orphaned { Err(io::Error::other("the parent has ended")) } else { Ok(()) }
+}
+
+/// As [`end_with_parent`], for a child between fork and exec.
+pub fn end_with_starter() {
+    let _ = set_parent_process_death_signal(Some(Signal::KILL)); // fails for no valid signal
 }
 
 /// Returns the calling thread's id.
 #[must_use]
 pub fn thread_id() -> i32 {
-    // SAFETY: takes nothing and cannot fail.
-    unsafe { libc::gettid() }
+    gettid().as_raw_pid()
+}
+
+/// Returns the thread of this id as rustix takes it: 0, the calling thread, is `None`.
+fn named(thread: i32) -> Result<Option<rustix::process::Pid>, Errno> {
+    if thread < 0 { Err(Errno::SRCH) } else { Ok(rustix::process::Pid::from_raw(thread)) }
 }
 
 /// Returns the CPU time of a thread of this process up to now, ns.
@@ -55,14 +65,31 @@ pub fn process_cpu_ns(process: i32) -> io::Result<u64> {
 /// CPU time. So the policy is changed for a few microseconds, from `SCHED_OTHER` to `SCHED_BATCH` and back. Threads
 /// of other policies are left alone. Failures are ignored; the clock then lags.
 pub fn account_for(thread: i32) {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the pointers are to a live local; one that is gone or of another user is refused.
-    unsafe {
-        if libc::sched_getscheduler(thread) == libc::SCHED_OTHER {
-            libc::sched_setscheduler(thread, libc::SCHED_BATCH, &raw const parameters);
-            libc::sched_setscheduler(thread, libc::SCHED_OTHER, &raw const parameters);
-        }
+    if policy(thread).is_ok_and(|policy| policy == libc::SCHED_OTHER) {
+        let _ = set_policy(thread, libc::SCHED_BATCH, 0);
+        let _ = set_policy(thread, libc::SCHED_OTHER, 0);
     }
+}
+
+/// Returns the scheduling policy of a thread, one of `SCHED_*`; 0 is the calling one.
+///
+/// # Errors
+/// When the thread has ended.
+pub fn policy(thread: i32) -> io::Result<i32> {
+    // SAFETY: takes and returns integers only.
+    let policy = unsafe { libc::sched_getscheduler(thread) };
+    if policy < 0 { Err(io::Error::last_os_error()) } else { Ok(policy) }
+}
+
+/// Sets the scheduling policy of a thread, one of `SCHED_*`, and its priority within that; 0 is the calling thread.
+///
+/// # Errors
+/// When privileges are missing, or the thread has ended.
+pub fn set_policy(thread: i32, policy: i32, priority: i32) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: the pointer is to a live local.
+    let result = unsafe { libc::sched_setscheduler(thread, policy, &raw const parameters) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Does the same for all threads of a process.
@@ -76,14 +103,8 @@ pub fn account_for_all(process: i32) {
 /// # Errors
 /// When the thread has ended.
 pub fn affinity(thread: i32) -> io::Result<Vec<u32>> {
-    // SAFETY: an all-zero CPU set is valid, and its size is passed along.
-    let mut set: libc::cpu_set_t = unsafe { zeroed() };
-    // SAFETY: as above.
-    if unsafe { libc::sched_getaffinity(thread, size_of::<libc::cpu_set_t>(), &raw mut set) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the index stays below CPU_SETSIZE.
-    Ok((0..libc::CPU_SETSIZE as u32).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu as usize, &set) }).collect())
+    let set = sched_getaffinity(named(thread)?)?;
+    Ok((0..CpuSet::MAX_CPU as u32).filter(|cpu| set.is_set(*cpu as usize)).collect())
 }
 
 /// Restricts a thread to these CPUs; 0 is the calling one. An empty list changes nothing.
@@ -94,20 +115,14 @@ pub fn set_affinity(thread: i32, cpus: &[u32]) -> io::Result<()> {
     if cpus.is_empty() {
         return Ok(());
     }
-    // SAFETY: an all-zero CPU set is valid.
-    let mut set: libc::cpu_set_t = unsafe { zeroed() };
+    let mut set = CpuSet::new();
     for cpu in cpus {
-        if *cpu >= libc::CPU_SETSIZE as u32 {
-            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        if *cpu as usize >= CpuSet::MAX_CPU {
+            return Err(Errno::INVAL.into());
         }
-        // SAFETY: the index was checked.
-        unsafe { libc::CPU_SET(*cpu as usize, &mut set) };
+        set.set(*cpu as usize);
     }
-    // SAFETY: the set is live and its size is passed along.
-    if unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const set) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    Ok(sched_setaffinity(named(thread)?, &set)?)
 }
 
 /// Sets the nice level of one thread (Linux keeps it per thread).
@@ -115,11 +130,7 @@ pub fn set_affinity(thread: i32, cpus: &[u32]) -> io::Result<()> {
 /// # Errors
 /// When the level is below the current one and privileges are missing.
 pub fn set_nice(thread: i32, nice: i32) -> io::Result<()> {
-    // SAFETY: takes and returns integers only.
-    if unsafe { libc::setpriority(libc::PRIO_PROCESS, thread as libc::id_t, nice) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    Ok(setpriority_process(named(thread)?, nice)?)
 }
 
 /// Returns an id that is the same for all processes on one booted kernel.
@@ -161,8 +172,7 @@ mod tests {
             steps += u32::from(now > last);
             last = now;
         }
-        // SAFETY: takes and returns integers only.
-        let policy = unsafe { libc::sched_getscheduler(process) };
+        let policy = policy(process).expect("it lives");
         child.kill().and_then(|()| child.wait()).expect("ended");
         assert_eq!(policy, libc::SCHED_OTHER);
         // Beside other work it has no CPU at times. Without accounting it is counted at ticks only, some 10 to 15

@@ -1,18 +1,31 @@
 //! Clocks and exact sleeping.
 
 use std::io;
-use std::mem::zeroed;
+use std::num::NonZeroU64;
+
+use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Returns the time of the monotonic clock, ns.
 #[must_use]
 pub fn now_ns() -> u64 {
-    clock_ns(libc::CLOCK_MONOTONIC).unwrap_or(0)
+    ns(clock_gettime(ClockId::Monotonic))
 }
 
+/// Returns the CPU time of the calling thread, ns.
+#[must_use]
+pub fn own_cpu_ns() -> u64 {
+    ns(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+fn ns(time: Timespec) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Reads a clock by its number. rustix has names for clocks of this thread and process only.
 pub(crate) fn clock_ns(clock: libc::clockid_t) -> io::Result<u64> {
-    // SAFETY: an all-zero timespec is a valid value, and the pointer is to a live local.
-    let mut time: libc::timespec = unsafe { zeroed() };
-    // SAFETY: as above.
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a live local.
     if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -21,19 +34,14 @@ pub(crate) fn clock_ns(clock: libc::clockid_t) -> io::Result<u64> {
 
 /// Sleeps until an absolute time of the monotonic clock.
 pub fn sleep_until(deadline_ns: u64) {
-    let time = libc::timespec {
-        tv_sec: (deadline_ns / 1_000_000_000) as libc::time_t,
-        tv_nsec: (deadline_ns % 1_000_000_000) as libc::c_long,
-    };
-    // SAFETY: the pointer is to a live local, and the remainder is not requested. A signal ends the sleep early;
-    // every caller checks the clock again.
-    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const time, std::ptr::null_mut()) };
+    let time = Timespec { tv_sec: (deadline_ns / 1_000_000_000) as _, tv_nsec: (deadline_ns % 1_000_000_000) as _ };
+    // A signal ends the sleep early; every caller checks the clock again.
+    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &time);
 }
 
 /// Makes this thread's timers fire when they are due, rather than up to 50 us later.
 pub fn exact_timers() {
-    // SAFETY: takes and returns integers only.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1u64) };
+    let _ = set_current_timer_slack(Some(NonZeroU64::MIN)); // a sandbox may refuse it
 }
 
 #[cfg(test)]

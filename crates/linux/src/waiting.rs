@@ -1,9 +1,12 @@
 //! Waits for many descriptors, with exact timers.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// A descriptor and the events to wait for.
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// A descriptor and the events to wait for. A negative one never has any; rustix's `PollFd` cannot hold it.
 pub type Watched = libc::pollfd;
 
 /// Creates an entry for [`wait`].
@@ -33,15 +36,11 @@ pub fn writable(watched: &Watched) -> bool {
 
 /// Raises this process's soft limit of descriptors, as far as its hard limit permits.
 pub fn make_room(descriptors: usize) {
-    let wanted = descriptors as libc::rlim_t;
-    // SAFETY: the pointers are to a live local.
-    unsafe {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 && limit.rlim_cur < wanted {
-            limit.rlim_cur = wanted.min(limit.rlim_max);
-            // If the limit stays too low, connections are refused when no descriptor is left.
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-        }
+    let (wanted, limit) = (descriptors as u64, getrlimit(Resource::Nofile));
+    if limit.current.is_some_and(|current| current < wanted) {
+        let current = Some(limit.maximum.map_or(wanted, |maximum| wanted.min(maximum)));
+        // If the limit stays too low, connections are refused when no descriptor is left.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum: limit.maximum });
     }
 }
 
@@ -78,11 +77,7 @@ impl Waker {
     /// # Errors
     /// When no descriptor is available.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: takes integers only; a descriptor that was just opened has no other owner.
-        unsafe {
-            let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);
-            if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(Self(OwnedFd::from_raw_fd(fd))) }
-        }
+        Ok(Self(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
     #[must_use]
@@ -91,33 +86,30 @@ impl Waker {
     }
 
     pub fn wake(&self) {
-        // SAFETY: eight live bytes. A full counter is already set.
-        unsafe { libc::write(self.fd(), (&raw const ONE).cast(), 8) };
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes()); // a full counter is already set
     }
 
     pub fn clear(&self) {
-        let mut rung = 0u64;
-        // SAFETY: eight live bytes. Clearing a clear waker is no failure.
-        unsafe { libc::read(self.fd(), (&raw mut rung).cast(), 8) };
+        let _ = rustix::io::read(&self.0, &mut [0u8; 8]); // clearing a clear waker is no failure
     }
 }
 
-static ONE: u64 = 1;
+/// Reads from a descriptor that another part of this process owns; a closed one is an error.
+fn read(fd: RawFd, bytes: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the buffer is live and its length is passed along.
+    let read = unsafe { libc::read(fd, bytes.as_mut_ptr().cast(), bytes.len()) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
+}
 
 /// Whether standard input has ended, which means that the process that started this one has ended.
 #[must_use]
 pub fn input_ended(fd: RawFd) -> bool {
     let mut bytes = [0u8; 256];
     loop {
-        // SAFETY: the buffer is live and its length is passed along.
-        match unsafe { libc::read(fd, bytes.as_mut_ptr().cast(), bytes.len()) } {
-            0 => return true,
-            read if read > 0 => {}
-            _ => match io::Error::last_os_error().kind() {
-                io::ErrorKind::Interrupted => {}
-                io::ErrorKind::WouldBlock => return false,
-                _ => return true,
-            },
+        match read(fd, &mut bytes).map_err(|error| error.kind()) {
+            Ok(0) => return true,
+            Ok(_) | Err(io::ErrorKind::Interrupted) => {}
+            Err(kind) => return kind != io::ErrorKind::WouldBlock,
         }
         if !waiting_input(fd) {
             return false;
@@ -139,10 +131,7 @@ pub fn take_waiting(fd: RawFd) -> usize {
     if wait(&mut watched, Some(0)).is_err() || watched[0].revents & libc::POLLIN == 0 {
         return 0;
     }
-    let mut bytes = [0u8; 64];
-    // SAFETY: the buffer is live and its length is passed along.
-    let read = unsafe { libc::read(fd, bytes.as_mut_ptr().cast(), bytes.len()) };
-    usize::try_from(read).unwrap_or(0)
+    read(fd, &mut [0u8; 64]).unwrap_or(0)
 }
 
 fn waiting_input(fd: RawFd) -> bool {

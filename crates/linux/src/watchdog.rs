@@ -7,13 +7,17 @@
 //! a second, since a command that is itself stopped undoes nothing.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use crate::processes::parent_and_state;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 
-type Pid = libc::pid_t;
+use crate::children::{fork, kill_and_reap, reap};
+use crate::processes::{Pid, parent_and_state};
+use crate::signals::{Signal, one};
+use crate::waiting::{Watched, wait, watch as watch_descriptor};
 
-const LOOK_MS: i32 = 500;
+const LOOK_NS: u64 = 500_000_000;
 
 /// Changes to undo, known before anything is changed. Both methods may be called repeatedly, and in another process.
 pub trait Undo {
@@ -40,22 +44,12 @@ pub struct Watchdog {
     pipe: OwnedFd,
 }
 
-fn checked(result: libc::c_long) -> io::Result<i32> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
-}
-
-fn owned(fd: i32) -> OwnedFd {
-    // SAFETY: a descriptor that was just opened has no other owner.
-    unsafe { OwnedFd::from_raw_fd(fd) }
-}
-
 /// Returns a descriptor that becomes readable once a process has ended.
 ///
 /// # Errors
 /// When the process does not exist.
 pub fn process_descriptor(pid: Pid) -> io::Result<OwnedFd> {
-    // SAFETY: takes integers only.
-    checked(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) }).map(owned)
+    Ok(pidfd_open(one(pid)?, PidfdFlags::empty())?)
 }
 
 impl Watchdog {
@@ -64,20 +58,12 @@ impl Watchdog {
     /// # Errors
     /// When no process or descriptor is available.
     pub fn start(undo: &dyn Undo) -> io::Result<Self> {
-        let mut ends = [0i32; 2];
-        // SAFETY: two live integers.
-        checked(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }.into())?;
-        let (reading, pipe) = (owned(ends[0]), owned(ends[1]));
-        let owner = process_descriptor(std::process::id() as Pid)?;
-        let (command, starter) = (std::process::id() as Pid, undo.starter());
-        // SAFETY: the child makes system calls, reads files and allocates (glibc prepares its allocator for a forked
-        // child). It takes no lock of this process, uses no Python, and leaves by _exit.
-        let pid = checked(unsafe { libc::fork() }.into())?;
-        if pid == 0 {
-            let known = [reading.as_raw_fd(), owner.as_raw_fd(), starter.unwrap_or(-1)];
-            std::mem::forget((reading, pipe, owner));
-            watch(command, known, undo);
-        }
+        let (reading, pipe) = pipe_with(PipeFlags::CLOEXEC)?;
+        let command = std::process::id() as Pid;
+        let owner = process_descriptor(command)?;
+        // SAFETY: the child makes system calls, reads files and allocates. It takes no lock of this process and uses no
+        // Python.
+        let pid = unsafe { fork(move || watch(command, reading, owner, undo)) }?;
         let process = process_descriptor(pid).inspect_err(|_| kill_and_reap(pid))?;
         Ok(Self { pid, process, pipe })
     }
@@ -90,57 +76,43 @@ impl Watchdog {
 
     /// Reports to it that everything is undone, and waits for its end.
     pub fn dismiss(self) {
-        // SAFETY: one live byte. If it has ended already, the byte is not needed (SIGPIPE is ignored by Python, and by
-        // Rust's runtime).
-        unsafe { libc::write(self.pipe.as_raw_fd(), c"q".as_ptr().cast(), 1) };
+        // If it has ended already, the byte is not needed (SIGPIPE is ignored by Python, and by Rust's runtime).
+        let _ = rustix::io::write(&self.pipe, b"q");
         drop(self.pipe);
         reap(self.pid);
     }
 }
 
-fn reap(pid: Pid) {
-    // SAFETY: our own child; its status is not needed.
-    unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
-}
-
-fn kill_and_reap(pid: Pid) {
-    // SAFETY: our own child, not yet waited for.
-    unsafe { libc::kill(pid, libc::SIGKILL) };
-    reap(pid);
-}
-
-/// Runs the watchdog until its end. The descriptors are those of the pipe, of the command's process and of its starter.
-fn watch(command: Pid, known: [RawFd; 3], undo: &dyn Undo) -> ! {
+/// Runs the watchdog until its end. The descriptors are those of the pipe and of the command's process.
+fn watch(command: Pid, pipe: OwnedFd, process: OwnedFd, undo: &dyn Undo) {
+    let known = [pipe.as_raw_fd(), process.as_raw_fd(), undo.starter().unwrap_or(-1)];
     let mut kept: Vec<RawFd> = known.into_iter().filter(|fd| *fd >= 0).collect();
     crate::hardened::outlive(&mut kept);
     // Of the starter only the end counts, which poll reports unasked; it ignores a negative descriptor.
-    let mut watched = known.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+    let mut watched = known.map(|fd| watch_descriptor(fd, true, false));
     watched[2].events = 0;
+    let is_ready = |watched: &Watched| watched.revents != 0;
     let mut is_alone = false;
     loop {
-        let wait_ms = if undo.can_be_late() || is_alone { LOOK_MS } else { -1 };
-        // SAFETY: live entries.
-        let ready = unsafe { libc::poll(watched.as_mut_ptr(), watched.len() as libc::nfds_t, wait_ms) };
-        if ready > 0 && (watched[0].revents | watched[1].revents) != 0 {
+        let checks = undo.can_be_late() || is_alone;
+        let _ = wait(&mut watched, checks.then_some(LOOK_NS)); // after an error nothing is ready
+        if is_ready(&watched[0]) || is_ready(&watched[1]) {
             break;
         }
-        if ready > 0 && watched[2].revents != 0 {
+        if is_ready(&watched[2]) {
             (is_alone, watched[2].fd) = (true, -1);
         }
         if is_alone && parent_and_state(command).is_some_and(|(_, state)| state == 'T') {
-            // SAFETY: takes integers only; the descriptor is that of the command, whatever has its number by now.
-            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, known[1], libc::SIGKILL, std::ptr::null::<u8>(), 0) };
+            // The descriptor is that of the command, whatever has its number by now.
+            let _ = pidfd_send_signal(&process, Signal::KILL);
         }
         if undo.can_be_late() {
             undo.heed_lateness();
         }
     }
-    let mut word = 0u8;
-    // SAFETY: one live byte; asked only where it does not wait.
-    let dismissed = watched[0].revents != 0 && unsafe { libc::read(known[0], (&raw mut word).cast(), 1) } == 1;
-    if !dismissed {
+    // It is read only where that does not wait.
+    let is_dismissed = is_ready(&watched[0]) && rustix::io::read(&pipe, &mut [0u8; 1]) == Ok(1);
+    if !is_dismissed {
         undo.perform();
     }
-    // SAFETY: ends the process without running exit handlers of other code.
-    unsafe { libc::_exit(0) }
 }

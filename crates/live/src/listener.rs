@@ -229,6 +229,9 @@ impl Unauthenticated {
 mod tests {
     use std::net::TcpStream;
 
+    use crosswind_linux::children::{exit_now, fork, reap};
+    use rustix::process::{Resource, Rlimit, setrlimit};
+
     use super::*;
 
     /// A process without descriptors neither spins nor forgets a connection. In a process of its own: the limit is one of
@@ -238,29 +241,24 @@ mod tests {
         let token = token::Token::new("a token for tests only").expect("long enough");
         let mut listener = Listener::open("127.0.0.1:0", token.into()).expect("opens");
         let address = listener.address().expect("bound");
-        // SAFETY: plain system calls; the child leaves by _exit.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let waiting = TcpStream::connect(&address);
-            let none = libc::rlimit { rlim_cur: 0, rlim_max: 4096 };
-            let enough = libc::rlimit { rlim_cur: 4096, rlim_max: 4096 };
-            let mut complaints = 0;
-            // SAFETY: live structures.
-            unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const none) };
-            listener.attend(1, &mut |_, _| complaints += 1);
-            listener.attend(2, &mut |_, _| complaints += 1);
-            let paused = listener.fds().count() == 0 && listener.due() == Some(1 + PAUSE_NS);
-            // SAFETY: as above.
-            unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const enough) };
-            listener.attend(1 + PAUSE_NS, &mut |_, _| complaints += 1);
-            let accepted = listener.unauthenticated.len() == 1 && listener.fds().count() == 2;
-            let right = waiting.is_ok() && paused && accepted && complaints == 1;
-            // SAFETY: ends the child at once.
-            unsafe { libc::_exit(i32::from(!right)) };
-        }
-        let mut status = 0;
-        // SAFETY: our own child, and a live integer.
-        unsafe { libc::waitpid(child, &raw mut status, 0) };
-        assert_eq!(status, 0);
+        let limited_to = |current| {
+            setrlimit(Resource::Nofile, Rlimit { current: Some(current), maximum: Some(4096) }).expect("a lower limit");
+        };
+        // SAFETY: the child takes no lock.
+        let child = unsafe {
+            fork(move || {
+                let waiting = TcpStream::connect(&address);
+                let mut complaints = 0;
+                limited_to(0);
+                listener.attend(1, &mut |_, _| complaints += 1);
+                listener.attend(2, &mut |_, _| complaints += 1);
+                let paused = listener.fds().count() == 0 && listener.due() == Some(1 + PAUSE_NS);
+                limited_to(4096);
+                listener.attend(1 + PAUSE_NS, &mut |_, _| complaints += 1);
+                let accepted = listener.unauthenticated.len() == 1 && listener.fds().count() == 2;
+                exit_now(i32::from(!(waiting.is_ok() && paused && accepted && complaints == 1)));
+            })
+        };
+        assert_eq!(reap(child.expect("a process")).and_then(|status| status.exit_status()), Some(0));
     }
 }

@@ -11,8 +11,11 @@
 
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+
+use rustix::fs::sendfile;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::config::Wait;
 use crate::pacer::Pacer;
@@ -85,13 +88,11 @@ impl Flow<'_> {
     pub fn send(mut self) -> io::Result<()> {
         let message = random_bytes(self.message_bytes);
         let mut at = 0usize;
-        let socket = self.stream.as_raw_fd();
+        let stream = self.stream;
         self.run(|most| {
-            let part = &message[at..message.len().min(at.saturating_add(most))];
-            // SAFETY: the pointer and the length are those of a live slice.
-            let sent = unsafe { libc::send(socket, part.as_ptr().cast(), part.len(), libc::MSG_NOSIGNAL) };
-            at = if sent > 0 { (at + sent as usize) % message.len() } else { at };
-            sent
+            let sent = send(stream, &message[at..message.len().min(at.saturating_add(most))], SendFlags::NOSIGNAL)?;
+            at = (at + sent) % message.len();
+            Ok(sent)
         })
     }
 
@@ -107,14 +108,11 @@ impl Flow<'_> {
     pub fn send_from_file(mut self) -> io::Result<()> {
         let mut places = Places::new(self.message_bytes);
         let file = crosswind_linux::memory_file(&random_bytes(places.bytes()))?;
-        let socket = self.stream.as_raw_fd();
+        let stream = self.stream;
         self.run(|most| {
-            let part = places.left().min(most);
-            let mut offset = places.at() as libc::off_t;
-            // SAFETY: both descriptors are open, and the pointer is to a live local.
-            let sent = unsafe { libc::sendfile(socket, file.as_raw_fd(), &raw mut offset, part) };
+            let sent = sendfile(stream, &file, Some(&mut (places.at() as u64)), places.left().min(most))?;
             places.moved(sent);
-            sent
+            Ok(sent)
         })
     }
 
@@ -123,7 +121,7 @@ impl Flow<'_> {
     /// # Errors
     /// When the connection fails.
     pub fn receive(self) -> io::Result<()> {
-        self.receive_with(0)
+        self.receive_with(RecvFlags::empty())
     }
 
     /// Receives and discards whole messages. The peer receives this way.
@@ -136,39 +134,35 @@ impl Flow<'_> {
     /// # Errors
     /// When the connection fails.
     pub fn receive_messages(self) -> io::Result<()> {
-        self.receive_with(libc::MSG_WAITALL)
+        self.receive_with(RecvFlags::WAITALL)
     }
 
-    fn receive_with(mut self, flags: i32) -> io::Result<()> {
+    fn receive_with(mut self, flags: RecvFlags) -> io::Result<()> {
         let mut places = Places::new(self.message_bytes);
         let mut messages = vec![1u8; places.bytes()]; // written so that its pages are mapped before anything is counted
-        let socket = self.stream.as_raw_fd();
+        let stream = self.stream;
         self.run(|most| {
-            let room = &mut messages[places.at()..][..places.left().min(most)];
-            // SAFETY: the pointer and the length are those of a live slice.
-            let received = unsafe { libc::recv(socket, room.as_mut_ptr().cast(), room.len(), flags) };
+            let (received, _) = recv(stream, &mut messages[places.at()..][..places.left().min(most)], flags)?;
             places.moved(received);
-            received
+            Ok(received)
         })
     }
 
-    fn run(&mut self, mut call: impl FnMut(usize) -> isize) -> io::Result<()> {
+    fn run(&mut self, mut call: impl FnMut(usize) -> Result<usize, Errno>) -> io::Result<()> {
         self.stream.set_nonblocking(self.wait == Wait::Poll)?;
         loop {
             let Some(most) = self.pacer.as_mut().map_or(Some(usize::MAX), Pacer::permit) else { break Ok(()) };
             match call(most) {
-                0 => break Ok(()),
-                moved if moved > 0 => {
+                Ok(0) => break Ok(()),
+                Ok(moved) => {
                     self.tally.count(moved as u64);
                     if let Some(pacer) = &mut self.pacer {
-                        pacer.moved(moved as usize);
+                        pacer.moved(moved);
                     }
                 }
-                _ => match io::Error::last_os_error() {
-                    again if again.kind() == io::ErrorKind::WouldBlock => self.tally.count_call(), // poll: ask again
-                    interrupted if interrupted.kind() == io::ErrorKind::Interrupted => {}
-                    error => break Err(error),
-                },
+                Err(Errno::AGAIN) => self.tally.count_call(), // poll: ask again
+                Err(Errno::INTR) => {}
+                Err(error) => break Err(error.into()),
             }
         }
     }
@@ -216,8 +210,8 @@ impl Places {
         self.message_bytes - self.moved % self.message_bytes
     }
 
-    fn moved(&mut self, bytes: isize) {
-        self.moved += usize::try_from(bytes).unwrap_or(0);
+    fn moved(&mut self, bytes: usize) {
+        self.moved += bytes;
     }
 }
 
@@ -243,7 +237,6 @@ mod tests {
         let mut places = Places::new(1_000_000);
         assert_eq!((places.bytes(), places.at(), places.left()), (8_000_000, 0, 1_000_000));
         places.moved(300_000);
-        places.moved(-1); // nothing has moved
         assert_eq!((places.at(), places.left()), (300_000, 700_000));
         places.moved(700_000);
         assert_eq!((places.at(), places.left()), (0, 1_000_000));

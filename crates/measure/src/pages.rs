@@ -7,9 +7,9 @@
 
 use std::io;
 use std::ops::{Deref, DerefMut};
-use std::ptr::NonNull;
 
 use crosswind_access::token;
+use memmap2::MmapMut;
 
 /// Pages touched and freed for each one kept, up to [`MOST_OTHERS`] bytes.
 const OTHERS: usize = 3;
@@ -19,7 +19,7 @@ const PAGE: usize = 4096;
 
 /// Integers, initially zero, in separate pages.
 pub struct Pages {
-    start: NonNull<i32>,
+    map: MmapMut,
     count: usize,
 }
 
@@ -46,20 +46,11 @@ impl Pages {
     }
 
     fn untouched(count: usize) -> io::Result<Self> {
-        let bytes = count.max(1) * size_of::<i32>();
-        // SAFETY: asks for new memory at no particular place; nothing that exists is touched.
-        let start = unsafe {
-            let access = libc::PROT_READ | libc::PROT_WRITE;
-            libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
-        };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        NonNull::new(start.cast()).map(|start| Self { start, count }).ok_or_else(|| io::Error::other("no memory"))
+        Ok(Self { map: MmapMut::map_anon(count.max(1) * size_of::<i32>())?, count })
     }
 
     fn bytes(&self) -> usize {
-        self.count.max(1) * size_of::<i32>()
+        self.map.len()
     }
 
     fn touch(&mut self, page: usize) {
@@ -74,27 +65,17 @@ impl Deref for Pages {
     type Target = [i32];
 
     fn deref(&self) -> &[i32] {
-        // SAFETY: `count` integers are mapped at `start`, zeroed by the kernel, for as long as this lives.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.count) }
+        // SAFETY: the map has `count` integers, zeroed by the kernel, and begins at a page.
+        unsafe { std::slice::from_raw_parts(self.map.as_ptr().cast(), self.count) }
     }
 }
 
 impl DerefMut for Pages {
     fn deref_mut(&mut self) -> &mut [i32] {
         // SAFETY: as above, and the borrow is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.count) }
+        unsafe { std::slice::from_raw_parts_mut(self.map.as_mut_ptr().cast(), self.count) }
     }
 }
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        // SAFETY: mapped with this length, and not used any more.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes()) };
-    }
-}
-
-// SAFETY: it owns its memory.
-unsafe impl Send for Pages {}
 
 fn xorshift(state: &mut u64) -> u64 {
     *state ^= *state << 13;

@@ -121,10 +121,9 @@ pub fn serve(
 }
 
 fn wait_for_caller(listener: &TcpListener) {
-    use std::os::fd::AsRawFd;
-    let mut watched = libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one live structure, and its count is passed along.
-    unsafe { libc::poll(&raw mut watched, 1, LOOK.as_millis() as i32) };
+    use std::os::fd::AsRawFd as _;
+    let mut watched = [linux::watch(listener.as_raw_fd(), true, false)];
+    let _ = linux::wait(&mut watched, Some(LOOK.as_nanos() as u64)); // the caller asks again
 }
 
 fn admit(stream: TcpStream, server: &Arc<Server>) {

@@ -2,10 +2,12 @@
 
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 use crosswind_access::limits::PATIENCE;
 use crosswind_access::place::resolve;
+use crosswind_linux::TcpInfo;
+use rustix::net::sockopt;
 
 /// Connects to the first address that answers.
 ///
@@ -30,10 +32,10 @@ pub fn prepare(stream: TcpStream) -> io::Result<TcpStream> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    for (name, value) in [(libc::TCP_KEEPIDLE, 5), (libc::TCP_KEEPINTVL, 2), (libc::TCP_KEEPCNT, 3)] {
-        set(&stream, libc::IPPROTO_TCP, name, value)?;
-    }
-    set(&stream, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
+    sockopt::set_tcp_keepidle(&stream, Duration::from_secs(5))?;
+    sockopt::set_tcp_keepintvl(&stream, Duration::from_secs(2))?;
+    sockopt::set_tcp_keepcnt(&stream, 3)?;
+    sockopt::set_socket_keepalive(&stream, true)?;
     Ok(stream)
 }
 
@@ -48,32 +50,13 @@ pub fn for_data(stream: &TcpStream, buffer_bytes: Option<u64>, congestion: Optio
     stream.set_read_timeout(None)?;
     stream.set_write_timeout(None)?;
     if let Some(bytes) = buffer_bytes {
-        let bytes = i32::try_from(bytes).unwrap_or(i32::MAX / 2);
-        let both = [(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF), (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)];
-        for (forced, plain) in both {
-            set(stream, libc::SOL_SOCKET, forced, bytes).or_else(|_| set(stream, libc::SOL_SOCKET, plain, bytes))?;
-        }
+        let bytes = i32::try_from(bytes).unwrap_or(i32::MAX / 2) as usize;
+        sockopt::set_socket_send_buffer_size_force(stream, bytes)
+            .or_else(|_| sockopt::set_socket_send_buffer_size(stream, bytes))?;
+        sockopt::set_socket_recv_buffer_size_force(stream, bytes)
+            .or_else(|_| sockopt::set_socket_recv_buffer_size(stream, bytes))?;
     }
-    if let Some(name) = congestion {
-        // SAFETY: the pointer and the length are those of a live string.
-        let done = unsafe {
-            let (name, length) = (name.as_ptr().cast(), name.len() as libc::socklen_t);
-            libc::setsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, name, length)
-        };
-        if done != 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
-}
-
-fn set(stream: &TcpStream, level: i32, name: i32, value: i32) -> io::Result<()> {
-    // SAFETY: the pointer and the length are those of a live integer.
-    let done = unsafe {
-        let (value, length) = ((&raw const value).cast(), size_of::<i32>() as libc::socklen_t);
-        libc::setsockopt(stream.as_raw_fd(), level, name, value, length)
-    };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    congestion.map_or(Ok(()), |name| Ok(sockopt::set_tcp_congestion(stream, name)?))
 }
 
 /// Settings in force on a connection.
@@ -89,19 +72,11 @@ pub struct InForce {
 /// Reads the settings in force from the kernel.
 #[must_use]
 pub fn in_force(stream: &TcpStream) -> InForce {
-    let mut name = [0u8; 16];
-    let mut length = name.len() as libc::socklen_t;
-    // SAFETY: the buffer is live and its length is passed along.
-    let done = unsafe {
-        let buffer = name.as_mut_ptr().cast();
-        libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, buffer, &raw mut length)
-    };
-    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-    let congestion_control = if done == 0 { String::from_utf8_lossy(name).into_owned() } else { "unknown".into() };
+    let bytes = |found: rustix::io::Result<usize>| found.ok().and_then(|bytes| i32::try_from(bytes).ok()).unwrap_or(-1);
     InForce {
-        congestion_control,
-        send_buffer: get(stream, libc::SO_SNDBUF),
-        receive_buffer: get(stream, libc::SO_RCVBUF),
+        congestion_control: sockopt::tcp_congestion(stream).unwrap_or_else(|_| "unknown".into()),
+        send_buffer: bytes(sockopt::socket_send_buffer_size(stream)),
+        receive_buffer: bytes(sockopt::socket_recv_buffer_size(stream)),
     }
 }
 
@@ -113,7 +88,7 @@ pub fn in_force(stream: &TcpStream) -> InForce {
 /// # Errors
 /// When the connection is gone, or the kernel is older than 4.1.
 pub fn bytes_acknowledged(stream: &TcpStream) -> io::Result<u64> {
-    tcp_counter(stream, 120) // tcpi_bytes_acked
+    TcpInfo::of(stream)?.bytes_acknowledged().ok_or_else(|| io::ErrorKind::Unsupported.into())
 }
 
 /// Returns the bytes that TCP has received since the start of the connection, including bytes not yet read.
@@ -121,33 +96,5 @@ pub fn bytes_acknowledged(stream: &TcpStream) -> io::Result<u64> {
 /// # Errors
 /// When the connection is gone, or the kernel is older than 4.1.
 pub fn bytes_received(stream: &TcpStream) -> io::Result<u64> {
-    tcp_counter(stream, 128) // tcpi_bytes_received
-}
-
-/// Reads the counter at this offset of `tcp_info` in linux/tcp.h; the libc crate's structure ends before it.
-fn tcp_counter(stream: &TcpStream, at: usize) -> io::Result<u64> {
-    let mut info = [0u8; 136];
-    let mut length = info.len() as libc::socklen_t;
-    // SAFETY: the buffer is live and its length is passed along.
-    let done = unsafe {
-        let buffer = info.as_mut_ptr().cast();
-        libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, buffer, &raw mut length)
-    };
-    if done != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    match info[at..at + 8].try_into() {
-        Ok(bytes) if length as usize >= at + 8 => Ok(u64::from_ne_bytes(bytes)),
-        _ => Err(io::ErrorKind::Unsupported.into()),
-    }
-}
-
-fn get(stream: &TcpStream, name: i32) -> i32 {
-    let (mut value, mut length) = (0i32, size_of::<i32>() as libc::socklen_t);
-    // SAFETY: the integer is live and its length is passed along.
-    let done = unsafe {
-        let value = (&raw mut value).cast();
-        libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, name, value, &raw mut length)
-    };
-    if done == 0 { value } else { -1 }
+    TcpInfo::of(stream)?.bytes_received().ok_or_else(|| io::ErrorKind::Unsupported.into())
 }

@@ -151,8 +151,7 @@ mod tests {
     use super::*;
 
     fn here() -> (Pid, Pid) {
-        // SAFETY: takes nothing.
-        (std::process::id() as Pid, unsafe { libc::gettid() })
+        (std::process::id() as Pid, crosswind_linux::thread_id())
     }
 
     #[test]

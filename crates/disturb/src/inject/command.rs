@@ -2,13 +2,15 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use super::priority;
+use crosswind_linux::children;
 use crosswind_linux::freezer::permit_tracing_by;
 use crosswind_linux::processes::Pid;
+use crosswind_linux::signals::{Signal, kill, reset};
 
 use super::processes::MARK;
 use crosswind_linux::watchdog::process_descriptor;
@@ -54,11 +56,8 @@ impl Running {
         let mut command = Command::new(program);
         command.args(arguments).env(MARK, &around.mark);
         if around.stdout_to_stderr {
-            // SAFETY: a copy of an open descriptor has no other owner.
-            let copy = unsafe { libc::fcntl(2, libc::F_DUPFD_CLOEXEC, 3) };
-            if copy >= 0 {
-                // SAFETY: as above.
-                command.stdout(Stdio::from(unsafe { OwnedFd::from_raw_fd(copy) }));
+            if let Ok(copy) = io::stderr().as_fd().try_clone_to_owned() {
+                command.stdout(Stdio::from(copy));
             }
         }
         let group = around.group.as_ref().map(|path| std::fs::OpenOptions::new().write(true).open(path)).transpose()?;
@@ -68,14 +67,11 @@ impl Running {
         unsafe {
             command.pre_exec(move || {
                 // Python ignores these two, and ignored signals stay ignored across exec.
-                libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
-                libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+                reset(libc::SIGXFSZ);
+                reset(libc::SIGPIPE);
                 permit_tracing_by(tracer);
                 if let Some(file) = &group {
-                    let joined = libc::write(file.as_raw_fd(), c"0".as_ptr().cast(), 1);
-                    if joined != 1 {
-                        return Err(io::Error::last_os_error());
-                    }
+                    rustix::io::write(file, b"0")?;
                 }
                 cpus.as_ref().map_or(Ok(()), |cpus| priority::place(0, cpus))
             });
@@ -93,33 +89,27 @@ impl Running {
     /// Returns how it ended; `None` while it runs.
     pub fn ended(&mut self) -> Option<End> {
         if self.end.is_none() {
-            let mut status = 0;
-            // SAFETY: all-zero numbers are valid; both pointers are to live locals; the process is our child.
-            let (found, usage) = unsafe {
-                let mut usage: libc::rusage = std::mem::zeroed();
-                (libc::wait4(self.pid, &raw mut status, libc::WNOHANG, &raw mut usage), usage)
-            };
-            if found == self.pid {
-                let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
-                let exited = libc::WIFEXITED(status);
-                self.end = Some(End {
-                    status: exited.then(|| libc::WEXITSTATUS(status)),
-                    signal: (!exited).then(|| libc::WTERMSIG(status)),
-                    cpu_s: (seconds(usage.ru_utime), seconds(usage.ru_stime)),
-                });
-            } else if found < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            self.end = match children::ended(self.pid) {
+                Ok(ended) => ended.map(|ended| {
+                    let exited = libc::WIFEXITED(ended.status);
+                    End {
+                        status: exited.then(|| libc::WEXITSTATUS(ended.status)),
+                        signal: (!exited).then(|| libc::WTERMSIG(ended.status)),
+                        cpu_s: (ended.usage.user.as_secs_f64(), ended.usage.system.as_secs_f64()),
+                    }
+                }),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => None,
                 // Another part of this process has reaped the child: it has ended with an unknown status.
-                self.end = Some(End { status: None, signal: None, cpu_s: (f64::NAN, f64::NAN) });
-            }
+                Err(_) => Some(End { status: None, signal: None, cpu_s: (f64::NAN, f64::NAN) }),
+            };
         }
         self.end
     }
 
-    /// Sends it a signal, unless it has ended.
+    /// Sends it a signal, unless it has ended; SIGTERM for a number that is none.
     pub fn signal(&mut self, signal: i32) {
         if self.ended().is_none() {
-            // SAFETY: a child of this process that is not reaped yet.
-            unsafe { libc::kill(self.pid, signal) };
+            let _ = kill(self.pid, Signal::from_named_raw(signal).unwrap_or(Signal::TERM)); // a child not reaped yet
         }
     }
 }

@@ -134,30 +134,22 @@ fn moved(pid: Pid, group: &Path) -> io::Result<()> {
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
+    use crosswind_linux::children::Usage;
+    use rustix::process::geteuid;
+    use rustix::thread::{Uid, set_thread_res_uid};
+
     use super::*;
 
     /// Runs `work` as an unprivileged user, on a separate thread: only that thread changes its user.
     fn as_ordinary_user<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         let unprivileged = || {
-            // SAFETY: takes integers only; by the bare call of the kernel it concerns this thread alone.
-            unsafe {
-                if libc::geteuid() == 0 {
-                    assert_eq!(libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534), 0);
-                }
+            if geteuid().is_root() {
+                let nobody = Uid::from_raw(65534);
+                set_thread_res_uid(nobody, nobody, nobody).expect("root may");
             }
             work()
         };
         std::thread::scope(|scope| scope.spawn(unprivileged).join()).expect("no panic")
-    }
-
-    /// Returns how often this thread has blocked.
-    fn waits() -> i64 {
-        // SAFETY: a live structure of integers.
-        unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
-            usage.ru_nvcsw
-        }
     }
 
     #[test]
@@ -170,8 +162,8 @@ mod tests {
         for mode in [0o755, 0o000] {
             permit(&base, mode);
             let (result, waited) = as_ordinary_user(|| {
-                let before = waits();
-                (Groups::left(&above, &base).remove(), waits() - before)
+                let before = Usage::of_thread().waits;
+                (Groups::left(&above, &base).remove(), Usage::of_thread().waits - before)
             });
             assert_eq!(result.expect_err("forbidden").kind(), io::ErrorKind::PermissionDenied, "{mode:o}");
             assert!(waited < ROUNDS as i64 / 2, "{mode:o}: waited {waited} times");

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::io;
-use std::mem::zeroed;
 
 use crosswind_linux::processes::Pid;
+use crosswind_linux::{affinity, set_nice, set_policy};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// Priority of a thread over the programs on its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,28 +36,16 @@ const REAL_TIME_LEVEL: i32 = 40;
 /// Gives this thread the highest priority that it may have. Child processes do not inherit it.
 #[must_use]
 pub fn hurry() -> Urgency {
-    // SAFETY: an all-zero sched_param is valid; the pointer is to a live local; 0 is this thread.
-    let real_time = unsafe {
-        let mut parameter: libc::sched_param = zeroed();
-        parameter.sched_priority = REAL_TIME_LEVEL;
-        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameter) == 0
-    };
-    if real_time {
+    if set_policy(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, REAL_TIME_LEVEL).is_ok() {
         return Urgency::RealTime;
     }
-    // SAFETY: takes integers only. In Linux a nice level is a thread's.
-    let high = unsafe { libc::setpriority(libc::PRIO_PROCESS, libc::gettid() as libc::id_t, -20) == 0 };
-    if high { Urgency::High } else { Urgency::Ordinary }
+    if set_nice(0, -20).is_ok() { Urgency::High } else { Urgency::Ordinary }
 }
 
 /// Makes this thread run only on an idle CPU. Returns whether the kernel permits it.
 #[must_use]
 pub fn give_way() -> bool {
-    // SAFETY: an all-zero sched_param is valid; the pointer is to a live local; 0 is this thread.
-    unsafe {
-        let parameter: libc::sched_param = zeroed();
-        libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameter) == 0
-    }
+    set_policy(0, libc::SCHED_IDLE, 0).is_ok()
 }
 
 /// Returns the highest priority that a thread of this process may have, tried on a thread that ends at once.
@@ -68,16 +57,7 @@ pub fn permitted() -> Urgency {
 /// Returns the CPUs of a thread or process; `None` once it has ended.
 #[must_use]
 pub fn cpus_of(pid: Pid) -> Option<Vec<usize>> {
-    // SAFETY: an all-zero set is the empty one; the pointer is to a live local of the size that is passed along.
-    let set = unsafe {
-        let mut set: libc::cpu_set_t = zeroed();
-        if libc::sched_getaffinity(pid, size_of::<libc::cpu_set_t>(), &raw mut set) != 0 {
-            return None;
-        }
-        set
-    };
-    // SAFETY: every number is below the size of the set.
-    Some((0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect())
+    Some(affinity(pid).ok()?.into_iter().map(|cpu| cpu as usize).collect())
 }
 
 /// Restricts a thread to these CPUs; 0 is the calling one. Async-signal-safe.
@@ -85,17 +65,9 @@ pub fn cpus_of(pid: Pid) -> Option<Vec<usize>> {
 /// # Errors
 /// When none of them may be used, or the thread has ended.
 pub fn place(pid: Pid, cpus: &[usize]) -> io::Result<()> {
-    // SAFETY: an all-zero set is the empty one; every number is below the size of the set.
-    let set = unsafe {
-        let mut set: libc::cpu_set_t = zeroed();
-        for cpu in cpus.iter().filter(|cpu| **cpu < libc::CPU_SETSIZE as usize) {
-            libc::CPU_SET(*cpu, &mut set);
-        }
-        set
-    };
-    // SAFETY: the pointer is to a live local of the size that is passed along.
-    let result = unsafe { libc::sched_setaffinity(pid, size_of::<libc::cpu_set_t>(), &raw const set) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    let mut set = CpuSet::new();
+    cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
+    Ok(sched_setaffinity(rustix::process::Pid::from_raw(pid), &set)?)
 }
 
 /// Restricts all threads of a process to these CPUs. Ended threads are skipped.
@@ -108,6 +80,8 @@ pub fn place_all_threads(pid: Pid, cpus: &[usize]) {
 
 #[cfg(test)]
 mod tests {
+    use crosswind_linux::policy;
+
     use super::*;
 
     #[test]
@@ -122,12 +96,8 @@ mod tests {
 
     #[test]
     fn trying_a_priority_leaves_this_threads_as_it_was() {
-        let level = || {
-            // SAFETY: takes an integer only.
-            unsafe { libc::sched_getscheduler(0) }
-        };
-        let before = level();
+        let before = policy(0).expect("we are here");
         let _ = permitted();
-        assert_eq!(level(), before);
+        assert_eq!(policy(0).expect("we are here"), before);
     }
 }

@@ -4,13 +4,12 @@
 //! is disturbed from then on. An empty file means now. Otherwise it holds the time in ns of the monotonic clock, a
 //! moment ahead so that the first interval is on time too.
 
-use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use crosswind_linux::{Watched, now_ns, watch};
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 
 /// Time 0 of a disturbance.
 #[derive(Debug)]
@@ -33,21 +32,9 @@ impl Start {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let directory = file.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let name = CString::new(directory.as_os_str().as_bytes())?;
-        // SAFETY: takes integers only; a descriptor that was just opened has no other owner; the name is a live string.
-        let descriptor = unsafe {
-            let descriptor = libc::inotify_init1(libc::IN_CLOEXEC | libc::IN_NONBLOCK);
-            if descriptor < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            let descriptor = OwnedFd::from_raw_fd(descriptor);
-            // Written and closed, or moved here complete: a reader then sees all of it.
-            let events = libc::IN_CLOSE_WRITE | libc::IN_MOVED_TO;
-            if libc::inotify_add_watch(descriptor.as_raw_fd(), name.as_ptr(), events) < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            descriptor
-        };
+        let descriptor = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        // Written and closed, or moved here complete: a reader then sees all of it.
+        inotify::add_watch(&descriptor, directory, WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO)?;
         Ok(Self { file: Some((file.to_owned(), descriptor)), zero_ns: None })
     }
 
@@ -71,8 +58,8 @@ impl Start {
             return Ok(false);
         };
         let mut events = [0u8; 4096];
-        // SAFETY: a live buffer of that length. What happened does not matter: the file is looked at.
-        while unsafe { libc::read(descriptor.as_raw_fd(), events.as_mut_ptr().cast(), events.len()) } > 0 {}
+        // What happened does not matter: the file is looked at.
+        while rustix::io::read(descriptor, &mut events).is_ok_and(|read| read > 0) {}
         let Ok(said) = std::fs::read_to_string(file) else { return Ok(false) };
         let said = said.trim();
         let when = if said.is_empty() { Ok(now_ns()) } else { said.parse() };

@@ -17,6 +17,7 @@ use super::priority::{self, Urgency};
 use crosswind_linux::freezer::Freezer;
 use crosswind_linux::owner;
 use crosswind_linux::processes::{Pid, with_descendants};
+use crosswind_linux::signals::{Signal, kill};
 
 use super::processes::{Finder, Ranks};
 use super::rank::{Target, disturb, locked};
@@ -380,12 +381,9 @@ impl Begun {
             }
         }
         self.wait_until(now_ns() + PATIENCE_NS, false);
-        for (signal, patience_ns) in [(libc::SIGTERM, COURTESY_NS), (libc::SIGKILL, 0)] {
+        for (signal, patience_ns) in [(Signal::TERM, COURTESY_NS), (Signal::KILL, 0)] {
             let left = || members.iter().filter(|pid| super::processes::is_marked(**pid, &self.undo.mark));
-            // SAFETY: processes that carry the command's mark.
-            left().for_each(|pid| unsafe {
-                libc::kill(*pid, signal);
-            });
+            left().for_each(|pid| drop(kill(*pid, signal))); // it may have ended meanwhile
             let until = now_ns() + patience_ns;
             while left().next().is_some() && now_ns() < until {
                 std::thread::sleep(std::time::Duration::from_millis(5));

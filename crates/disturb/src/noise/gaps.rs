@@ -3,12 +3,12 @@
 //! It is bound to one CPU and runs at ordinary priority, as a rank would, so it is disturbed as a rank would be.
 
 use std::io;
-use std::mem::zeroed;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
 use super::quota::Quota;
 use crate::inject::priority;
+use crosswind_linux::children::Usage;
 use crosswind_linux::now_ns;
 
 /// A time in which the loop did not run.
@@ -46,12 +46,7 @@ pub struct Watch {
 
 /// Returns how often this thread was preempted.
 fn preemptions() -> i64 {
-    // SAFETY: an all-zero rusage is valid; the pointer is to a live local.
-    unsafe {
-        let mut usage: libc::rusage = zeroed();
-        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
-        usage.ru_nivcsw
-    }
+    Usage::of_thread().preemptions
 }
 
 /// Watches for gaps until the end. Returns the time when it actually ended, monotonic clock, ns.

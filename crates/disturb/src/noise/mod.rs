@@ -175,8 +175,7 @@ fn watch_all(
             let cpu = *cpu;
             let (over, to, to_loops) = (over.clone(), to.clone(), to_loops.clone());
             std::thread::spawn(move || {
-                // SAFETY: takes nothing.
-                let _ = to_loops.send(unsafe { libc::gettid() }); // if the receiver is gone, it does not need this thread's id
+                let _ = to_loops.send(crosswind_linux::thread_id()); // if the receiver is gone, it does not need this thread's id
                 watch_gaps(watch, &over, &to).map_err(DisturbError::system(format!("CPU {cpu}")))
             })
         })

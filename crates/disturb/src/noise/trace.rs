@@ -4,11 +4,15 @@
 //! If tracefs is not mounted, it is mounted in a mount namespace private to the reading thread, which ends with the
 //! thread. The instance is removed at the end, if necessary by the watchdog.
 
-use std::ffi::CString;
+use std::ffi::CStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::events::{CauseId, Follower, Names, Turn};
 use crate::leftovers;
@@ -49,22 +53,14 @@ fn tracefs() -> Result<PathBuf, String> {
     if !place.is_dir() {
         return Err("this kernel has no tracefs".into());
     }
-    let said = |what: &str| format!("{what}: {}", io::Error::last_os_error());
-    // SAFETY: takes an integer; only this thread's view of the file systems changes.
-    if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
-        return Err(said("tracefs is not mounted, and a mount namespace is not permitted"));
-    }
-    let mount = |source: &str, target: &Path, kind: Option<&str>, flags: libc::c_ulong| -> Result<(), String> {
-        let word = |text: &str| CString::new(text).map_err(|error| error.to_string());
-        let (source, target) = (word(source)?, word(&target.to_string_lossy())?);
-        let kind = kind.map(word).transpose()?;
-        let kind = kind.as_ref().map_or(std::ptr::null(), |kind| kind.as_ptr());
-        // SAFETY: strings that live until the call returns; no data.
-        let result = unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind, flags, std::ptr::null()) };
-        if result == 0 { Ok(()) } else { Err(said("tracefs is not mounted and can't be")) }
-    };
-    mount("none", Path::new("/"), None, libc::MS_REC | libc::MS_PRIVATE)?;
-    mount("tracefs", &place, Some("tracefs"), libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)?;
+    let said = |what: &'static str| move |error: Errno| format!("{what}: {error}");
+    // SAFETY: only this thread's view of the file systems changes; it keeps its table of descriptors.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }
+        .map_err(said("tracefs is not mounted, and a mount namespace is not permitted"))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)
+        .and_then(|()| mount("tracefs", &place, "tracefs", flags, None::<&CStr>))
+        .map_err(said("tracefs is not mounted and can't be"))?;
     if has_tracefs(&place) { Ok(place) } else { Err("tracefs has no instances here".into()) }
 }
 

@@ -4,13 +4,15 @@
 //! Sessions exclude each other by locks on directories: `/proc/PID` of each process, and the control group. Such a
 //! lock needs no file of its own, ends with its owner, and cannot belong to an earlier process of the same id.
 
-use std::ffi::CString;
 use std::fs;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
+
 use super::group::thaw_leftover;
-use super::refusal::{Refusal, errno};
+use super::refusal::Refusal;
 use crate::processes::{Pid, group_of};
 
 const MOUNT_OF_VERSION_1: &str = "/sys/fs/cgroup/freezer";
@@ -45,37 +47,32 @@ pub fn name(pid: Pid) -> String {
 /// id.
 pub fn lock_process(pid: Pid) -> Result<OwnedFd, Refusal> {
     let found = open_process(pid)?;
-    if flock(&found, libc::LOCK_EX) { Ok(found) } else { Err(Refusal::InUse(format!("process {pid} ({})", name(pid)))) }
+    if lock(&found) { Ok(found) } else { Err(Refusal::InUse(format!("process {pid} ({})", name(pid)))) }
 }
 
 /// As [`lock_process`], without the lock.
 pub fn open_process(pid: Pid) -> Result<OwnedFd, Refusal> {
-    open(Path::new(&format!("/proc/{pid}"))).ok_or_else(|| Refusal::from_errno(pid))
+    open(Path::new(&format!("/proc/{pid}"))).map_err(|errno| Refusal::of(errno, pid))
 }
 
 /// Locks the directory of a control group.
 pub fn lock_group(group: &Path) -> Result<OwnedFd, Refusal> {
-    let found = open(group).ok_or_else(|| Refusal::from_errno(0))?;
-    if flock(&found, libc::LOCK_EX) { Ok(found) } else { Err(Refusal::InUse(group.display().to_string())) }
+    let found = open(group).map_err(|errno| Refusal::of(errno, 0))?;
+    if lock(&found) { Ok(found) } else { Err(Refusal::InUse(group.display().to_string())) }
 }
 
-fn open(path: &Path) -> Option<OwnedFd> {
-    let path = CString::new(path.as_os_str().as_encoded_bytes()).ok()?;
-    // SAFETY: a live string; a descriptor that was just opened has no other owner.
-    unsafe {
-        let fd = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC);
-        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
-    }
+fn open(path: &Path) -> Result<OwnedFd, Errno> {
+    rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-fn flock(fd: &OwnedFd, kind: i32) -> bool {
-    // SAFETY: a live descriptor.
-    unsafe { libc::flock(fd.as_raw_fd(), kind | libc::LOCK_NB) == 0 || errno() != libc::EWOULDBLOCK }
+/// Whether no other session has the lock. Where there are no locks, no session has it.
+fn lock(fd: &OwnedFd) -> bool {
+    flock(fd, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
 }
 
 /// Whether another session freezes this group.
 fn is_locked(group: &Path) -> bool {
-    open(group).is_some_and(|fd| !flock(&fd, libc::LOCK_SH))
+    open(group).is_ok_and(|fd| flock(fd, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK))
 }
 
 /// Refuses a requested process that must not be frozen now.
@@ -97,8 +94,7 @@ pub fn refuse_root(pid: Pid) -> Result<(), Refusal> {
 
 /// Refuses a process that another process traces.
 pub fn refuse_traced(pid: Pid, found: &Status) -> Result<(), Refusal> {
-    // SAFETY: takes nothing.
-    if found.tracer == 0 || found.tracer == unsafe { libc::getpid() } {
+    if found.tracer == 0 || found.tracer == std::process::id() as Pid {
         return Ok(());
     }
     Err(Refusal::Traced(pid, found.tracer, name(found.tracer)))

@@ -1,14 +1,17 @@
 //! Freezes a control group of version 2 as a whole. Neither its processes nor their parents can see it.
 
 use std::collections::BTreeSet;
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::fs::{self, File, OpenOptions};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, XattrFlags, access, getxattr_query, removexattr, setxattr};
+use rustix::io::Errno;
+
 use super::checks;
-use super::refusal::{Refusal, errno};
+use super::refusal::Refusal;
 use crate::processes::Pid;
 use crate::time::{now_ns, sleep_until};
 
@@ -98,31 +101,21 @@ impl Group {
 
 /// Sets or removes the mark, if the kernel supports attributes of groups (Linux 5.7).
 fn set_mark(directory: &Path, set: bool) {
-    let Ok(path) = CString::new(directory.as_os_str().as_encoded_bytes()) else { return };
-    // SAFETY: live strings, and a live byte where one is set.
-    unsafe {
-        if set {
-            libc::setxattr(path.as_ptr(), MARK.as_ptr(), c"1".as_ptr().cast(), 1, 0);
-        } else {
-            libc::removexattr(path.as_ptr(), MARK.as_ptr());
-        }
-    }
+    let _ = if set { setxattr(directory, MARK, b"1", XattrFlags::empty()) } else { removexattr(directory, MARK) };
+}
+
+/// Returns the length of the mark.
+fn mark(directory: &Path) -> Result<usize, Errno> {
+    getxattr_query(directory, MARK)
 }
 
 fn is_marked(directory: &Path) -> bool {
-    let Ok(path) = CString::new(directory.as_os_str().as_encoded_bytes()) else { return false };
-    // SAFETY: live strings; with no room for a value the kernel only returns its length.
-    unsafe { libc::getxattr(path.as_ptr(), MARK.as_ptr(), std::ptr::null_mut(), 0) > 0 }
+    mark(directory).is_ok_and(|length| length > 0)
 }
 
 /// Whether this process may set the mark and the kernel supports it.
 fn can_be_marked(directory: &Path) -> bool {
-    let Ok(path) = CString::new(directory.as_os_str().as_encoded_bytes()) else { return false };
-    // SAFETY: live strings; with no room for a value the kernel only returns its length.
-    unsafe {
-        libc::access(path.as_ptr(), libc::W_OK) == 0
-            && (libc::getxattr(path.as_ptr(), MARK.as_ptr(), std::ptr::null_mut(), 0) >= 0 || errno() == libc::ENODATA)
-    }
+    access(directory, Access::WRITE_OK).is_ok() && matches!(mark(directory), Ok(_) | Err(Errno::NODATA))
 }
 
 /// Thaws a group that was frozen by an earlier session whose command and guard were killed at once.

@@ -2,17 +2,22 @@
 //! is overdue, or is finished.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags, accessat};
+use rustix::process::{Resource, Rlimit, getrlimit, pidfd_send_signal, setpriority_process, setrlimit};
 
 use super::group::{Group, members};
 use super::refusal::{Refusal, limit, most_processes};
-use super::signals::{Signalled, send};
+use super::signals::Signalled;
 use super::tracing::Tracing;
 use super::wire;
 use super::{Means, checks};
 use crate::hardened;
 use crate::processes::Pid;
+use crate::signals::{Block, Signal, discard, kill_group, of_children};
 use crate::time::{now_ns, sleep_until};
 use crate::waiting::{ended, readable, wait, watch};
 
@@ -39,8 +44,8 @@ struct Target {
 }
 
 struct Guard {
-    command: RawFd,
-    signals: RawFd,
+    command: UnixStream,
+    signals: OwnedFd,
     /// The command's control group, which the guard may have left.
     command_group: Option<PathBuf>,
     tracing: Tracing,
@@ -54,13 +59,14 @@ struct Guard {
 
 /// Runs the guard until its end. `command` is the socket to the command, `alive` a descriptor of the command's
 /// process.
-pub fn live(command: RawFd, alive: RawFd) -> ! {
+pub fn live(command: UnixStream, alive: OwnedFd) {
     let command_group = crate::processes::own_group();
-    hardened::outlive(&mut [command, alive]);
+    hardened::outlive(&mut [command.as_raw_fd(), alive.as_raw_fd()]);
     raise_limits();
+    let Ok(signals) = of_children(Block::ChildOnly) else { return };
     let mut guard = Guard {
         command,
-        signals: blocked_signals(),
+        signals,
         command_group,
         tracing: Tracing::default(),
         targets: BTreeMap::new(),
@@ -68,66 +74,39 @@ pub fn live(command: RawFd, alive: RawFd) -> ! {
         locks: BTreeMap::new(),
         ends: Vec::new(),
     };
-    let dismissed = guard.signals >= 0 && wire::send(command, "ready").is_ok() && guard.serve(alive);
+    let dismissed = wire::send(&guard.command, "ready").is_ok() && guard.serve(&alive);
     guard.thaw_all();
     if !dismissed {
         guard.end_all();
     }
-    // SAFETY: ends the process without running exit handlers of other code; the kernel releases traced threads.
-    unsafe { libc::_exit(0) }
 }
 
 /// Raises the limit of descriptors to this user's maximum, and the priority for a short delay on a busy host.
 fn raise_limits() {
-    // SAFETY: a live local, and integers.
-    unsafe {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-        }
-        libc::setpriority(libc::PRIO_PROCESS, 0, -20); // its delay delays the target; works for root only
-    }
-}
-
-/// Blocks SIGCHLD and returns a descriptor that becomes readable on it, that is, on events of traced threads.
-fn blocked_signals() -> RawFd {
-    // SAFETY: a live local set; takes integers otherwise.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, libc::SIGCHLD);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
-        libc::signalfd(-1, &raw const set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC)
-    }
-}
-
-/// Discards the pending signals of [`blocked_signals`].
-pub fn forget_signals(signals: RawFd) {
-    let mut buffer = [0u8; 4 * size_of::<libc::signalfd_siginfo>()];
-    // SAFETY: a live buffer of that length.
-    unsafe { libc::read(signals, buffer.as_mut_ptr().cast(), buffer.len()) };
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    let _ = setpriority_process(None, -20); // its delay delays the target; works for root only
 }
 
 impl Guard {
     /// Serves the command until it disconnects. Returns whether it reported that everything is done.
-    fn serve(&mut self, alive: RawFd) -> bool {
+    fn serve(&mut self, alive: &OwnedFd) -> bool {
         loop {
             self.tracing.hear_all();
-            let mut watched =
-                [watch(self.command, true, false), watch(self.signals, true, false), watch(alive, true, false)];
+            let mut watched = [self.command.as_raw_fd(), self.signals.as_raw_fd(), alive.as_raw_fd()]
+                .map(|descriptor| watch(descriptor, true, false));
             if wait(&mut watched, self.wake_after()).is_err() {
                 return false;
             }
             if readable(&watched[1]) {
-                forget_signals(self.signals);
+                discard(&self.signals);
                 self.tracing.hear_all();
             } else if self.tracing.has_unknown() && !readable(&watched[0]) {
                 self.tracing.let_unknown_go();
             }
             self.thaw_what_is_late();
             if readable(&watched[0]) {
-                let Ok(line) = wire::receive(self.command) else { return false };
+                let Ok(line) = wire::receive(&self.command) else { return false };
                 if line == "bye" {
                     return true;
                 }
@@ -135,7 +114,7 @@ impl Guard {
                     Ok(text) => format!("ok {text}"),
                     Err(refusal) => format!("no {}", refusal.encode()),
                 };
-                if wire::send(self.command, &answer).is_err() {
+                if wire::send(&self.command, &answer).is_err() {
                     return false;
                 }
             } else if readable(&watched[2]) || ended(&watched[0]) {
@@ -186,13 +165,12 @@ impl Guard {
                 members.into_iter().filter_map(|pid| checks::open_process(pid).ok())
             })
             .collect();
-        for (signal, wait_ns) in [(libc::SIGTERM, PATIENCE_NS), (libc::SIGKILL, 0)] {
+        for (signal, wait_ns) in [(Signal::TERM, PATIENCE_NS), (Signal::KILL, 0)] {
             let mut any = false;
             for group in &self.ends {
-                // SAFETY: process groups that the command started; it was their parent until a moment ago.
-                any |= unsafe { libc::killpg(*group, signal) } == 0;
+                any |= kill_group(*group, signal).is_ok(); // the command was their parent until a moment ago
             }
-            any |= others.iter().filter(|process| send(process, signal).is_ok()).count() > 0;
+            any |= others.iter().filter(|process| pidfd_send_signal(process, signal).is_ok()).count() > 0;
             if any {
                 sleep_until(now_ns() + wait_ns);
             }
@@ -270,7 +248,7 @@ impl Guard {
             match result {
                 Ok(()) => return Ok(self.add(How::Traced(None), &roots)),
                 Err(refusal) => {
-                    self.tracing.release(self.next, STOPPED_WITHIN_NS, self.signals);
+                    self.tracing.release(self.next, STOPPED_WITHIN_NS, &self.signals);
                     if !matches!(refusal, Refusal::NotPermitted(_)) || means == Means::Tracing.name() {
                         return Err(refusal);
                     }
@@ -333,7 +311,7 @@ impl Guard {
         match self.tracing.seize(self.next, &roots, |_| Ok(())) {
             Ok(()) => Ok(self.add(How::Traced(Some(directory.to_path_buf())), &[])),
             Err(refusal) => {
-                self.tracing.release(self.next, STOPPED_WITHIN_NS, self.signals);
+                self.tracing.release(self.next, STOPPED_WITHIN_NS, &self.signals);
                 Err(refusal)
             }
         }
@@ -354,7 +332,7 @@ impl Guard {
                         other => other,
                     }
                 });
-                arrivals.map(|()| (self.tracing.freeze(id, STOPPED_WITHIN_NS, self.signals), String::new()))
+                arrivals.map(|()| (self.tracing.freeze(id, STOPPED_WITHIN_NS, &self.signals), String::new()))
             }
             How::Signals(signalled) => {
                 signalled.freeze(STOPPED_WITHIN_NS).map(|all| (all, wire::list(signalled.stopped().collect())))
@@ -386,7 +364,7 @@ impl Guard {
             self.locks.remove(&pid); // another session may freeze it from now on
         }
         if let Some(Target { how: How::Traced(_), .. }) = self.targets.remove(&id) {
-            self.tracing.release(id, STOPPED_WITHIN_NS, self.signals);
+            self.tracing.release(id, STOPPED_WITHIN_NS, &self.signals);
         }
     }
 }
@@ -427,12 +405,5 @@ fn lock(locks: &mut BTreeMap<Pid, OwnedFd>, pid: Pid) -> Result<(), Refusal> {
 /// Whether the process of this `/proc/PID` is alive. If it has ended, the directory is empty, even if its id is in
 /// use again.
 fn is_alive(process: &OwnedFd) -> bool {
-    // SAFETY: a live descriptor, a live string, no flags.
-    unsafe { libc::faccessat(process.as_raw_fd(), c"stat".as_ptr(), libc::F_OK, 0) == 0 }
-}
-
-/// Takes ownership of a descriptor that was just opened.
-pub fn owned(fd: RawFd) -> OwnedFd {
-    // SAFETY: a descriptor that was just opened has no other owner.
-    unsafe { OwnedFd::from_raw_fd(fd) }
+    accessat(process, c"stat", Access::EXISTS, AtFlags::empty()).is_ok()
 }

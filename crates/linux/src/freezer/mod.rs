@@ -24,12 +24,17 @@ mod wire;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::process::{PTracer, WaitStatus, set_ptracer};
+
+use crate::children::{fork, kill_and_reap, reap};
 use crate::processes::{Pid, with_descendants};
+use crate::signals::{Signal, kill, one};
 use crate::watchdog::process_descriptor;
 pub use refusal::Refusal;
 
@@ -88,7 +93,7 @@ enum Undo {
 
 #[derive(Debug)]
 struct Line {
-    socket: OwnedFd,
+    socket: UnixStream,
     /// Requested processes of each target that is stopped by signals.
     roots: BTreeMap<usize, Vec<Pid>>,
     /// Directories of the targets that are frozen as groups.
@@ -111,27 +116,11 @@ impl Freezer {
     /// # Errors
     /// When no process or descriptor is available.
     pub fn start() -> io::Result<Self> {
-        let mut ends = [0i32; 2];
-        // SAFETY: two live integers.
-        if unsafe { libc::socketpair(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0, ends.as_mut_ptr()) } != 0
-        {
-            return Err(io::Error::last_os_error());
-        }
-        let (socket, theirs) = (guard::owned(ends[0]), guard::owned(ends[1]));
-        // SAFETY: takes nothing.
-        let alive = process_descriptor(unsafe { libc::getpid() })?;
-        // SAFETY: the child makes system calls, reads files and allocates (glibc prepares its allocator for a forked
-        // child). It takes no lock of this process, uses no Python, and leaves by _exit.
-        let pid = unsafe { libc::fork() };
-        if pid == 0 {
-            let (command, alive) = (theirs.as_raw_fd(), alive.as_raw_fd());
-            std::mem::forget((socket, theirs));
-            guard::live(command, alive);
-        }
-        if pid < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        drop(theirs);
+        let (socket, theirs) = UnixStream::pair()?;
+        let alive = process_descriptor(std::process::id() as Pid)?;
+        // SAFETY: the child makes system calls, reads files and allocates. It takes no lock of this process and uses no
+        // Python. When it ends, the kernel releases the threads that it traces.
+        let pid = unsafe { fork(move || guard::live(theirs, alive)) }?;
         let process = process_descriptor(pid).inspect_err(|_| kill_and_reap(pid))?;
         let line = Line { socket, roots: BTreeMap::new(), groups: BTreeMap::new(), undo: BTreeMap::new() };
         let found = Self { pid, process, line: Mutex::new(line) };
@@ -291,10 +280,9 @@ impl Freezer {
     }
 
     fn exchange(&self, line: &mut Line, text: &str) -> Result<String, Refusal> {
-        let answer = wire::send(line.socket.as_raw_fd(), text).ok().and_then(|()| self.receive(line));
+        let answer = wire::send(&line.socket, text).ok().and_then(|()| self.receive(line));
         let Some(answer) = answer else {
-            // SAFETY: our own child, not yet waited for. When it ends, the processes that it traces continue.
-            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+            let _ = kill(self.pid, Signal::KILL); // when it ends, the processes that it traces continue
             ends_within(&self.process, PATIENCE); // until then it holds the locks of groups
             undo(line);
             return Err(Refusal::Lost);
@@ -315,11 +303,10 @@ impl Freezer {
                 let left = patience.saturating_sub(begun.elapsed()).as_nanos() as u64;
                 crate::waiting::wait(&mut watched, Some(left)).ok()?;
                 if crate::waiting::readable(&watched[0]) {
-                    return wire::receive(line.socket.as_raw_fd()).ok();
+                    return wire::receive(&line.socket).ok();
                 }
             }
-            // SAFETY: our own child, not yet waited for.
-            unsafe { libc::kill(self.pid, libc::SIGCONT) };
+            let _ = kill(self.pid, Signal::CONT); // our own child, not yet waited for
         }
         None
     }
@@ -328,16 +315,15 @@ impl Freezer {
 impl Drop for Freezer {
     fn drop(&mut self) {
         let line = self.line.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let told = wire::send(line.socket.as_raw_fd(), "bye").is_ok();
+        let told = wire::send(&line.socket, "bye").is_ok();
         for patience in [PATIENCE, PATIENCE] {
             if told && ends_within(&self.process, patience) {
-                if !libc::WIFEXITED(reap(self.pid)) {
+                if !reap(self.pid).is_none_or(WaitStatus::exited) {
                     undo(line);
                 }
                 return;
             }
-            // SAFETY: our own child, not yet waited for.
-            unsafe { libc::kill(self.pid, libc::SIGCONT) };
+            let _ = kill(self.pid, Signal::CONT); // our own child, not yet waited for
         }
         kill_and_reap(self.pid);
         undo(line);
@@ -362,8 +348,7 @@ fn undo(line: &mut Line) {
         match each {
             Undo::Processes { roots, stopped } => {
                 for pid in with_descendants(&roots).into_iter().chain(stopped) {
-                    // SAFETY: continuing a running process is harmless.
-                    unsafe { libc::kill(pid, libc::SIGCONT) };
+                    let _ = kill(pid, Signal::CONT); // continuing a running process is harmless
                 }
             }
             Undo::Group(directory) => group::undo(&directory),
@@ -386,22 +371,8 @@ fn ends_within(process: &OwnedFd, patience: Duration) -> bool {
     }
 }
 
-/// Waits for a child that has ended or ends, and returns its status.
-fn reap(pid: Pid) -> i32 {
-    let mut status = 0;
-    // SAFETY: our own child, and a live integer.
-    unsafe { libc::waitpid(pid, &raw mut status, 0) };
-    status
-}
-
-fn kill_and_reap(pid: Pid) {
-    // SAFETY: our own child, not yet waited for.
-    unsafe { libc::kill(pid, libc::SIGKILL) };
-    reap(pid);
-}
-
 /// For a child between fork and exec: permits `tracer` to trace it where the kernel lets only parents trace (Yama).
 pub fn permit_tracing_by(tracer: Pid) {
-    // SAFETY: takes integers only. Kernels without Yama refuse the call and do not need it.
-    unsafe { libc::prctl(libc::PR_SET_PTRACER, tracer as libc::c_ulong) };
+    // Kernels without Yama refuse the call and do not need it.
+    let _ = one(tracer).and_then(|tracer| set_ptracer(PTracer::ProcessID(tracer)));
 }

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
 /// Reason why a process or a control group is not frozen. Numbers are process ids unless noted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -68,12 +71,12 @@ impl Refusal {
         }
     }
 
-    pub(super) fn from_errno(pid: i32) -> Self {
-        match errno() {
-            libc::ESRCH | libc::ENOENT => Self::Gone(pid),
-            libc::EPERM | libc::EACCES => Self::NotPermitted(pid),
-            libc::EMFILE | libc::ENFILE => Self::TooMany(limit()),
-            other => Self::System(other),
+    pub(super) fn of(errno: Errno, pid: i32) -> Self {
+        match errno {
+            Errno::SRCH | Errno::NOENT => Self::Gone(pid),
+            Errno::PERM | Errno::ACCESS => Self::NotPermitted(pid),
+            Errno::MFILE | Errno::NFILE => Self::TooMany(limit()),
+            other => Self::System(other.raw_os_error()),
         }
     }
 
@@ -140,10 +143,6 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-pub(super) fn errno() -> i32 {
-    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
-}
-
 /// Returns the most processes that can be seized. Each needs a descriptor for its lock and one to signal it, and a
 /// few more are needed to inspect processes.
 pub(super) fn most_processes() -> usize {
@@ -152,10 +151,8 @@ pub(super) fn most_processes() -> usize {
 
 /// Returns the most descriptors that may be open.
 pub(super) fn limit() -> i32 {
-    let mut found = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a live local.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut found) };
-    i32::try_from(found.rlim_cur).unwrap_or(i32::MAX)
+    let found = getrlimit(Resource::Nofile).current;
+    found.and_then(|found| i32::try_from(found).ok()).unwrap_or(i32::MAX)
 }
 
 #[cfg(test)]

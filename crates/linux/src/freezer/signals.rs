@@ -2,11 +2,15 @@
 //! whatever their parents are by then.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::process::pidfd_send_signal;
 
 use super::checks;
-use super::refusal::{Refusal, errno, limit, most_processes};
+use super::refusal::{Refusal, limit, most_processes};
 use crate::processes::{Pid, with_descendants};
+use crate::signals::{Signal, is_forbidden};
 use crate::time::{now_ns, sleep_until};
 
 /// Passes over a tree, to find processes forked while their parents were being stopped.
@@ -33,8 +37,7 @@ impl Signalled {
                 continue;
             };
             checks::refuse_traced(pid, &found)?;
-            // SAFETY: sends nothing.
-            if unsafe { libc::kill(pid, 0) } != 0 && errno() == libc::EPERM {
+            if is_forbidden(pid) {
                 return Err(Refusal::NotPermitted(pid));
             }
             admit(pid)?;
@@ -76,11 +79,11 @@ impl Signalled {
                     other => other?,
                 };
                 let place = self.stopped.entry(pid).or_insert(process); // recorded first, so that none is missed
-                match send(place, libc::SIGSTOP) {
+                match pidfd_send_signal(place, Signal::STOP) {
                     Ok(()) => any = true,
                     Err(error) => {
                         self.stopped.remove(&pid);
-                        if error == libc::EPERM {
+                        if error == Errno::PERM {
                             return Err(Refusal::NotPermitted(pid));
                         }
                     }
@@ -108,16 +111,7 @@ impl Signalled {
     /// Continues everything that was stopped, and skips processes that cannot be continued.
     pub fn thaw(&mut self) {
         for process in std::mem::take(&mut self.stopped).into_values() {
-            let _ = send(&process, libc::SIGCONT);
+            let _ = pidfd_send_signal(&process, Signal::CONT);
         }
     }
-}
-
-/// Signals exactly this process, even if another one has its id by now.
-pub fn send(process: &OwnedFd, signal: i32) -> Result<(), i32> {
-    let nothing = std::ptr::null::<libc::siginfo_t>();
-    // SAFETY: a live descriptor of `/proc/PID`; no information is passed along.
-    let result =
-        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, process.as_raw_fd(), signal, nothing, 0 as libc::c_uint) };
-    if result == 0 { Ok(()) } else { Err(errno()) }
 }

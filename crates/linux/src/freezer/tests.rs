@@ -2,6 +2,8 @@
 
 use std::process::{Child, Command};
 
+use rustix::process::{WaitOptions, waitpid};
+
 use super::*;
 use crate::time::now_ns;
 
@@ -17,17 +19,14 @@ impl Sleeper {
         self.0.id() as Pid
     }
 
-    fn signal(&self, signal: i32) {
-        // SAFETY: our own child, not yet waited for.
-        assert_eq!(unsafe { libc::kill(self.pid(), signal) }, 0);
+    fn signal(&self, signal: Signal) {
+        kill(self.pid(), signal).expect("our own child, not yet waited for");
     }
 
     /// Waits until job control has stopped all of it.
     fn wait_for_stop(&self) {
-        let mut status = 0;
-        // SAFETY: our own child, and a live integer.
-        let found = unsafe { libc::waitpid(self.pid(), &raw mut status, libc::WUNTRACED) };
-        assert!(found == self.pid() && libc::WIFSTOPPED(status), "{found} {status}");
+        let found = waitpid(one(self.pid()).ok(), WaitOptions::UNTRACED).expect("our own child");
+        assert!(found.is_some_and(|(_, status)| status.stopped()), "{found:?}");
     }
 
     fn wait_for_state(&self, state: char) {
@@ -54,7 +53,7 @@ fn later() -> u64 {
 fn what_job_control_stopped_in_mid_session_is_let_go_stays_stopped_and_can_be_continued() {
     let (freezer, sleeper) = (Freezer::start().expect("starts"), Sleeper::start());
     let target = freezer.seize(&[sleeper.pid()], Some(Means::Tracing)).expect("our own child");
-    sleeper.signal(libc::SIGSTOP);
+    sleeper.signal(Signal::STOP);
     sleeper.wait_for_stop();
     freezer.freeze(target, later()).expect("it is there"); // by then the tracer has seen the stop
     freezer.thaw(target).expect("it is there");
@@ -63,7 +62,7 @@ fn what_job_control_stopped_in_mid_session_is_let_go_stays_stopped_and_can_be_co
     sleeper.wait_for_state('T');
     let other = Freezer::start().expect("starts");
     assert_eq!(other.seize(&[sleeper.pid()], None), Err(Refusal::Stopped(sleeper.pid())));
-    sleeper.signal(libc::SIGCONT);
+    sleeper.signal(Signal::CONT);
     sleeper.wait_for_state('S');
     freezer.seize(&[sleeper.pid()], Some(Means::Tracing)).expect("it runs");
 }

@@ -6,11 +6,17 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::ptr;
 
+use rustix::io::Errno;
+use rustix::process::{WaitOptions, waitpid};
+
 use super::checks::{self, Status};
-use super::refusal::{Refusal, errno};
+use super::refusal::Refusal;
 use crate::processes::{Pid, with_descendants};
+use crate::signals::one;
 use crate::time::now_ns;
 
 const OPTIONS: usize =
@@ -54,7 +60,7 @@ pub struct Tracing {
 fn call(request: libc::c_uint, thread: Pid, data: usize) -> Result<(), i32> {
     // SAFETY: of these requests none reads or writes memory of this process by its address argument.
     let result = unsafe { libc::ptrace(request as _, thread, ptr::null_mut::<libc::c_void>(), data) };
-    if result < 0 { Err(errno()) } else { Ok(()) }
+    if result < 0 { Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)) } else { Ok(()) }
 }
 
 /// Returns the message of an event: the id of the new thread, or the former id of a thread that called exec.
@@ -66,15 +72,14 @@ fn message(thread: Pid) -> Option<Pid> {
     (result == 0).then_some(found as Pid)
 }
 
-/// Returns the next event of a thread (-1: of any), without waiting.
-fn next(thread: Pid) -> Result<Option<(Pid, i32)>, i32> {
-    let mut status = 0;
-    // SAFETY: the kernel writes to a live local.
-    match unsafe { libc::waitpid(thread, &raw mut status, libc::__WALL | libc::WNOHANG) } {
-        0 => Ok(None),
-        found if found > 0 => Ok(Some((found, status))),
-        _ => Err(errno()),
-    }
+/// Returns the next event of a thread (`None`: of any), without waiting.
+fn next(thread: Option<Pid>) -> Result<Option<(Pid, i32)>, Errno> {
+    let options = WaitOptions::NOHANG | WaitOptions::from_bits_retain(libc::__WALL as u32);
+    let found = match thread {
+        Some(thread) => waitpid(Some(one(thread)?), options),
+        None => rustix::process::wait(options),
+    };
+    Ok(found?.map(|(thread, status)| (thread.as_raw_pid(), status.as_raw())))
 }
 
 fn threads_of(process: Pid) -> Vec<Pid> {
@@ -175,7 +180,7 @@ impl Tracing {
     }
 
     /// Stops every thread of a target and returns whether all were stopped within this time.
-    pub fn freeze(&mut self, target: usize, within_ns: u64, signals: i32) -> bool {
+    pub fn freeze(&mut self, target: usize, within_ns: u64, signals: &OwnedFd) -> bool {
         self.frozen.insert(target);
         let mut waiting: VecDeque<Pid> = VecDeque::new();
         for (thread, known) in &self.threads {
@@ -193,7 +198,7 @@ impl Tracing {
                     continue;
                 }
             }
-            match next(thread) {
+            match next(Some(thread)) {
                 Ok(Some((thread, status))) => {
                     if let Some(born) = self.hear(thread, status) {
                         waiting.push_back(born);
@@ -236,7 +241,7 @@ impl Tracing {
     }
 
     /// Continues every thread of a target and detaches from it.
-    pub fn release(&mut self, target: usize, within_ns: u64, signals: i32) {
+    pub fn release(&mut self, target: usize, within_ns: u64, signals: &OwnedFd) {
         let listening: Vec<Pid> = self.of(target, |state| state == State::Listening);
         for thread in listening {
             self.note(thread, State::Running); // it stops again, in a state that can be released
@@ -265,7 +270,7 @@ impl Tracing {
 
     /// Handles all pending events of threads.
     pub fn hear_all(&mut self) {
-        while let Ok(Some((thread, status))) = next(-1) {
+        while let Ok(Some((thread, status))) = next(None) {
             self.hear(thread, status);
         }
     }
@@ -358,9 +363,9 @@ fn has_ended(thread: Pid) -> bool {
 }
 
 /// Waits for an event of a thread, at most this long.
-fn wait_for_child(signals: i32, within_ns: u64) {
-    let mut watched = [crate::waiting::watch(signals, true, false)];
+fn wait_for_child(signals: &OwnedFd, within_ns: u64) {
+    let mut watched = [crate::waiting::watch(signals.as_raw_fd(), true, false)];
     if crate::waiting::wait(&mut watched, Some(within_ns)).is_ok() && crate::waiting::readable(&watched[0]) {
-        super::guard::forget_signals(signals);
+        crate::signals::discard(signals);
     }
 }

@@ -16,6 +16,8 @@ use std::io::{self, BufRead, BufReader, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use crc32fast::hash as checksum;
+
 use crate::error::LiveError;
 use crate::farm::result_writer::sync_directory;
 
@@ -379,18 +381,6 @@ pub fn read_records(mut bytes: &[u8]) -> (Vec<Delivered>, usize) {
     // Reading from memory never fails.
     let whole = each_record(&mut bytes, |_, delivered| found.push(delivered.clone())).unwrap_or(0);
     (found, whole as usize)
-}
-
-/// Computes a CRC-32 (IEEE 802.3) bit by bit, because records are short and rare.
-fn checksum(bytes: &[u8]) -> u32 {
-    let mut sum = u32::MAX;
-    for byte in bytes {
-        sum ^= u32::from(*byte);
-        for _ in 0..8 {
-            sum = (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg());
-        }
-    }
-    !sum
 }
 
 /// Returns an unused name for a damaged journal.

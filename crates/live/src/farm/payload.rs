@@ -248,15 +248,10 @@ pub(crate) fn kind_of(found: &Metadata) -> Option<&'static str> {
 /// Returns "no space left on DIR" if that is so, because an error there need not mention it.
 #[must_use]
 pub fn no_space(directory: &Path) -> Option<String> {
-    let path = std::ffi::CString::new(directory.as_os_str().as_encoded_bytes()).ok()?;
-    // SAFETY: all-zero numbers are valid; the string and the numbers are live.
-    let (found, state) = unsafe {
-        let mut state: libc::statvfs = std::mem::zeroed();
-        (libc::statvfs(path.as_ptr(), &raw mut state), state)
-    };
+    let state = rustix::fs::statvfs(directory).ok()?;
     let bytes = state.f_bavail.saturating_mul(state.f_frsize);
     let out_of_files = state.f_files > 0 && state.f_favail == 0;
-    (found == 0 && (bytes < LITTLE || out_of_files)).then(|| format!("no space left on {}", directory.display()))
+    (bytes < LITTLE || out_of_files).then(|| format!("no space left on {}", directory.display()))
 }
 
 #[derive(Debug)]

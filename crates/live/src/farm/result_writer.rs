@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::fd::AsRawFd as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -220,13 +219,7 @@ fn sync_files(top: &Path, files: &[PathBuf]) -> io::Result<()> {
         return Ok(());
     }
     if files.len() > ONE_BY_ONE {
-        let directory = File::open(top)?;
-        // SAFETY: the descriptor is open for as long as `directory` lives.
-        return if unsafe { libc::syncfs(directory.as_raw_fd()) } == 0 {
-            Ok(())
-        } else {
-            Err(io::Error::last_os_error())
-        };
+        return Ok(rustix::fs::syncfs(File::open(top)?)?);
     }
     for file in files {
         File::open(file)?.sync_data()?;

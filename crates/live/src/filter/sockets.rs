@@ -1,9 +1,15 @@
 //! System calls that only the filter needs: epoll, the number of unread bytes of a socket, and marks of packets.
 
 use std::io;
-use std::mem::zeroed;
+use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+
+use crosswind_linux::option;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::{Errno, ioctl_fionread};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
 
 /// Maximum number of events per system call.
 const AT_ONCE: usize = 256;
@@ -22,70 +28,43 @@ pub(super) struct Event {
 
 /// Waits for events of many sockets.
 #[derive(Debug)]
-pub(super) struct Epoll {
-    fd: OwnedFd,
-    events: Vec<libc::epoll_event>,
-}
+pub(super) struct Epoll(OwnedFd);
 
 impl Epoll {
     pub fn new() -> io::Result<Self> {
-        // SAFETY: takes an integer only; a descriptor that was just opened has no other owner.
-        let fd = unsafe {
-            let fd = libc::epoll_create1(libc::EPOLL_CLOEXEC);
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            OwnedFd::from_raw_fd(fd)
-        };
-        Ok(Self { fd, events: Vec::with_capacity(AT_ONCE) })
+        Ok(Self(epoll::create(CreateFlags::CLOEXEC)?))
     }
 
     /// Watches a connection in both directions and reports each change once. Closing the connection ends the watch.
     pub fn watch_both(&self, fd: RawFd, token: u64) -> io::Result<()> {
-        self.add(fd, token, libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET)
+        self.add(fd, token, EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET)
     }
 
     /// Watches for input, and reports it as long as it is available.
     pub fn watch_input(&self, fd: RawFd, token: u64) -> io::Result<()> {
-        self.add(fd, token, libc::EPOLLIN)
+        self.add(fd, token, EventFlags::IN)
     }
 
-    fn add(&self, fd: RawFd, token: u64, what: i32) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: what as u32, u64: token };
-        // SAFETY: both descriptors are open, and the pointer is to a live local.
-        let result = unsafe { libc::epoll_ctl(self.fd.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event) };
-        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    fn add(&self, fd: RawFd, token: u64, what: EventFlags) -> io::Result<()> {
+        // SAFETY: the caller's socket is open during the call.
+        let socket = unsafe { BorrowedFd::borrow_raw(fd) };
+        Ok(epoll::add(&self.0, socket, EventData::new_u64(token), what)?)
     }
 
     /// Waits for events, at most for the timeout.
-    pub fn wait(&mut self, timeout_ns: Option<u64>, announced: &mut Vec<Event>) -> io::Result<()> {
-        let time = timeout_ns.map(|ns| libc::timespec {
-            tv_sec: (ns / 1_000_000_000) as libc::time_t,
-            tv_nsec: (ns % 1_000_000_000) as libc::c_long,
-        });
-        let time: *const libc::timespec = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: the buffer has room for as many events as are asked for; the time is null or a live local.
-        let count = unsafe {
-            libc::syscall(
-                libc::SYS_epoll_pwait2,
-                self.fd.as_raw_fd(),
-                self.events.as_mut_ptr(),
-                AT_ONCE as libc::c_int,
-                time,
-                std::ptr::null::<libc::sigset_t>(),
-                0usize,
-            )
+    pub fn wait(&self, timeout_ns: Option<u64>, announced: &mut Vec<Event>) -> io::Result<()> {
+        let time =
+            timeout_ns.map(|ns| Timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ });
+        let mut room = [MaybeUninit::uninit(); AT_ONCE];
+        let (events, _) = match epoll::wait(&self.0, &mut room, time.as_ref()) {
+            Err(Errno::INTR) => return Ok(()),
+            other => other?,
         };
-        if count < 0 {
-            let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) };
-        }
-        // SAFETY: the kernel has written `count` events.
-        unsafe { self.events.set_len(count as usize) };
-        announced.extend(self.events.iter().map(|event| {
-            let (bits, token) = (event.events as i32, event.u64);
-            let ended = bits & (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) != 0;
-            Event { token, readable: bits & libc::EPOLLIN != 0 || ended, writable: bits & libc::EPOLLOUT != 0, ended }
+        announced.extend(events.iter().map(|event| {
+            let (flags, data) = (event.flags, event.data);
+            let ended = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+            let (readable, writable) = (flags.contains(EventFlags::IN) || ended, flags.contains(EventFlags::OUT));
+            Event { token: data.u64(), readable, writable, ended }
         }));
         Ok(())
     }
@@ -98,83 +77,31 @@ pub(super) fn is_out_of_descriptors(error: &io::Error) -> bool {
 
 /// Returns the number of bytes that have arrived and were not read yet.
 pub(super) fn waiting_bytes(stream: &TcpStream) -> usize {
-    let mut bytes = 0i32;
-    // SAFETY: FIONREAD writes one int, to a live local.
-    let result = unsafe { libc::ioctl(stream.as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
-    if result == 0 { bytes.max(0) as usize } else { 0 }
-}
-
-fn set(fd: RawFd, level: i32, name: i32, value: i32) -> io::Result<()> {
-    let size = size_of::<i32>() as libc::socklen_t;
-    // SAFETY: the pointer is to a live local of the size that is passed along.
-    let result = unsafe { libc::setsockopt(fd, level, name, (&raw const value).cast(), size) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    ioctl_fionread(stream).map_or(0, |bytes| bytes as usize)
 }
 
 /// Connects with a mark from the first packet on: the type-of-service byte, whose upper six bits are the DSCP.
 pub(crate) fn connect_marked(to: SocketAddr, tos: u8) -> io::Result<TcpStream> {
-    let family = if to.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    // SAFETY: takes integers only; a descriptor that was just opened has no other owner.
-    let stream = unsafe {
-        let fd = libc::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        TcpStream::from_raw_fd(fd)
-    };
-    let (level, name) =
-        if to.is_ipv4() { (libc::IPPROTO_IP, libc::IP_TOS) } else { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) };
-    set(stream.as_raw_fd(), level, name, i32::from(tos))?;
-    let (address, size) = kernels_address(to);
-    // SAFETY: the address is live, and `size` is its length.
-    if unsafe { libc::connect(stream.as_raw_fd(), (&raw const address).cast(), size) } != 0 {
-        return Err(io::Error::last_os_error());
+    let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    match to {
+        SocketAddr::V4(_) => sockopt::set_ip_tos(&socket, tos)?,
+        SocketAddr::V6(_) => sockopt::set_ipv6_tclass(&socket, u32::from(tos))?,
     }
-    Ok(stream)
-}
-
-fn kernels_address(to: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
-    // SAFETY: all-zero addresses are valid, and the storage is large and aligned enough for either kind.
-    unsafe {
-        let mut storage: libc::sockaddr_storage = zeroed();
-        let size = match to {
-            SocketAddr::V4(to) => {
-                let place = (&raw mut storage).cast::<libc::sockaddr_in>();
-                (*place).sin_family = libc::AF_INET as libc::sa_family_t;
-                (*place).sin_port = to.port().to_be();
-                (*place).sin_addr.s_addr = u32::from_ne_bytes(to.ip().octets());
-                size_of::<libc::sockaddr_in>()
-            }
-            SocketAddr::V6(to) => {
-                let place = (&raw mut storage).cast::<libc::sockaddr_in6>();
-                (*place).sin6_family = libc::AF_INET6 as libc::sa_family_t;
-                (*place).sin6_port = to.port().to_be();
-                (*place).sin6_addr.s6_addr = to.ip().octets();
-                (*place).sin6_scope_id = to.scope_id();
-                size_of::<libc::sockaddr_in6>()
-            }
-        };
-        (storage, size as libc::socklen_t)
-    }
+    connect(&socket, &to)?;
+    Ok(TcpStream::from(socket))
 }
 
 /// Returns the mark of a connection's first packet on arrival. `None` if the kernel does not report it (IPv6).
 pub(super) fn arrived_mark(stream: &TcpStream) -> Option<u8> {
-    set(stream.as_raw_fd(), libc::IPPROTO_IP, libc::IP_RECVTOS, 1).ok()?;
-    let mut buffer = [0u8; 128];
-    let mut size = buffer.len() as libc::socklen_t;
     const IP_PKTOPTIONS: i32 = 9; // linux/in.h
-    // SAFETY: the buffer is live and its size is passed along.
-    let result = unsafe {
-        libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_IP, IP_PKTOPTIONS, buffer.as_mut_ptr().cast(), &raw mut size)
-    };
-    if result != 0 {
-        return None;
-    }
+    sockopt::set_ip_recvtos(stream, true).ok()?;
+    let mut buffer = [0u8; 128];
+    let buffer = option(stream, libc::IPPROTO_IP, IP_PKTOPTIONS, &mut buffer).ok()?;
     // Control messages: length (a machine word), level, type, data.
     const WORD: usize = size_of::<usize>();
-    let (mut at, end) = (0, (size as usize).min(buffer.len()));
-    while at + WORD + 8 < end {
+    let mut at = 0;
+    while at + WORD + 8 < buffer.len() {
         let length = usize::from_ne_bytes(buffer[at..at + WORD].try_into().ok()?);
         let field = |from: usize| buffer[from..from + 4].try_into().map(i32::from_ne_bytes);
         let (level, kind) = (field(at + WORD).ok()?, field(at + WORD + 4).ok()?);
@@ -193,6 +120,7 @@ pub(super) fn arrived_mark(stream: &TcpStream) -> Option<u8> {
 mod tests {
     use std::io::Write;
     use std::net::TcpListener;
+    use std::os::fd::AsRawFd as _;
 
     use super::*;
 
@@ -211,7 +139,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let mut writer = TcpStream::connect(listener.local_addr().expect("bound")).expect("connects");
         let (reader, _) = listener.accept().expect("accepts");
-        let mut epoll = Epoll::new().expect("a descriptor");
+        let epoll = Epoll::new().expect("a descriptor");
         epoll.watch_both(reader.as_raw_fd(), 7).expect("watched");
         writer.write_all(b"12345").expect("written");
         let mut announced = Vec::new();

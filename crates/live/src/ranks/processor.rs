@@ -7,12 +7,12 @@
 //! is away, nothing is computed, sent or handled. (A burning rank is disturbed from outside, or not at all.)
 
 use std::hint::spin_loop;
-use std::mem::zeroed;
 
 use crosswind_schema::RankCompute;
 use crosswind_schema::disturbance::{NEVER, Timeline, Timelines};
 
 use crosswind_linux::now_ns;
+pub(super) use crosswind_linux::own_cpu_ns as cpu_ns;
 
 /// How long before its end a wait stops sleeping and starts spinning, ns: a sleeping thread wakes up late.
 const AWAKE_NS: u64 = 10_000;
@@ -134,17 +134,6 @@ fn burn(ns: u64) {
     while cpu_ns() < end {
         spin_loop();
     }
-}
-
-/// Returns the CPU time of this thread, ns.
-pub(super) fn cpu_ns() -> u64 {
-    // SAFETY: an all-zero timespec is a valid value, and the pointer is to a live local.
-    let time = unsafe {
-        let mut time: libc::timespec = zeroed();
-        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time);
-        time
-    };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 #[cfg(test)]

@@ -4,20 +4,19 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crosswind_access::token;
+use memmap2::{MmapOptions, MmapRaw};
 
 const BYTES: usize = 4096;
 
 /// The file and its mapping.
 pub struct Counter {
     path: PathBuf,
-    start: NonNull<AtomicU64>,
+    map: MmapRaw,
     _file: File,
 }
 
@@ -32,9 +31,8 @@ impl Counter {
         let drawn = u64::from_ne_bytes(token::random()?);
         let path = directory.join(format!("crosswind-{}-{drawn:016x}", std::process::id()));
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-        let made = file.set_len(BYTES as u64).and_then(|()| map(&file));
-        match made {
-            Ok(start) => Ok(Self { path, start, _file: file }),
+        match file.set_len(BYTES as u64).and_then(|()| MmapOptions::new().len(BYTES).map_raw_read_only(&file)) {
+            Ok(map) => Ok(Self { path, map, _file: file }),
             Err(error) => {
                 let _ = fs::remove_file(&path);
                 Err(error)
@@ -55,31 +53,17 @@ impl Counter {
 
     #[must_use]
     pub fn steps(&self) -> u64 {
-        // SAFETY: mapped for as long as this lives, and aligned to a page.
-        u64::from_le(unsafe { self.start.as_ref() }.load(Ordering::Relaxed))
+        // SAFETY: mapped for as long as this lives, aligned to a page, and read atomically.
+        let count = unsafe { &*self.map.as_ptr().cast::<AtomicU64>() };
+        u64::from_le(count.load(Ordering::Relaxed))
     }
-}
-
-fn map(file: &File) -> io::Result<NonNull<AtomicU64>> {
-    // SAFETY: asks for a new mapping at no particular place; nothing that exists is touched.
-    let start =
-        unsafe { libc::mmap(std::ptr::null_mut(), BYTES, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0) };
-    if start == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    NonNull::new(start.cast()).ok_or_else(|| io::Error::other("no memory"))
 }
 
 impl Drop for Counter {
     fn drop(&mut self) {
         self.unlink();
-        // SAFETY: mapped with this length, and not used any more.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), BYTES) };
     }
 }
-
-// SAFETY: it owns its mapping, which is read atomically.
-unsafe impl Send for Counter {}
 
 #[cfg(test)]
 mod tests {

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crosswind_linux as linux;
+use crosswind_linux::signals::{Signal, kill_group};
 
 use super::lines::{self, Answer, Compute, Hello, LONGEST_LINE, Request};
 use crate::error::MeasureError;
@@ -62,7 +63,7 @@ impl Process {
         // fork.
         unsafe {
             command.pre_exec(move || {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
+                linux::end_with_starter();
                 linux::set_affinity(0, &cpus)?;
                 if nice != 0 { linux::set_nice(0, nice) } else { Ok(()) }
             });
@@ -203,13 +204,12 @@ impl Process {
 
     /// Stops (SIGSTOP) or continues (SIGCONT) its process group.
     pub fn hold(&self, still: bool) {
-        self.signal(if still { libc::SIGSTOP } else { libc::SIGCONT });
+        self.signal(if still { Signal::STOP } else { Signal::CONT });
     }
 
-    fn signal(&self, signal: i32) {
+    fn signal(&self, signal: Signal) {
         if !self.reaped {
-            // SAFETY: takes integers only; the group is that of a child that has not been reaped.
-            unsafe { libc::kill(-self.number(), signal) };
+            let _ = kill_group(self.number(), signal); // the group of a child that has not been reaped
         }
     }
 
@@ -237,7 +237,7 @@ impl Process {
         if !self.ended() {
             return None;
         }
-        self.signal(libc::SIGKILL); // everything left in its group; it is a zombie, so the id is still its own
+        self.signal(Signal::KILL); // everything left in its group; it is a zombie, so the id is still its own
         self.reaped = true;
         self.status = self.child.wait().ok();
         self.status
@@ -266,7 +266,7 @@ impl Process {
         if self.wait(TO_END).is_some() {
             return true;
         }
-        self.signal(libc::SIGKILL);
+        self.signal(Signal::KILL);
         self.reaped = true;
         let _ = self.child.wait();
         false

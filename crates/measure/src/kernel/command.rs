@@ -4,11 +4,15 @@
 //! that it waited for), run delay and switches from its `/proc/PID/schedstat` while it is a zombie (its first thread).
 
 use std::io::{self, Read};
-use std::mem::zeroed;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+
+use crosswind_linux::children::ended;
+use crosswind_linux::signals::{Signal, kill_group};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use super::{Kernel, Tally};
 use crate::error::MeasureError;
@@ -44,10 +48,11 @@ impl Command {
         let mut command = std::process::Command::new(&self.words[0]);
         command.args(&self.words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         command.process_group(0);
-        // SAFETY: prctl is async-signal-safe and touches no memory of this process; the child dies with the computing thread.
+        // SAFETY: the call is async-signal-safe and touches no memory of this process; the child dies with the computing
+        // thread.
         unsafe {
             command.pre_exec(|| {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
+                crosswind_linux::end_with_starter();
                 Ok(())
             });
         }
@@ -56,30 +61,21 @@ impl Command {
 
     /// Waits for the end, adds its resource use to the tally, and returns its status as `wait` gives it.
     fn reap(&self, process: i32) -> io::Result<i32> {
-        // SAFETY: all-zero is valid for both structures, and every pointer is to a live local.
-        let (status, usage) = unsafe {
-            let mut info: libc::siginfo_t = zeroed();
-            while libc::waitid(libc::P_PID, process as libc::id_t, &raw mut info, libc::WEXITED | libc::WNOWAIT) != 0 {
-                if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-                    break;
-                }
-            }
-            let scheduling = std::fs::read_to_string(format!("/proc/{process}/schedstat")).unwrap_or_default();
-            let mut numbers = scheduling.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
-            let (waited, switches) = (numbers.nth(1).unwrap_or(0), numbers.next().unwrap_or(0));
-            self.tally.children.wait_ns.fetch_add(waited, Ordering::Relaxed);
-            self.tally.children.switches.fetch_add(switches, Ordering::Relaxed);
-            // From here on no signal may be sent to this number: once reaped, it may be another process's.
-            *self.tally.child.lock().unwrap_or_else(PoisonError::into_inner) = 0;
-            let (mut status, mut usage) = (0, zeroed::<libc::rusage>());
-            if libc::wait4(process, &raw mut status, 0, &raw mut usage) != process {
-                return Err(io::Error::last_os_error());
-            }
-            (status, usage)
-        };
-        let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
-        self.tally.children.cpu_ns.fetch_add(ns(usage.ru_utime) + ns(usage.ru_stime), Ordering::Relaxed);
-        Ok(status)
+        if let Some(pid) = Pid::from_raw(process) {
+            let until_it_ends = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            let _ = retry_on_intr(|| waitid(WaitId::Pid(pid), until_it_ends)); // it stays a zombie
+        }
+        let scheduling = std::fs::read_to_string(format!("/proc/{process}/schedstat")).unwrap_or_default();
+        let mut numbers = scheduling.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
+        let (waited, switches) = (numbers.nth(1).unwrap_or(0), numbers.next().unwrap_or(0));
+        self.tally.children.wait_ns.fetch_add(waited, Ordering::Relaxed);
+        self.tally.children.switches.fetch_add(switches, Ordering::Relaxed);
+        // From here on no signal may be sent to this number: once reaped, it may be another process's.
+        *self.tally.child.lock().unwrap_or_else(PoisonError::into_inner) = 0;
+        let end = ended(process)?.ok_or_else(|| io::Error::other("it has not ended"))?;
+        let cpu_ns = end.usage.cpu().as_nanos() as u64;
+        self.tally.children.cpu_ns.fetch_add(cpu_ns, Ordering::Relaxed);
+        Ok(end.status)
     }
 }
 
@@ -118,8 +114,7 @@ impl Kernel for Command {
 pub fn kill_child(tally: &Tally) {
     let child = tally.child.lock().unwrap_or_else(PoisonError::into_inner);
     if *child > 0 {
-        // SAFETY: takes integers only; the number is that of a child not reaped yet, for the lock is held.
-        unsafe { libc::kill(-*child, libc::SIGKILL) };
+        let _ = kill_group(*child, Signal::KILL); // a child not reaped yet, for the lock is held
     }
 }
 

@@ -98,10 +98,9 @@ fn compute(iterations: u64, start: &Receiver<()>, stop: &AtomicBool) -> u64 {
 /// Waits up to [`LOOK`] and returns whether the caller disconnected. Any data counts too: the caller has nothing left
 /// to send.
 fn has_left(stream: &TcpStream) -> bool {
-    use std::os::fd::AsRawFd;
-    let mut watched = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLRDHUP | libc::POLLIN, revents: 0 };
-    // SAFETY: one live structure, and its count is passed along.
-    unsafe { libc::poll(&raw mut watched, 1, LOOK.as_millis() as i32) > 0 }
+    use std::os::fd::AsRawFd as _;
+    let mut watched = [linux::watch(stream.as_raw_fd(), true, false)];
+    linux::wait(&mut watched, Some(LOOK.as_nanos() as u64)).is_ok() && linux::readable(&watched[0])
 }
 
 /// Serves one ping on a connection whose first frame has been read.

@@ -3,10 +3,12 @@
 
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use crosswind_schema::overlap::Waiting;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crosswind_linux as linux;
 
@@ -45,12 +47,9 @@ impl<'a> Line<'a> {
     /// # Errors
     /// When the connection fails or ends, or nothing arrives for [`PATIENCE`].
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<()> {
-        let socket = self.stream.as_raw_fd();
-        let flags = if self.wait == Waiting::Event { libc::MSG_WAITALL } else { libc::MSG_DONTWAIT };
+        let flags = if self.wait == Waiting::Event { RecvFlags::WAITALL } else { RecvFlags::DONTWAIT };
         self.move_all(buffer.len(), Direction::Receive, |done| {
-            let rest = &mut buffer[done..];
-            // SAFETY: the pointer and the length are those of a live slice.
-            unsafe { libc::recv(socket, rest.as_mut_ptr().cast(), rest.len(), flags) }
+            recv(self.stream, &mut buffer[done..], flags).map(|(received, _)| received)
         })
     }
 
@@ -59,34 +58,34 @@ impl<'a> Line<'a> {
     /// # Errors
     /// When the connection fails, or nothing is taken for [`PATIENCE`].
     pub fn send(&self, message: &[u8]) -> io::Result<()> {
-        let socket = self.stream.as_raw_fd();
-        let waits = if self.wait == Waiting::Event { 0 } else { libc::MSG_DONTWAIT };
+        let waits = if self.wait == Waiting::Event { SendFlags::empty() } else { SendFlags::DONTWAIT };
         self.move_all(message.len(), Direction::Send, |done| {
-            let rest = &message[done..];
-            // SAFETY: the pointer and the length are those of a live slice.
-            unsafe { libc::send(socket, rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL | waits) }
+            send(self.stream, &message[done..], SendFlags::NOSIGNAL | waits)
         })
     }
 
-    fn move_all(&self, bytes: usize, direction: Direction, mut call: impl FnMut(usize) -> isize) -> io::Result<()> {
+    fn move_all(
+        &self,
+        bytes: usize,
+        direction: Direction,
+        mut call: impl FnMut(usize) -> Result<usize, Errno>,
+    ) -> io::Result<()> {
         let (mut done, mut idle_since) = (0usize, None);
         while done < bytes {
             match call(done) {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                moved if moved > 0 => {
-                    done += moved as usize;
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(moved) => {
+                    done += moved;
                     idle_since = None;
                 }
-                _ => match io::Error::last_os_error() {
-                    error if error.kind() == io::ErrorKind::Interrupted => {}
-                    error if error.kind() == io::ErrorKind::WouldBlock => {
-                        if self.wait == Waiting::Event {
-                            return Err(io::ErrorKind::TimedOut.into()); // the socket's own timeout
-                        }
-                        self.wait_on(*idle_since.get_or_insert_with(linux::now_ns), direction)?;
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    if self.wait == Waiting::Event {
+                        return Err(io::ErrorKind::TimedOut.into()); // the socket's own timeout
                     }
-                    error => return Err(error),
-                },
+                    self.wait_on(*idle_since.get_or_insert_with(linux::now_ns), direction)?;
+                }
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())
@@ -106,18 +105,14 @@ impl<'a> Line<'a> {
 
     fn block(&self, direction: Direction) -> io::Result<()> {
         let events = match direction {
-            Direction::Receive => libc::POLLIN,
-            Direction::Send => libc::POLLOUT,
+            Direction::Receive => PollFlags::IN,
+            Direction::Send => PollFlags::OUT,
         };
-        let mut watched = libc::pollfd { fd: self.stream.as_raw_fd(), events, revents: 0 };
-        // SAFETY: one live structure, and its count is passed along.
-        match unsafe { libc::poll(&raw mut watched, 1, PATIENCE.as_millis() as i32) } {
-            0 => Err(io::ErrorKind::TimedOut.into()),
-            found if found > 0 => Ok(()),
-            _ => match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-                error => Err(error),
-            },
+        let patience = Timespec { tv_sec: PATIENCE.as_secs() as _, tv_nsec: 0 };
+        match poll(&mut [PollFd::new(self.stream, events)], Some(&patience)) {
+            Ok(0) => Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 }

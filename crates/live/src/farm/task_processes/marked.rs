@@ -9,8 +9,8 @@ use std::fs;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
-use super::Pid;
-use crosswind_linux::processes::{all, parent_and_state};
+use super::{Pid, end};
+use crosswind_linux::processes::{all, parent_and_state, session_of};
 use crosswind_linux::watchdog::{Undo, Watchdog};
 
 /// Environment variable that an agent sets for all processes that it starts.
@@ -37,8 +37,7 @@ impl Marked {
     #[must_use]
     pub fn new(mark: &str, grace: Duration, starter: Option<RawFd>) -> Self {
         let agent = std::process::id() as Pid;
-        // SAFETY: takes an integer only.
-        let leads = unsafe { libc::getsid(0) } == agent;
+        let leads = session_of(agent) == Some(agent);
         Self { agent, mark: format!("{MARK}={mark}").into_bytes(), session: leads.then_some(agent), grace, starter }
     }
 
@@ -51,8 +50,7 @@ impl Marked {
     }
 
     fn is_one(&self, pid: Pid) -> bool {
-        // SAFETY: takes an integer only.
-        let in_session = self.session.is_some_and(|session| unsafe { libc::getsid(pid) } == session);
+        let in_session = self.session.is_some() && session_of(pid) == self.session;
         let is_marked = || {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             environment.split(|byte| *byte == 0).any(|entry| entry == self.mark)
@@ -80,15 +78,7 @@ impl Undo for Marked {
                 return;
             }
             for pid in left {
-                // SAFETY: takes integers only; the process existed a moment ago.
-                unsafe {
-                    if since >= self.grace {
-                        libc::kill(pid, libc::SIGKILL);
-                    } else if signalled.insert(pid) {
-                        libc::kill(pid, libc::SIGTERM);
-                        libc::kill(pid, libc::SIGCONT);
-                    }
-                }
+                end(pid, since >= self.grace, &mut signalled);
             }
             std::thread::sleep(LOOK);
         }

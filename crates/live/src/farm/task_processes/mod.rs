@@ -12,6 +12,7 @@ pub mod marked;
 pub mod memory;
 mod supervisor;
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::net::Shutdown;
@@ -21,10 +22,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crosswind_agent::settings::TaskLimits;
+use crosswind_linux::children;
+use crosswind_linux::signals::{Signal, kill};
 use memory::Group;
 use supervisor::Supervisor;
 
-pub type Pid = libc::pid_t;
+pub use crosswind_linux::processes::Pid;
 
 /// Interval at which the end of supervisors is checked.
 const LOOK: Duration = Duration::from_millis(10);
@@ -61,6 +64,16 @@ const FAILED: u8 = 3;
 /// It waits for another command: all processes of the last have ended.
 const READY: u8 = 4;
 
+/// Ends a process: by SIGTERM, once, and by SIGKILL when its time is over. Its number is its own: it has not been reaped,
+/// or existed a moment ago.
+fn end(pid: Pid, is_over: bool, asked: &mut HashSet<Pid>) {
+    if is_over {
+        let _ = kill(pid, Signal::KILL); // it may have ended
+    } else if asked.insert(pid) {
+        let _ = (kill(pid, Signal::TERM), kill(pid, Signal::CONT));
+    }
+}
+
 /// The supervisors of this process.
 static SUPERVISORS: Mutex<Supervisors> = Mutex::new(Supervisors { agent: 0, pids: Vec::new(), done: Vec::new() });
 
@@ -76,8 +89,7 @@ struct Supervisors {
 impl Supervisors {
     /// Reaps those that have ended. Returns whether any is left.
     fn reap(&mut self) -> bool {
-        // SAFETY: the children are our own; their status is not needed.
-        self.pids.retain(|pid| unsafe { libc::waitpid(*pid, std::ptr::null_mut(), libc::WNOHANG) } == 0);
+        self.pids.retain(|pid| matches!(children::ended(*pid), Ok(None)));
         !self.pids.is_empty()
     }
 

@@ -9,26 +9,28 @@ use std::collections::HashSet;
 use std::ffi::{CStr, CString, c_void};
 use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv,
     recvmsg, sendmsg,
 };
+use rustix::process::{PidfdFlags, WaitOptions, getpid, getppid, pidfd_open, set_child_subreaper, setsid};
 
 use super::memory::Group;
-use super::{EXITED, End, FAILED, OVER_MEMORY, OVER_TIME, Pid, READY, Wanted};
+use super::{EXITED, End, FAILED, OVER_MEMORY, OVER_TIME, Pid, READY, Wanted, end};
+use crosswind_linux as linux;
+use crosswind_linux::children::{close_all_but, fork};
 use crosswind_linux::processes::with_descendants;
+use crosswind_linux::signals::{Block, discard, of_children};
 
-/// Descriptor numbers in the supervisor.
-const AGENT_END: RawFd = 3;
-const AGENT: RawFd = 4;
-const FIRST_FREE: RawFd = 5;
+/// The first descriptor above those of standard input and output.
+const FIRST_FREE: RawFd = 3;
 /// Interval at which new descendants are looked up while a tree of processes ends.
 const LOOK: Duration = Duration::from_millis(20);
 /// Longest wait after SIGKILL. By then only processes that sleep in the kernel or belong to another user are left.
@@ -50,11 +52,8 @@ impl Supervisor {
     pub fn start() -> io::Result<Self> {
         let (stream, theirs) = UnixStream::pair()?;
         // SAFETY: see the head of this file.
-        match unsafe { libc::fork() } {
-            0 => supervise(theirs.as_raw_fd()),
-            pid if pid > 0 => Ok(Self { pid, stream }),
-            _ => Err(io::Error::last_os_error()),
-        }
+        let pid = unsafe { fork(move || supervise(theirs)) }?;
+        Ok(Self { pid, stream })
     }
 
     /// Hands a command over. Reports follow on the stream.
@@ -144,17 +143,34 @@ struct Task {
 
 /// What a supervisor waits for.
 struct Ends {
-    /// Readable once the agent has ended; -1 before Linux 5.3, where only the end of `AGENT_END` shows that.
-    agent: RawFd,
-    /// Descriptor that is readable after SIGCHLD.
-    children: RawFd,
+    /// Readable once the agent has ended. `None` before Linux 5.3, where only the end of the stream shows that.
+    agent: Option<OwnedFd>,
+    stream: UnixStream,
+    /// Readable after SIGCHLD.
+    children: OwnedFd,
 }
 
 impl Ends {
     /// Waits for the end of the agent, for what it says (or does not want any more), or for a child.
-    fn wait(&self, time: Option<Duration>) -> Result<[bool; 3], i32> {
-        wait([self.agent, AGENT_END, self.children], time)
+    fn wait(&self, time: Option<Duration>) -> io::Result<[bool; 3]> {
+        let agent = self.agent.as_ref().map_or(-1, |agent| agent.as_raw_fd());
+        let ready = wait([agent, self.stream.as_raw_fd(), self.children.as_raw_fd()], time);
+        discard(&self.children);
+        ready
     }
+
+    /// Waits for a child.
+    fn wait_for_child(&self, time: Duration) -> io::Result<()> {
+        let ready = wait([self.children.as_raw_fd()], Some(time));
+        discard(&self.children);
+        ready.map(drop)
+    }
+}
+
+fn report(stream: &UnixStream, kind: u8, status: i32) {
+    let [a, b, c, d] = status.to_ne_bytes();
+    let report: [u8; REPORT] = [kind, a, b, c, d];
+    let _ = rustix::io::write(stream, &report); // the agent may be gone (SIGPIPE is blocked)
 }
 
 /// Waits for a command. `None` when the agent has ended or wants no other.
@@ -166,13 +182,11 @@ fn next(ends: &Ends) -> Option<Task> {
             _ => {}
         }
     }
-    // SAFETY: open as long as this process lives.
-    let agent = unsafe { BorrowedFd::borrow_raw(AGENT_END) };
     let mut header = [0; Header::BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let slices = &mut [IoSliceMut::new(&mut header)];
-    let received = recvmsg(agent, slices, &mut control, RecvFlags::CMSG_CLOEXEC | RecvFlags::WAITALL).ok()?;
+    let received = recvmsg(&ends.stream, slices, &mut control, RecvFlags::CMSG_CLOEXEC | RecvFlags::WAITALL).ok()?;
     let mut descriptors = control.drain().flat_map(|message| match message {
         RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect(),
         _ => Vec::new(),
@@ -183,11 +197,9 @@ fn next(ends: &Ends) -> Option<Task> {
         return None;
     }
     let header = Header::of(&header);
-    // SAFETY: as above; it is not dropped.
-    let mut stream = std::mem::ManuallyDrop::new(unsafe { UnixStream::from_raw_fd(AGENT_END) });
-    let mut bytes = |count: u64| {
+    let bytes = |count: u64| {
         let mut bytes = vec![0; count as usize];
-        stream.read_exact(&mut bytes).ok().map(|()| bytes)
+        (&ends.stream).read_exact(&mut bytes).ok().map(|()| bytes)
     };
     let group = bytes(header.group)?;
     Some(Task {
@@ -200,29 +212,39 @@ fn next(ends: &Ends) -> Option<Task> {
     })
 }
 
-fn supervise(agent_end: RawFd) -> ! {
-    // SAFETY: async-signal-safe calls on integers and live values; the agent is our parent unless it has ended already.
-    let agent = unsafe {
-        let agent = libc::getppid();
-        libc::setsid();
-        libc::prctl(libc::PR_SET_NAME, c"crosswind-task".as_ptr());
-        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1u64, 0u64, 0u64, 0u64);
-        libc::syscall(libc::SYS_pidfd_open, agent, 0) as RawFd
-    };
-    let agent = arrange(agent_end, agent);
-    match watch_children() {
+fn supervise(stream: UnixStream) {
+    let agent = getppid(); // unless it has ended already
+    let _ = (setsid(), rustix::thread::set_name(c"crosswind-task"), set_child_subreaper(Some(getpid())));
+    let agent = agent.and_then(|agent| pidfd_open(agent, PidfdFlags::empty()).ok());
+    // Above the numbers of standard input and output, which get other descriptors.
+    let (Ok(stream), agent) = (above(stream.into()), agent.and_then(|agent| above(agent).ok())) else { return };
+    let mut kept = vec![stream.as_raw_fd()];
+    kept.extend(agent.as_ref().map(|agent| agent.as_raw_fd()));
+    close_all_but(&mut kept);
+    let stream = UnixStream::from(stream);
+    match of_children(Block::All) {
         Ok(children) => {
-            let (ends, mut stack) = (Ends { agent, children }, vec![0; STACK]);
+            let (ends, mut stack) = (Ends { agent, stream, children }, vec![0; STACK]);
             while let Some(task) = next(&ends)
                 && perform(task, &ends, &mut stack)
             {
-                report(READY, 0);
+                report(&ends.stream, READY, 0);
             }
         }
-        Err(errno) => report(FAILED, errno),
+        Err(error) => report(&stream, FAILED, number_of(&error)),
     }
-    // SAFETY: ends the process without running the agent's exit handlers.
-    unsafe { libc::_exit(0) }
+}
+
+fn number_of(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(libc::EIO)
+}
+
+/// Returns a copy of a descriptor with a number above those of standard input and output. The original is closed with
+/// all others.
+fn above(descriptor: OwnedFd) -> rustix::io::Result<OwnedFd> {
+    let copy = fcntl_dupfd_cloexec(&descriptor, FIRST_FREE);
+    let _ = descriptor.into_raw_fd();
+    copy
 }
 
 /// Runs a command and ends what it leaves. Returns whether another may follow.
@@ -241,66 +263,24 @@ fn perform(task: Task, ends: &Ends, stack: &mut [u8]) -> bool {
     let until = timeout.map(|timeout| Instant::now() + timeout);
     let end = match shell {
         Ok(shell) => watch(shell, until, ends),
-        Err(errno) => Watched::Failed(errno),
+        Err(error) => Watched::Failed(error),
     };
     let is_over_memory = || group.as_ref().is_some_and(Group::was_exceeded);
-    match end {
-        Watched::Exited(_) if is_over_memory() => report(OVER_MEMORY, 0),
-        Watched::Exited(status) => report(EXITED, status),
-        Watched::Failed(errno) => report(FAILED, errno),
+    match &end {
+        Watched::Exited(_) if is_over_memory() => report(&ends.stream, OVER_MEMORY, 0),
+        Watched::Exited(status) => report(&ends.stream, EXITED, *status),
+        Watched::Failed(error) => report(&ends.stream, FAILED, number_of(error)),
         Watched::OverTime | Watched::Gone => {}
     }
-    let have_all_ended = end_the_rest(grace, ends.children);
+    let have_all_ended = end_the_rest(grace, ends);
     if matches!(end, Watched::OverTime) {
         // Reported only now: a retry must not run beside processes of the first attempt.
-        report(OVER_TIME, 0);
+        report(&ends.stream, OVER_TIME, 0);
     }
     if let Some(group) = group {
         group.remove();
     }
     have_all_ended && matches!(end, Watched::Exited(_) | Watched::OverTime)
-}
-
-/// Moves the descriptors to their numbers and closes all others. Returns the new descriptor of the agent.
-fn arrange(agent_end: RawFd, agent: RawFd) -> RawFd {
-    // SAFETY: integers and a live string; a failure leaves a closed descriptor, on which the calls below fail.
-    unsafe {
-        // Above the numbers that they get, so that no copy overwrites another.
-        let aside = |fd: RawFd| libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, FIRST_FREE);
-        let nowhere = aside(libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC));
-        let kept = [(aside(agent_end), AGENT_END), (aside(agent), AGENT)];
-        for fd in 0..3 {
-            libc::dup2(nowhere, fd);
-        }
-        for (from, to) in kept {
-            if from < 0 || libc::dup3(from, to, libc::O_CLOEXEC) < 0 {
-                libc::close(to);
-            }
-        }
-        libc::syscall(libc::SYS_close_range, FIRST_FREE as libc::c_uint, libc::c_uint::MAX, 0);
-    }
-    if agent < 0 { -1 } else { AGENT }
-}
-
-fn errno() -> i32 {
-    io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
-}
-
-/// Blocks every signal that can be blocked, and returns a descriptor that is readable after SIGCHLD.
-fn watch_children() -> Result<RawFd, i32> {
-    // SAFETY: a live set of signals.
-    unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
-        // Python may have set it to be ignored, in which case children cannot be reaped.
-        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
-        let mut children: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut children);
-        libc::sigaddset(&raw mut children, libc::SIGCHLD);
-        let children = libc::signalfd(-1, &raw const children, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
-        if children < 0 { Err(errno()) } else { Ok(children) }
-    }
 }
 
 /// What a shell needs before its program begins.
@@ -314,14 +294,14 @@ struct Shell<'a> {
 
 impl Shell<'_> {
     /// Starts it. This process waits until its program has begun.
-    fn start(&self, stack: &mut [u8]) -> Result<Pid, i32> {
+    fn start(&self, stack: &mut [u8]) -> io::Result<Pid> {
         let end = stack.as_mut_ptr_range().end;
         let top = end.wrapping_sub(end as usize % 16); // as all processors want it aligned
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         // SAFETY: the stack and the shell live until the call returns, when the child no longer uses them.
         let pid =
             unsafe { libc::clone(become_the_shell, top.cast(), flags, std::ptr::from_ref(self).cast_mut().cast()) };
-        if pid < 0 { Err(errno()) } else { Ok(pid) }
+        if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
     }
 }
 
@@ -357,7 +337,7 @@ enum Watched {
     /// The command is no longer wanted, or could not be started.
     Gone,
     /// The kernel refused to wait.
-    Failed(i32),
+    Failed(io::Error),
 }
 
 fn watch(shell: Pid, until: Option<Instant>, ends: &Ends) -> Watched {
@@ -378,29 +358,18 @@ fn watch(shell: Pid, until: Option<Instant>, ends: &Ends) -> Watched {
         match ends.wait(left) {
             Ok([false, false, _]) => {}
             Ok(_) => return Watched::Gone,
-            Err(errno) => return Watched::Failed(errno),
+            Err(error) => return Watched::Failed(error),
         }
     }
 }
 
 /// Waits until a descriptor is readable or at its end, or the time is over, and returns which are. A closed or failed
 /// descriptor is an error, because it would always be ready and waiting for it would take a whole CPU.
-fn wait<const N: usize>(fds: [RawFd; N], time: Option<Duration>) -> Result<[bool; N], i32> {
-    let mut watched = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-    // Rounded up, so that the time is over when poll returns.
-    let ms = time.map_or(-1, |time| i32::try_from(time.as_millis() + 1).unwrap_or(i32::MAX));
-    let mut signals = [0u8; 1024];
-    // SAFETY: live entries and a live buffer. The SIGCHLDs are consumed; their number does not matter.
-    unsafe {
-        if libc::poll(watched.as_mut_ptr(), N as libc::nfds_t, ms) < 0 {
-            return Err(errno());
-        }
-        if watched.iter().any(|watched| watched.revents & (libc::POLLNVAL | libc::POLLERR) != 0) {
-            return Err(libc::EBADF);
-        }
-        if let Some(children) = fds.last() {
-            libc::read(*children, signals.as_mut_ptr().cast(), signals.len());
-        }
+fn wait<const N: usize>(fds: [RawFd; N], time: Option<Duration>) -> io::Result<[bool; N]> {
+    let mut watched = fds.map(|fd| linux::watch(fd, true, false));
+    linux::wait(&mut watched, time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))?;
+    if watched.iter().any(|watched| watched.revents & (libc::POLLNVAL | libc::POLLERR) != 0) {
+        return Err(Errno::BADF.into());
     }
     Ok(watched.map(|watched| watched.revents != 0))
 }
@@ -408,47 +377,31 @@ fn wait<const N: usize>(fds: [RawFd; N], time: Option<Duration>) -> Result<[bool
 /// Reaps all children that have ended. Returns whether any is left.
 fn reap(mut on_end: impl FnMut(Pid, i32)) -> bool {
     loop {
-        let mut status = 0;
-        // SAFETY: a live integer.
-        match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
-            0 => return true,
-            pid if pid > 0 => on_end(pid, status),
-            _ => return false,
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => on_end(pid.as_raw_pid(), status.as_raw()),
+            Ok(None) => return true,
+            Err(_) => return false,
         }
     }
 }
 
-fn report(kind: u8, status: i32) {
-    let [a, b, c, d] = status.to_ne_bytes();
-    let report: [u8; REPORT] = [kind, a, b, c, d];
-    // SAFETY: a live buffer. If the agent is gone, the write fails (SIGPIPE is blocked).
-    unsafe { libc::write(AGENT_END, report.as_ptr().cast(), report.len()) };
-}
-
 /// Ends all descendants of this process: SIGTERM first, SIGKILL after the grace period. Returns whether all have ended.
-fn end_the_rest(grace: Duration, children: RawFd) -> bool {
+fn end_the_rest(grace: Duration, ends: &Ends) -> bool {
     let begun = Instant::now();
+    let own = std::process::id() as Pid;
     let mut signalled: HashSet<Pid> = HashSet::new();
     while reap(|_, _| {}) {
         let since = begun.elapsed();
         if since > grace + LAST_PATIENCE {
             return false;
         }
-        // SAFETY: takes integers only. None of these numbers can belong to another process: each is of a process that has
-        // not been reaped, or whose parent, which would reap it, existed a moment ago.
-        unsafe {
-            let own = libc::getpid();
-            for pid in with_descendants(&[own]).into_iter().filter(|pid| *pid != own) {
-                if since >= grace {
-                    libc::kill(pid, libc::SIGKILL);
-                } else if signalled.insert(pid) {
-                    libc::kill(pid, libc::SIGTERM);
-                    libc::kill(pid, libc::SIGCONT);
-                }
-            }
+        // None of these numbers can belong to another process: each is of a process that has not been reaped, or whose
+        // parent, which would reap it, existed a moment ago.
+        for pid in with_descendants(&[own]).into_iter().filter(|pid| *pid != own) {
+            end(pid, since >= grace, &mut signalled);
         }
         let pause = LOOK.min(grace.saturating_sub(since)).max(Duration::from_millis(1));
-        if wait([children], Some(pause)).is_err() {
+        if ends.wait_for_child(pause).is_err() {
             std::thread::sleep(pause);
         }
     }

@@ -5,6 +5,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::Command;
 
 use super::*;
+use crosswind_linux::children::{Usage, exit_now, fork, kill_and_reap, reap};
 use crosswind_linux::processes::{all, parent_and_state};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -49,16 +50,8 @@ fn with_supervisor(line: &str, limits: &TaskLimits) -> (End, u32) {
 
 /// Does what an agent does, in a process of its own: its supervisors run no other test's commands.
 fn holds_alone(check: impl FnOnce()) -> bool {
-    let agent = forked();
-    if agent == 0 {
-        let holds = std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).is_ok();
-        // SAFETY: ends the process.
-        unsafe { libc::_exit(i32::from(!holds)) }
-    }
-    let mut status = 0;
-    // SAFETY: our own child, and a live integer.
-    unsafe { libc::waitpid(agent, &raw mut status, 0) };
-    ExitStatus::from_raw(status).success()
+    let agent = forked(check);
+    reap(agent).and_then(|status| status.exit_status()) == Some(0)
 }
 
 /// Waits until all supervisors that have reported wait for a command, or have ended.
@@ -70,10 +63,14 @@ fn wait_until_ready() {
 }
 
 /// Forks while no other thread holds the lock of the supervisor list, which would stay locked in the child.
-fn forked() -> Pid {
-    let _list = supervisors();
+fn forked(work: impl FnOnce()) -> Pid {
+    let list = supervisors();
+    let unlocked = move || {
+        drop(list);
+        work();
+    };
     // SAFETY: the child does what an agent does, on the only thread that it has.
-    unsafe { libc::fork() }
+    unsafe { fork(unlocked) }.expect("a process")
 }
 
 fn brief() -> TaskLimits {
@@ -136,8 +133,7 @@ fn a_supervisor_takes_the_next_command_once_all_processes_of_the_last_have_ended
         assert_ne!(second, first);
         wait_until(|| !alive(&mark).is_empty(), "the program in the background"); // until then it is a shell like its parent
         for pid in alive(&mark) {
-            // SAFETY: takes integers only; the process ends only here.
-            unsafe { libc::kill(pid, libc::SIGKILL) };
+            kill(pid, Signal::KILL).expect("it ends only here");
         }
         wait_until_ready();
         assert_eq!(alive(&mark), Vec::<Pid>::new());
@@ -156,15 +152,12 @@ fn a_supervisor_takes_the_next_command_once_all_processes_of_the_last_have_ended
 fn a_supervisor_that_waits_ends_with_its_agent_even_after_sigkill() {
     let path = std::env::temp_dir().join(format!("crosswind-idle-{}", mark()));
     let line = format!("echo $PPID > {}", path.display());
-    let agent = forked();
-    if agent == 0 {
+    let agent = forked(|| {
         run(&line, &brief(), &Canceller::default());
         wait_until_ready();
-        // SAFETY: ends this process as nothing else can.
-        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
-    }
-    // SAFETY: our own child.
-    unsafe { libc::waitpid(agent, std::ptr::null_mut(), 0) };
+        kill(std::process::id() as Pid, Signal::KILL).expect("nothing else ends it so");
+    });
+    reap(agent);
     let supervisor: Pid = fs::read_to_string(&path).expect("written").trim().parse().expect("a number");
     let has_ended = || parent_and_state(supervisor).is_none_or(|(_, state)| state == 'Z');
     wait_until(has_ended, "the end of the supervisor");
@@ -174,29 +167,18 @@ fn a_supervisor_that_waits_ends_with_its_agent_even_after_sigkill() {
 /// Returns the CPU time of a command that only sleeps, with its shell and supervisor, in per cent of the wall time.
 fn cpu_of_a_sleeper(group: impl FnOnce() -> Option<Group>) -> i32 {
     // Runs in its own process, because a process has a single CPU time for all its children.
-    let agent = forked();
-    if agent == 0 {
+    let agent = forked(|| {
         let group = group();
         let begun = Instant::now();
         let stderr = File::create("/dev/null").expect("there");
         let wanted = Wanted { line: b"sleep 0.8; true", stdout: None, stderr, limits: &brief(), group };
         let end = Canceller::default().run(&wanted);
         wait_for_all(PATIENCE);
-        let wall_s = begun.elapsed().as_secs_f64();
-        // SAFETY: a live structure of integers; then the process ends.
-        unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
-            let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
-            let cpu_s = seconds(usage.ru_utime) + seconds(usage.ru_stime);
-            let exited = matches!(end, Ok(End::Exited(status)) if status.success());
-            libc::_exit(if exited { (100.0 * cpu_s / wall_s) as i32 } else { 255 })
-        }
-    }
-    let mut status = 0;
-    // SAFETY: our own child, and a live integer.
-    unsafe { libc::waitpid(agent, &raw mut status, 0) };
-    ExitStatus::from_raw(status).code().expect("ends by itself")
+        let (wall_s, used) = (begun.elapsed().as_secs_f64(), Usage::of_children());
+        let exited = matches!(end, Ok(End::Exited(status)) if status.success());
+        exit_now(if exited { (100.0 * used.cpu().as_secs_f64() / wall_s) as i32 } else { 255 })
+    });
+    reap(agent).and_then(|status| status.exit_status()).expect("ends by itself")
 }
 
 #[test]
@@ -212,18 +194,11 @@ fn a_command_that_waits_costs_its_supervisor_no_cpu() {
 fn the_end_of_the_agent_ends_the_command_even_after_sigkill() {
     let mark = mark();
     let line = format!("sleep {mark}; true");
-    let agent = forked();
-    if agent == 0 {
+    let agent = forked(|| {
         run(&line, &brief(), &Canceller::default());
-        // SAFETY: not reached.
-        unsafe { libc::_exit(0) };
-    }
+    });
     wait_until(|| !alive(&mark).is_empty(), "the command");
-    // SAFETY: our own child.
-    unsafe {
-        libc::kill(agent, libc::SIGKILL);
-        libc::waitpid(agent, std::ptr::null_mut(), 0);
-    }
+    kill_and_reap(agent);
     wait_until(|| alive(&mark).is_empty(), "the end of the command");
 }
 
