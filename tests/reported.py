@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -190,3 +191,8 @@ def traced(tasks: int = 300, hostile: bool = False) -> Trace:
     columns = {n: np.array(v, t).tobytes() for n, t, v in zip(names, types, zip(*rows, strict=True), strict=True)}
     entry = one_run(tuple(node["name"] for node in found.nodes), makespan_s=0.5 * tasks + 1.5)
     return as_trace(columns, entry, found, BREAKS_SCRIPT if hostile else "fork graph", "sim")
+
+
+def unexplained(page: str) -> str:
+    """Return a page without the meanings of its terms."""
+    return re.sub('(?s)<details class="explained">.*?</details>', "", page)

@@ -19,7 +19,7 @@ const inked = (value, opacity) => value !== "none" && value !== "transparent" &&
     && +opacity > 0.02;
 // Figures alone, one below the other: fewer and smaller screenshots.
 document.head.append(Object.assign(document.createElement("style"), {textContent:
-    ".table-box, .terms, .facts, .downloads, p, ul, dl, .also, .limits { display: none !important }"}));
+    ".table-box, .explained, .facts, .downloads, p, ul, dl, .also, .limits { display: none !important }"}));
 window.shots = new Map();
 window.marks = [...document.querySelectorAll(".chart")].map((box) => {
     const svg = box.querySelector("svg");

@@ -65,6 +65,15 @@ def test_a_file_that_each_run_makes_is_read_and_gone_at_the_end(blamed, tmp_path
     assert all(len(line) <= 80 or line.startswith(("Times", "sh -c")) for line in ran.stdout.splitlines())
 
 
+def test_times_that_leave_the_cost_open_end_with_3(blamed, tmp_path):
+    """Each run tells other times, by how many ran before it."""
+    count = "echo >>runs; case $(($(wc -l <runs) % 3)) in 0) t=100;; 1) t=900;; 2) t=350;; esac; "
+    ran = blamed("re:step took (?P<ms>[0-9.]+) ms", count + TIMES % "step took $t ms")
+    assert ran.returncode == 3, ran.stdout
+    assert ran.stdout.startswith("Not settled: all causes slow the command by ")
+    assert "runs of each" in ran.stdout
+
+
 def test_a_command_that_fails_shows_what_it_printed_and_leaves_no_file(blamed, tmp_path):
     ran = blamed("times.txt", "echo 1 >times.txt; echo broken >&2; exit 3")
     assert ran.returncode == 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crosswind.blame.interleaving import BARE, DISTURBED, MOST_BLOCKS, Turns, run_in_turns
+from crosswind.blame.interleaving import BARE, DISTURBED, Turns, run_in_turns
 from crosswind.blame.shares import Estimate, Leading, leading
 from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
@@ -114,12 +114,8 @@ class CommandBlame:
             warm_up = f"without the first {told.warm_up}, the warm-up, " if told.warm_up else ""
             worth = f"{float(np.median(told.worth)):.0f} independent ones"
             found.append(f"Times are of an iteration: {count} a run, {warm_up}worth {worth}.")
-        needed = self.turns.blocks_to_show()
-        if needed is None:
-            found.append(f"More than {MOST_BLOCKS} blocks would be needed to show a cost of 1 %.")
-        elif needed > self.blocks:
-            found.append(f"About {needed} blocks are needed to show a cost of 1 %: --blocks {needed}.")
-        return found
+        needed = self.turns.needed("--blocks")
+        return [*found, needed] if needed else found
 
     def to_dict(self) -> dict[str, Any]:
         """Return figures and every time."""

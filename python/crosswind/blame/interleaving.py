@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from crosswind.blame.iterations import Settled, settled, source
-from crosswind.blame.shares import Estimate, Floats, estimate, student_half
+from crosswind.blame.shares import SHOWN, Estimate, Floats, estimate, student_half
 from crosswind.disturbance import Disturbance
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.files.atomic import write_text
@@ -22,8 +22,8 @@ from crosswind.inject import NOT_INJECTED, Injected, inject
 from crosswind.terminal.progress import Advance, duration
 
 BARE, DISTURBED = "undisturbed", "disturbed"
-SHOWN, MOST_BLOCKS = 0.01, 1000
-"""A cost that blocks are to show, as a share of the undisturbed time, and the most blocks that are named for it."""
+MOST_BLOCKS = 1000
+"""The most blocks that are named as needed."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,21 @@ class Turns:
         )
         wanted = share * float(self.of(BARE).mean())
         return next((n for n in range(2, MOST_BLOCKS + 1) if student_half(spread, n) <= wanted), None)
+
+    def needed(self, option: str) -> str:
+        """Return how many more runs show a cost of 1 %, as a sentence; empty where there are enough.
+
+        Parameters
+        ----------
+        option : str
+            What sets the number of runs of each on the command line.
+        """
+        blocks = self.blocks_to_show()
+        if blocks is None:
+            return f"More than {MOST_BLOCKS} runs of each would be needed to show a cost of 1 %."
+        if blocks <= len(self.elapsed_s):
+            return ""
+        return f"About {blocks} runs of each are needed to show a cost of 1 %: {option} {blocks}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return every time."""

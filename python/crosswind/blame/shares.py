@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 ROUNDING = 1e-9
+SHOWN = 0.01
+"""A cost that runs are to show, as a share of the undisturbed time."""
 MOST_SHARED = 6
 """Causes that are shared out over all orders: beyond, 2^causes coalitions are too many runs, and orders are drawn."""
 
@@ -43,6 +45,22 @@ class Estimate:
     def is_told_from_zero(self) -> bool:
         """Whether the interval leaves 0 out."""
         return self.low > 0.0 or self.high < 0.0
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a cost, as a share of the undisturbed time, is for certain below 1 %, and so is a gain."""
+        return self.low > -SHOWN and self.high < SHOWN
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether such a share is distinguishable from 0, or small for certain.
+
+        Examples
+        --------
+        >>> [Estimate(*one).is_settled for one in ((0.2, 0.1, 0.3), (0.001, -0.004, 0.006), (0.01, -0.02, 0.04))]
+        [True, True, False]
+        """
+        return self.is_told_from_zero or self.is_small
 
 
 def estimate(values: Floats, least_variance: float = 0.0) -> Estimate:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from crosswind.cli.answer import show
-from crosswind.cli.blame_answers import answer_of, answer_of_command
+from crosswind.cli.blame_answers import UNSETTLED, answer_of, answer_of_command, code_of, cost_of
 from crosswind.cli.console import number_of, tell
 from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.outputs import Force, file_of, writable, written
@@ -18,7 +18,6 @@ from crosswind.errors import DescriptionError
 from crosswind.inject import DEFAULT_LIMIT_S
 from crosswind.terminal.progress import progress_bar, progress_lines
 
-UNTRUSTED = 3
 INTERRUPTED = 130
 MANY_RUNS = 400
 """Runs above which their number is said before they begin."""
@@ -34,7 +33,10 @@ With --iterations, times are means of a run's iterations: what starts the progra
 
 Of recorded ranks (traces of PyTorch's profiler, lines of JSON, liballprof's text, step times) it says which rank is
 slow, what that costs, and which ranks only wait for it. Exit code 0: no rank stands out; 4: one does; 3: that cannot be
-said, with the reason. Of a command: 3 where a rank of the disturbance, or of --ranks, was not found.
+said, with the reason.
+
+Of a program or a command: exit code 0: the cost is distinguishable from 0, or below 1 %; 3: not settled, or a rank of
+the disturbance or of --ranks was not found; 1: the command failed; 130: interrupted.
 
 Examples:
 
@@ -148,6 +150,7 @@ def blame(
         wrote=written(out, number_of(len(found.runs), "run"), goes_on=resume),
         document=found.summary() if json else None,
     )
+    raise typer.Exit(code_of(cost_of(found)))
 
 
 def _of_command(
@@ -178,7 +181,9 @@ def _of_command(
         wrote=written(out),
         document=found.to_dict() if json else None,
     )
-    return INTERRUPTED if found.turns.interrupted else UNTRUSTED if found.turns.is_incomplete else 0
+    if found.turns.interrupted:
+        return INTERRUPTED
+    return UNSETTLED if found.turns.is_incomplete else code_of(found.cost)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from crosswind.blame.result import Blame, CauseCost
     from crosswind.blame.shares import Estimate
 
+UNSETTLED = 3
 NOT_SETTLED = "not distinguishable from 0"
 NAMED = 3
 """Causes that a sentence names."""
@@ -47,13 +48,33 @@ def answer_of(found: Blame) -> Answer:
 def _sentences(found: Blame) -> list[str]:
     bare = found.undisturbed
     programs = "; ".join(dict.fromkeys(f"{one.data['program']}, {one.data['ranks']:,} ranks" for one in found.runs))
-    lines = [f"{slowed(found.cost, bare, 'the program')}{_most(found)}"]
+    lines = [f"{slowed(cost_of(found), 'the program')}{_most(found)}"]
     if found.unaligned.low > 0.0:
         aligned = part_of(found.aligned_cost, bare)
         nothing = "" if found.aligned_cost.is_told_from_zero else "nothing measurable: "
         lines.append(f"Run at the same moment on all ranks, they would cost {nothing}{aligned}.")
     lines.append(f"{found.experiment}: {programs}, {number_of(len(found.seeds), 'seed')}.")
     return lines
+
+
+def cost_of(found: Blame) -> Estimate:
+    """Return what all causes cost a program, as a share of the undisturbed time; in s where that time is 0."""
+    from crosswind.blame.shares import Estimate
+
+    cost, bare_s = found.cost, found.undisturbed.mean
+    return Estimate(cost.mean / bare_s, cost.low / bare_s, cost.high / bare_s) if bare_s else cost
+
+
+def code_of(share: Estimate) -> int:
+    """Return the exit code of a cost: 3 where several runs leave open what it is.
+
+    Examples
+    --------
+    >>> from crosswind.blame.shares import Estimate
+    >>> code_of(Estimate(0.2, 0.1, 0.3)), code_of(Estimate(0.1, -0.1, 0.3)), code_of(Estimate(0.1, -math.inf, math.inf))
+    (0, 3, 0)
+    """
+    return 0 if share.is_settled or not math.isfinite(share.high) else UNSETTLED
 
 
 def _most(found: Blame) -> str:
@@ -109,7 +130,7 @@ def answer_of_command(found: CommandBlame) -> Answer:
     """Return what the causes cost a command, and what removing each saves."""
     bare, command = found.undisturbed, shlex.join(found.turns.command)
     saves = sorted(((one, found.removed_saves_s(one)) for one in found.causes), key=lambda item: -item[1].mean)
-    line = slowed(found.cost_s, bare, "the command", share=found.cost)
+    line = slowed(found.cost, "the command")
     most = found.leading
     if most.first and not most.open and len(most.first) == 1:
         line += f" Removing {most.first[0]} saves most."
@@ -137,32 +158,34 @@ def answer_of_command(found: CommandBlame) -> Answer:
     )
 
 
-def slowed(cost: Estimate, bare: Estimate, what: str, *, share: Estimate | None = None) -> str:
-    """Return what all causes cost, as a sentence: not settled where that is not distinguishable from 0.
+def slowed(share: Estimate, what: str, by: str = "all causes slow") -> str:
+    """Return a cost as a sentence: not settled where it is neither distinguishable from 0 nor below 1 %.
 
     Parameters
     ----------
-    cost, bare : Estimate
-        The cost of all causes and the undisturbed time, s.
+    share : Estimate
+        The cost as a share of the undisturbed time.
     what : str
         What is slowed.
-    share : Estimate, optional
-        The cost as a part of the undisturbed time; by default it follows from `cost` and `bare`.
+    by : str
+        What slows it, with the verb.
 
     Examples
     --------
     >>> from crosswind.blame.shares import Estimate
-    >>> slowed(Estimate(0.7, 0.6, 0.8), Estimate(35.0, 35.0, 35.0), "the program")
+    >>> slowed(Estimate(0.02, 0.017, 0.023), "the program")
     'All causes slow the program by 2.0 % ± 0.3.'
-    >>> slowed(Estimate(-0.6, -6.0, 4.8), Estimate(5.0, 1.0, 9.0), "the command")
+    >>> slowed(Estimate(0.001, -0.002, 0.004), "the program")
+    'All causes slow the program by less than 1 %: 0.1 % ± 0.3.'
+    >>> slowed(Estimate(-0.12, -1.2, 0.96), "the command")
     'Not settled: all causes slow the command by -12 % ± 108.'
     """
-    part = part_of(cost, bare) if share is None else _whole_part(share)
-    if not math.isfinite(cost.high):
-        return f"All causes slow {what} by {part}, in one run; no interval is known."
-    if not cost.is_told_from_zero:
-        return f"Not settled: all causes slow {what} by {part}."
-    return f"All causes slow {what} by {part}."
+    part, begins = _whole_part(share), by[:1].upper() + by[1:]
+    if not math.isfinite(share.high):
+        return f"{begins} {what} by {part}, in one run; no interval is known."
+    if not share.is_settled:
+        return f"Not settled: {by} {what} by {part}."
+    return f"{begins} {what} by {'less than 1 %: ' if share.is_small else ''}{part}."
 
 
 def part_of(found: Estimate, whole: Estimate) -> str:

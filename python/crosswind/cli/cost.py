@@ -56,7 +56,7 @@ Examples:
 
     crosswind cost --of pid:1234 --ranks 10000 --program bsp:work_s=0.0071
 
-Exit codes: 0 it costs less than the margin, 4 it costs more, 3 unknown, or the job waits for it, 1 it failed, 2 bad
+Exit codes: 0 it costs less than the margin, 4 it costs more, 3 not settled, or the job waits for it, 1 it failed, 2 bad
 input, 130 interrupted (what was measured is printed and kept).
 """
 
@@ -134,8 +134,8 @@ def cost(
             progress=advance,
             notify=notify,
         )
-    waits = any(one.waits for one in found.costs)
-    scaled = at_scale(found, ranks, described) if ranks and described and not (found.interrupted or waits) else None
+    unusable = found.interrupted or any(one.waits or one.is_beyond for one in found.costs)
+    scaled = at_scale(found, ranks, described) if ranks and described and not unusable else None
     if out and not file_of(out):
         found.save(out)
     show(

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.blame_answers import code_of, slowed
 from crosswind.cli.console import number_of, print_json, print_table, tell, tell_warnings
-from crosswind.cli.figures import half_of, percent, with_half
+from crosswind.cli.figures import half_of, with_half
 from crosswind.cli.outputs import Force, writable, written
 from crosswind.cli.verbs import help_of
 from crosswind.errors import CrosswindError, DescriptionError, Notice
@@ -54,7 +55,8 @@ Examples:
     crosswind inject noise.toml --pin -- ./app
 
 Exit codes: 0 done, 1 the command failed, or the limit was reached, 2 bad input, 3 done but not as it should be (late,
-not all injected, fewer ranks found than --ranks, a rank that the disturbance names not found), 130 interrupted.
+not all injected, fewer ranks found than --ranks, a rank that the disturbance names not found), or with --compare not
+settled: the slowdown is neither distinguishable from 0 nor below 1 %; 130 interrupted.
 """
 
 
@@ -164,18 +166,21 @@ def _compared(disturbance: Path, command: list[str], pairs: int, options: dict[s
         turns = compare_injected(disturbance, command, pairs=pairs, **options, stdout_to_stderr=True, progress=advance)
     longer = turns.longer(DISTURBED, BARE)
     ends = {"mean": longer.mean, "low": longer.low, "high": longer.high}
-    known = "" if longer.is_told_from_zero else "Not settled: "
-    line = f"{known}the disturbance slows the command by {percent(longer.mean, (longer.low, longer.high))}."
+    lines = [slowed(longer, "the command", "the disturbance slows")]
+    if not longer.is_settled and (needed := turns.needed("--compare")):
+        lines.append(needed)
     times = {name: turns.mean_s(name) for name in (BARE, DISTURBED)}
     rows = [[name, with_half(one.mean, half_of(one.mean, (one.low, one.high)))] for name, one in times.items()]
     note = f"{number_of(len(turns.elapsed_s), 'pair')}. ±: 95 % confidence interval"
-    answer = Answer([line[:1].upper() + line[1:]], [Section([("", "left"), ("s", "right")], rows)], [note])
+    answer = Answer(lines, [Section([("", "left"), ("s", "right")], rows)], [note])
     show(
         None if json else answer,
         warnings=turns.warnings,
         document={**turns.to_dict(), "slowdown": ends} if json else None,
     )
-    return INTERRUPTED if turns.interrupted else UNTRUSTED if turns.is_incomplete else 0
+    if turns.interrupted:
+        return INTERRUPTED
+    return UNTRUSTED if turns.is_incomplete else code_of(longer)
 
 
 def _exit_code(injected: Injected) -> int:

@@ -17,7 +17,7 @@ from crosswind.cli.verbs import help_of
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.files.atomic import is_standard_output
 from crosswind.files.intervals import table_beside
-from crosswind.terminal.progress import progress_bar
+from crosswind.terminal.progress import progress_bar, progress_lines
 
 UNTRUSTED = 3
 INTERRUPTED = 130
@@ -148,7 +148,8 @@ def _record_program(
     writable(out, KIND, force=force)
     to_stderr = json or is_standard_output(out)
     options: dict[str, Any] = {"how": how, "mpicc": mpicc, "force": force, "stdout_to_stderr": to_stderr}
-    recorded = record_program(command, out, **options, notify=tell)
+    with progress_lines() as advance:  # a bar would share its line with what the command prints
+        recorded = record_program(command, out, **options, notify=tell, progress=advance)
     summary = recorded.summary
     size = f"{summary['bytes'] / 1e6:.3g} MB" if summary["bytes"] else ""
     counted = [f"{summary['records']} records", *([size] if size else [])]

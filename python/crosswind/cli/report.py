@@ -15,6 +15,7 @@ from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 from crosswind.files.atomic import is_standard_output
 from crosswind.files.output import writable_directory
+from crosswind.files.wrong_kind import REPORT_TAKES
 
 EXAMPLES = """
 Examples:
@@ -82,6 +83,7 @@ def report(
     json_: Json = False,
 ) -> None:
     """Write one HTML file about what was measured and planned."""
+    _refuse_missing(files)
     if is_standard_output(out):
         take_stdout()
         if open_:
@@ -127,6 +129,12 @@ def report(
         tell_error(f"not in the report: {one.message}", one.hint)
     if unread:
         raise typer.Exit(PARTIAL)
+
+
+def _refuse_missing(files: list[Path]) -> None:
+    """Refuse files none of which exists, before the report's libraries are imported: that takes a second or more."""
+    if not any(file.exists() for file in files):
+        raise DescriptionError(f"{files[0]}: no such file", "no-file", REPORT_TAKES)
 
 
 def _size_of(text: str | None) -> tuple[float, float] | None:

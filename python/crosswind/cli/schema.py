@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
@@ -13,6 +14,7 @@ from crosswind import _core
 from crosswind.cli.console import print_json
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
+from crosswind.errors import DescriptionError
 from crosswind.files.atomic import write_json
 
 Kind = Literal[
@@ -20,19 +22,20 @@ Kind = Literal[
     "links",
     "experiment",
     "disturbance",
+    "hosts",
     "measurement",
     "gpu-measurement",
     "sweep",
     "measured-cluster",
     "contention",
+    "overlap",
     "plan",
     "queues-plan",
     "runs",
     "program-runs",
     "streams-runs",
     "trace",
-    "overlap",
-    "hosts",
+    "study",
     "recorded-program",
     "recorded-blame",
     "injection",
@@ -43,8 +46,17 @@ Kind = Literal[
     "comparison-of-several",
     "check",
     "cluster-check",
-    "study",
 ]
+
+_GROUPS = (
+    ("You write", "platform"),
+    ("Measurements", "measurement"),
+    ("Plans and runs", "plan"),
+    ("Noise and ranks", "recorded-program"),
+    ("Daily use", "cost"),
+)
+"""A heading, and the first kind that stands under it."""
+WIDTH = 80
 
 _SHAPES = {
     "blame": ("crosswind.blame.shape", "BlameShape"),
@@ -79,22 +91,50 @@ Examples:
 
     crosswind schema check | jq .properties
 
-Of tables and recorded programs it is the schema of their header.
+Without a kind, it lists all kinds. Of tables and recorded programs it is the schema of their header.
 """
 
 
 def schema(
-    kind: Annotated[Kind, typer.Argument(help="Which file.")],
+    kind: Annotated[Kind | None, typer.Argument(help="Which file. [default: list all kinds]")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write it there; else it is printed.")] = None,
     force: Force = False,
 ) -> None:
-    """Print the JSON Schema of a file kind."""
+    """Print the JSON Schema of a file kind, or the list of kinds.
+
+    Raises
+    ------
+    DescriptionError
+        For a file to write, and no kind.
+    """
+    if kind is None:
+        if out is not None:
+            message = "--out writes a schema, and no kind is named"
+            raise DescriptionError(
+                message, "argument", f"`crosswind schema platform -o {out}`; without -o it lists all"
+            )
+        typer.echo("\n".join(kinds_in_lines()))
+        return
     writable(out, "schema", force=force)
     document = _of_shape(kind) if kind in _SHAPES else json.loads(_core.schema_of(kind))
     if out is None:
         print_json(document)
     else:
         write_json(document, out)
+
+
+def kinds_in_lines() -> list[str]:
+    """Return the list of all kinds, for a terminal of 80 columns."""
+    kinds: tuple[str, ...] = get_args(Kind)
+    ends = [kinds.index(first) for _, first in _GROUPS] + [len(kinds)]
+    lines = [f"{len(kinds)} kinds of file have a schema. Print one: crosswind schema platform", ""]
+    for at, (heading, _) in enumerate(_GROUPS):
+        names = ", ".join(kinds[ends[at] : ends[at + 1]])
+        first = f"{heading:17}"
+        lines += textwrap.wrap(
+            names, WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
+        )
+    return lines
 
 
 def shape_of(kind: str) -> Any:

@@ -103,6 +103,11 @@ class CostOf:
         return abs(self.best.value) <= 1.0 and self.best.half_width(self.level) <= 1.0
 
     @property
+    def is_beyond(self) -> bool:
+        """Whether it would cost more than the whole job, which cannot be: then the estimator does not hold here."""
+        return self.best.value > 1.0
+
+    @property
     def slower(self) -> Estimate | None:
         """By how much the job is slower while it has the processor; None where that cannot be distinguished."""
         if self.headline == "exchange":
@@ -297,10 +302,19 @@ class Cost(Plotted):
         if waits:
             estimates = dict.fromkeys(NAMES, Estimate(math.nan, math.inf, 0))
             doubts = Doubt("the job waits for it", math.inf)
-        verdict = judge(estimates[headline], self.margin, level, self.measured_s, doubts)
+        judged = estimates[headline]
+        if judged.value > 1.0:
+            doubts, judged = Doubt(self._beyond(judged), math.inf), Estimate(math.nan, math.inf, 0)
+        verdict = judge(judged, self.margin, level, self.measured_s, doubts)
         return CostOf(
             names, texts, quads, duty, per_cpu, estimates, headline, why, verdict, level, waits=waits, watched=watched
         )
+
+    def _beyond(self, found: Estimate) -> str:
+        """Return why an estimate of more than the whole job says nothing."""
+        said = f"the estimate, {100 * found.value:.0f} % of the job's rate, is more than the whole job"
+        had = self._share_of_cpus()
+        return f"{said}; others had {1.0 - had:.0%} of its CPUs" if had < SHARED else said
 
     def _is_waited_for(self, best: Estimate, level: float, which: tuple[int, ...]) -> bool:
         """Whether the job stood still without one of these, or is slower by more than the margin for certain."""
@@ -366,7 +380,11 @@ class Cost(Plotted):
         if has < SHARED and self.job["wants_cpus"] >= BUSY * len(self.job["cpus"]):
             message = f"others take {1 - has:.0%} of the job's CPUs"
             whole = self.costs[-1]
-            if whole.headline == "exchange" and not whole.waits and math.isfinite(whole.best.value):
+            if (
+                whole.headline == "exchange"
+                and not (whole.waits or whole.is_beyond)
+                and math.isfinite(whole.best.value)
+            ):
                 least = 100 * whole.best.value * whole.best.part
                 message += f": if these get part of what {whole.name} leaves, it costs down to {least:.2g} %"
             hint = "repeat on an idle host" + ("; the wall-time estimate is not usable here" if has < STARVED else "")

@@ -33,6 +33,11 @@ _TAKEN_BY = {
 }
 """Kind of a file -> the command to type; `crosswind report` shows those of other kinds."""
 _CALLED = WORDS | {"flows": "a table of flows"}
+REPORT_TAKES = (
+    "a report takes *.parquet (crosswind measure, run --trace), *.json (crosswind plan, run, blame, cost, compare, "
+    "check, overlap, reproduce, inject --json), *.toml (platform, crosswind record), or a sweep's directory"
+)
+"""What can stand in a report, as a hint."""
 _NOT_REPORTED = ("hosts", "schema", "perfetto", "report")
 
 

@@ -29,6 +29,7 @@ from crosswind.recorder import build, launcher
 from crosswind.recorder.parts import Absences, Part, is_complete, parts_in, write
 from crosswind.recorder.quotas import Quotas, attributed
 from crosswind.recorder.stand_in import MPICC, PARTS
+from crosswind.terminal.progress import Advance, duration
 from crosswind.terminal.signals import heard
 
 How = Literal["auto", "trace", "none"]
@@ -81,6 +82,7 @@ def record_program(
     force: bool = False,
     stdout_to_stderr: bool = False,
     notify: Callable[[str], None] = lambda text: None,
+    progress: Advance | None = None,
 ) -> RecordedProgram:
     """Run a command and record what each of its ranks does: every MPI call, steps, and what kept it from running.
 
@@ -102,6 +104,8 @@ def record_program(
         Whether the command's output goes to standard error.
     notify : callable
         Called with a sentence about what takes a while before the command starts.
+    progress : callable, optional
+        Called several times a second with 0.0 (how long the command runs is not known) and how many ranks are recorded.
 
     Returns
     -------
@@ -123,7 +127,9 @@ def record_program(
         parts = Path(temporary)
         words, environment = _prepared(words, parts, mpicc, notify)
         with _preemptions(how) as trace:
-            ran = _run(words, environment, parts, trace, sys.stderr if stdout_to_stderr else None)
+            ran = _run(words, environment, parts, trace, sys.stderr if stdout_to_stderr else None, progress)
+            if progress is not None:
+                progress(0.0, f"writing {name}")
             absences, causes, kernel = trace.stopped()
         return _merged(parts, list(command), Path(out), ran, (absences, causes, kernel), removed, force)
 
@@ -241,21 +247,45 @@ class _Ran:
     asked: list[int]
 
 
-def _run(words: list[str], environment: Mapping[str, str], parts: Path, trace: _Preemptions, stdout: Any) -> _Ran:
+def _run(
+    words: list[str],
+    environment: Mapping[str, str],
+    parts: Path,
+    trace: _Preemptions,
+    stdout: Any,
+    progress: Advance | None,
+) -> _Ran:
     """Run the command to its end, or to the end that a signal asks for."""
     started, began = datetime.datetime.now(datetime.UTC), time.monotonic()
+
+    def look() -> None:
+        if progress is not None:
+            progress(0.0, _standing(parts, time.monotonic() - began))
+
     with heard(_HEARD) as asked:
         try:
             process = subprocess.Popen(words, env=environment, stdout=stdout)
         except OSError as error:
             raise DescriptionError(f"{words[0]} could not be started: {error.strerror}", "command") from None
         with trace.following(parts):
-            _wait_for(process, asked)
+            _wait_for(process, asked, look)
         return _Ran(started, time.monotonic() - began, process.returncode, list(asked))
 
 
-def _wait_for(process: subprocess.Popen[bytes], asked: Sequence[int]) -> None:
-    """Wait for the command's end; pass signals on to it, and harder ones where it does not end."""
+def _standing(parts: Path, elapsed_s: float) -> str:
+    """Say how many ranks are recorded, and how long the command runs."""
+    with os.scandir(parts) as entries:  # several times a second, beside the ranks: no patterns, no sorting
+        ranks = sum(entry.name.endswith(".part") for entry in entries)
+    if not ranks:
+        return f"waiting for the first rank (MPI_Init or record_step()), {duration(elapsed_s)} so far"
+    return f"recording {ranks} rank{'' if ranks == 1 else 's'}, {duration(elapsed_s)} so far"
+
+
+def _wait_for(process: subprocess.Popen[bytes], asked: Sequence[int], look: Callable[[], None]) -> None:
+    """Wait for the command's end; pass signals on to it, and harder ones where it does not end.
+
+    `look` is called after each quarter of a second.
+    """
     harder: list[tuple[float, Callable[[], None]]] = []
     passed = 0
     waits = threading.Thread(target=process.wait, daemon=True)
@@ -264,6 +294,7 @@ def _wait_for(process: subprocess.Popen[bytes], asked: Sequence[int]) -> None:
         waits.join(_LOOK_S)
         if not waits.is_alive():
             return
+        look()
         now = time.monotonic()
         for number in asked[passed:]:
             if not harder:

@@ -56,6 +56,31 @@ def percent(share: float | None) -> str:
     return f"{part:.{decimals}f} %".replace("-", "−")
 
 
+def with_half(value: float, half: float, unit: str = "") -> tuple[str, str]:
+    """Return a value and half of its interval, both to the digits that the interval supports.
+
+    Parameters
+    ----------
+    value, half : float
+        A half that is not finite, or 0, supports nothing: the value has three digits, and the half is "".
+    unit : str
+        Stands after the value.
+
+    Examples
+    --------
+    >>> with_half(11.04, 0.072, " %"), with_half(-583.0, 360.7, " %"), with_half(1.2053, 0.013)
+    (('11.04 %', '0.07'), ('−583 %', '361'), ('1.205', '0.013'))
+    >>> with_half(6.5788, 0.0), with_half(2.1, math.inf, " %")
+    (('6.58', ''), ('2.10 %', ''))
+    """
+    if not (math.isfinite(half) and half > 1e-9 * abs(value)):
+        return f"{number(value)}{unit}", ""
+    place = math.floor(math.log10(half) + 1e-12)
+    digits = min(max(0, -place + (half < 2 * 10.0**place)), 6)
+    shown = round(value, digits) + 0.0  # no minus before a 0
+    return f"{shown:,.{digits}f}{unit}".replace("-", "−"), f"{half:,.{digits}f}"
+
+
 def percent_range(low: float, high: float) -> str:
     """Return an interval of shares, `14 .. 16 %`.
 

@@ -27,7 +27,7 @@ from crosswind.run.resume import JOURNAL, Before, Identity, digest_of, digest_of
 from crosswind.run.shells import handed_to, words_of
 from crosswind.run.this_machine import here, point_of
 from crosswind.terminal.printable import printable
-from crosswind.terminal.progress import Advance, left_in_words
+from crosswind.terminal.progress import Advance, done_of, left_in_words
 
 if TYPE_CHECKING:
     from crosswind.watch import Watch
@@ -176,9 +176,7 @@ def map_command(
         if progress is not None:
             left = left_in_words(done, len(files), time.monotonic() - failures.begun)
             failed = f", {failures.count} failed" if failures.count else ""
-            progress(
-                done / len(files), f"{done} of {len(files)} {'values' if found.are_values else 'files'}{failed}{left}"
-            )
+            progress(done / len(files), f"{done_of(done, len(files), found.noun)}{failed}{left}")
 
     if watch is not None and not resume:  # of those of a resumed run, some are done
         watch.expect(len(files))

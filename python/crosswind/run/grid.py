@@ -19,7 +19,7 @@ from crosswind.run.deployment import Placing
 from crosswind.run.deployments import HINT, deployed, is_deployed
 from crosswind.run.results import AnyRun, ProgramRun, Runs
 from crosswind.run.side_by_side import Perform, Simulator, simulated
-from crosswind.terminal.progress import left_in_words
+from crosswind.terminal.progress import done_of, left_in_words
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -373,4 +373,4 @@ class _Meter:
             return
         elapsed_s = time.monotonic() - self._begun
         left = left_in_words(done - taken_over, self._runs - taken_over, elapsed_s)
-        self._progress(done / self._runs, f"{done} of {self._runs} runs{left}")
+        self._progress(done / self._runs, f"{done_of(done, self._runs, 'run')}{left}")

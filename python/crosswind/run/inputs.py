@@ -42,6 +42,11 @@ class Inputs:
     """Of all inputs together."""
     warnings: list[Notice] = field(default_factory=list)
 
+    @property
+    def noun(self) -> str:
+        """What one of them is called."""
+        return "value" if self.are_values else "file"
+
 
 class Names(Sequence[str]):
     """Names in little room: a million paths take some 35 MB, where a list of them takes 130.

@@ -39,6 +39,17 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
+def done_of(done: int, total: int, noun: str) -> str:
+    """Return how many of a number of things are done.
+
+    Examples
+    --------
+    >>> done_of(12, 24, "file"), done_of(1, 1, "file")
+    ('12 of 24 files', '1 of 1 file')
+    """
+    return f"{done} of {total} {noun}{'' if total == 1 else 's'}"
+
+
 def left_in_words(done: int, total: int, elapsed_s: float) -> str:
     """Return how much longer it takes at the pace so far, to follow a count; nothing where that is a guess.
 

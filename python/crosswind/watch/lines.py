@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from crosswind.terminal.printable import printable
-from crosswind.terminal.progress import duration
+from crosswind.terminal.progress import done_of, duration
 
 _NAMED = 3
 
@@ -21,7 +21,7 @@ def lines_of(snapshot: dict[str, Any], width: int = 80) -> list[str]:
     if snapshot["state"] == "starting":
         return ["agents start"]
     done, total, rate, bound = (snapshot[name] for name in ("done", "total", "tasks_per_s", "bound_tasks_per_s"))
-    tasks = f"{done} of {total} tasks" if total is not None else f"{done} tasks"
+    tasks = done_of(done, total, "task") if total is not None else f"{done} tasks"
     left = f", {duration(snapshot['left_s'])} left" if snapshot["left_s"] is not None and total is not None else ""
     of_bound = f" of at most {bound:.4g} ({rate / bound:.0%})" if bound else ""
     lines = [f"{tasks}{left}", f"{rate:.4g} tasks/s{of_bound}"]

@@ -45,6 +45,32 @@ def test_each_cause_costs_what_it_adds_whatever_the_block_adds(monkeypatch):
     json.dumps(found.to_dict())
 
 
+def test_what_two_runs_leave_open_is_not_settled_and_ends_with_3():
+    from crosswind.blame.interleaving import Turns
+    from crosswind.cli.blame_answers import code_of, slowed
+
+    def turns(*rows):
+        return Turns(["app"], [BARE, DISTURBED], np.array(rows), False, [])
+
+    said = {}
+    for name, rows in {
+        "open": [(1.0, 1.3), (1.2, 1.1), (1.1, 1.15)],
+        "slower": [(1.0, 1.5), (1.0, 1.51), (1.0, 1.49)],
+        "small": [(1.0, 1.001), (1.0, 0.999), (1.0, 1.0)],
+    }.items():
+        share = turns(*rows).longer(DISTURBED, BARE)
+        said[name] = code_of(share), slowed(share, "the command", "the disturbance slows").split(" by ")[0]
+    assert said == {
+        "open": (3, "Not settled: the disturbance slows the command"),
+        "slower": (0, "The disturbance slows the command"),
+        "small": (0, "The disturbance slows the command"),
+    }
+    assert "less than 1 %: 0.0 % ± 0.2" in slowed(
+        turns((1.0, 1.001), (1.0, 0.999), (1.0, 1.0)).longer(DISTURBED, BARE), "it"
+    )
+    assert turns((1.0, 1.3), (1.2, 1.1), (1.1, 1.15)).needed("--compare").startswith(("About ", "More than "))
+
+
 def test_only_named_causes_are_removed(monkeypatch):
     monkeypatch.setattr(interleaving, "inject", Injector())
     found = blame_command(TWO, ["app"], blocks=2, causes=["update"])

@@ -1,7 +1,9 @@
 """`schema` has every kind of file that is JSON, and the header of every table; what verbs write fits it."""
 
 import json
+import re
 from dataclasses import asdict
+from typing import get_args
 
 import disturbed
 import pytest
@@ -11,7 +13,7 @@ from typer.testing import CliRunner
 
 from crosswind.blame.recorded import blame_recorded
 from crosswind.cli import app
-from crosswind.cli.schema import _SHAPES, shape_of
+from crosswind.cli.schema import _SHAPES, Kind, shape_of
 from crosswind.experiment import Experiment
 from crosswind.files.kinds import WORDS
 from crosswind.measure.sweep.index import new_index
@@ -43,6 +45,18 @@ def schema_of(kind):
     done = CliRunner().invoke(app, ["schema", kind])
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
+
+
+def test_without_a_kind_all_are_listed_in_80_columns():
+    done = CliRunner().invoke(app, ["schema"])
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 14
+    assert all(len(line) <= 80 for line in lines)
+    listed = set(re.split(r"[,\s]+", done.stdout))
+    assert set(get_args(Kind)) <= listed
+    refused = CliRunner().invoke(app, ["schema", "-o", "x.json"])
+    assert "no kind is named" in str(refused.exception)
 
 
 @pytest.mark.parametrize("kind", _SHAPES)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from costly import session
 
-from crosswind.cost import _resumed
+from crosswind.cost import _resumed, result
+from crosswind.cost.estimate import Estimate
 from crosswind.cost.interim import Looks
 from crosswind.cost.result import Cost
 from crosswind.cost.scale import at_scale, disturbance, parsed_program
@@ -83,6 +84,18 @@ def test_other_circumstances_are_said():
     leaking = session()
     leaking.document["quads"]["x_cpu_s"] = [[x, x] for _, x in leaking.document["quads"]["x_cpu_s"]]
     assert "not-stopped" in codes(Cost(leaking.document))
+
+
+def test_more_than_the_whole_job_is_not_settled_and_the_reason_is_said(monkeypatch):
+    starved = session((0.5,))
+    starved.document["quads"]["wall_s"] = [[0.4, 0.4]] * 300
+    monkeypatch.setattr(result, "estimate", lambda quads, name, duty: Estimate(1.85, 0.4, 40))
+    found = Cost(starved.document)
+    assert found.costs[0].is_beyond
+    assert found.verdict.outcome == "unknown"
+    assert found.sentence.startswith("Not settled: the estimate, ")
+    assert "is more than the whole job; others had 9" in found.sentence
+    assert not any("costs down to" in one["message"] for one in found.warnings)
 
 
 def test_shares_sum_to_what_all_cost_together():

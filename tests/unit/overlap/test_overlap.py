@@ -309,7 +309,7 @@ def test_the_report_shows_every_cell_and_what_to_change(tmp_path):
     page = report(paper(), tmp_path / "report.html").read_text()
     body = page.split("<footer>")[0].split("</style>")[1]
     text = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body)))
-    assert "Do messages and computation overlap? quadrics" in text
+    assert "Do messages and computation overlap on quadrics" in text
     assert "Waiting for events, all at nice 0: 3 of 4 overlapped, 1 of 4 communication delayed" in text
     assert "6,400 × 1 MB poll 0 41.7 83.6 63.1 90.5 both damaged" in text
     assert "6,400 × 1 MB, poll, nice 0 both damaged: messages take 2 times as long" in text

@@ -181,8 +181,8 @@ def test_a_file_of_each_kind_is_read(tmp_path):
 def test_runs_stand_beside_the_bound_and_beside_their_prediction(tmp_path):
     both = [reported.ran(), reported.ran("local", slower=1.02, works=(5,))]
     found = Page(report(both, tmp_path / "report.html").read_text())
-    assert "Simulated: interference was fastest at 4 of 4 points (one run each)" in found.text
-    assert "Real runs took +2.0 .. +2.0 % longer than predicted (7 pairs)." in found.text
+    assert "interference Simulated: was fastest at 4 of 4 points; interference reaches" in found.text
+    assert "Real runs took +2.0 % longer than predicted (7 pairs)." in found.text
     assert "upper bound" in found.text
     assert [one for one in found.values("id") if one.startswith("runs-")].count("runs-1") == 1
     for order in reported.ORDERS:
@@ -196,9 +196,11 @@ def one(on, *, params=None, **entry):
 
 
 def sections(tmp_path, *items):
-    """The text of a report between its headline and its terms, and the words of its figures."""
-    text = report(items, tmp_path / "report.html").read_text()
-    body = text[text.index("<main") : text.index('id="terms"')]
+    """The text of a report below its headline without the meanings of terms, and the words of its figures."""
+    text = re.sub(
+        '(?s)<details class="explained">.*?</details>', "", report(items, tmp_path / "report.html").read_text()
+    )
+    body = text[text.index("<main") : text.index("<footer")]
     return re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", body)), re.findall('class="chart"[^>]+aria-label="([^"]+)"', body)
 
 
@@ -207,7 +209,7 @@ def test_a_run_that_was_set_stands_beside_its_prediction_that_was_swept(tmp_path
     others = [reported.one_run(order=order, params={"policy.order": order}) for order in ("arrival", "root-only")]
     predicted = Runs("one", "sim", [*one("sim", params=swept).runs, *map(Run, others)])
     text, figures = sections(tmp_path, predicted, one("local", slower=1.1))
-    assert "Real runs took +10.0 .. +10.0 % longer than predicted (1 pairs)" in text
+    assert "Real runs took +10.0 % longer than predicted (1 pair)" in text
     assert any("the predicted and the real makespan" in words for words in figures)
 
 
@@ -215,24 +217,24 @@ def test_a_run_that_nothing_predicted_has_a_headline_a_figure_and_a_table_of_its
     for other in ({"order": "arrival"}, {"ports": "multi"}, {"tasks": 500}, {"bound_tasks_per_s": 1.0}):
         text, figures = sections(tmp_path, one("sim"), one("local", slower=1.1, **other))
         assert "longer than predicted" not in text, other
-        assert "On this machine: " in text, other
+        assert "(On this machine)." in text, other
         assert text.count("Makespan of each order, local") == 2, other  # above the figure, and above the table
         assert len(figures) == 2, other
 
 
 def test_every_place_where_a_point_ran_stands_beside_its_prediction(tmp_path):
     text, _ = sections(tmp_path, one("sim"), one("local", slower=1.1), one("dask", slower=1.2))
-    assert "Real runs took +10.0 .. +20.0 % longer than predicted (2 pairs)" in text
+    assert "+10.0 to +20.0 % is how much longer real runs took than predicted (2 pairs)" in text
 
 
 def test_one_run_is_told_in_a_sentence_with_its_nodes_and_what_happened(tmp_path):
     event = {"t_s": 12.5, "code": "agent-lost", "node": "Lab3", "tasks": 4, "message": "Lab3 went away"}
     runs = Runs("alone", "local", [Run(reported.one_run(events=[event], compute="command", params={}))])
     found = Page(report(runs, tmp_path / "report.html").read_text())
-    assert (
-        "1,000 tasks in 160 s: 6.25 tasks/s, 95 % of the upper bound (single port) "
-        "(order planned, single port, command)." in found.text
+    said = (
+        "6.25 tasks/s 1,000 tasks in 160 s: 95 % of the upper bound (single port). Order planned, single port, command."
     )
+    assert said in found.text
     assert "agent-lost 12.5 Lab3 4 Lab3 went away" in found.text
     assert "What each node did" in found.text
 
@@ -357,6 +359,7 @@ def test_a_sweep_without_points_and_one_with_a_point_that_has_no_fit_are_shown(t
 def test_a_sweep_says_where_interference_is_least_only_when_intervals_are_apart(tmp_path):
     apart = Page(report(reported.swept(tmp_path / "apart"), tmp_path / "apart.html").read_text())
     assert re.search(
-        r"Receive: least 0\.0\d+ s/GB at 64 kB, most 0\.\d+ s/GB at 1 MB; at 2\.\d+ GB/s, which every", apart.text
+        r"0\.0\d+ to 0\.\d+ s/GB is the interference rate of receiving: least at 64 kB, most at 1 MB; at 2\.\d+ GB/s",
+        apart.text,
     )
-    assert "Send: no clear difference" in apart.text
+    assert "No difference is shown for sending" in apart.text

@@ -41,7 +41,7 @@ def test_waits_have_the_colour_of_the_rank_that_causes_them(tmp_path):
     assert {spans["rank"][at] for at in long} == {0, 1, 3}
     section = slow_rank_section(found, 1)
     assert "waits for rank 2" in values(section.lanes, "what")
-    assert section.title == "Which rank is slow? app.trace"
+    assert section.title == "Which rank of app.trace is slow?"
     assert section.headline.startswith("Rank 2 costs ")
     assert section.shown == "All 10 steps."
 

@@ -69,6 +69,16 @@ def test_the_terms_are_those_that_the_page_uses(tmp_path, item):
     assert used == told
 
 
+def test_each_term_is_explained_once_below_the_text_that_uses_it_first(tmp_path):
+    text = page_of(tmp_path, reported.measured(), reported.measured(), costly.session((0.02,)))
+    explained = re.findall('id="term-([^"]+)"', text)
+    assert len(explained) == len(set(explained)) > 5
+    for term in explained:
+        use, meaning = text.index(f'href="#term-{term}"'), text.index(f'id="term-{term}"')
+        assert use < meaning
+        assert "</section>" not in text[use:meaning]
+
+
 def test_the_other_sections_are_listed_with_their_questions_and_answers(tmp_path):
     cost = costly.session((0.02,))
     text = page_of(tmp_path, reported.measured(), reported.planned(), cost)

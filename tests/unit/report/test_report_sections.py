@@ -14,7 +14,7 @@ from crosswind.report.sections.order import KINDS
 ROOT = Path(__file__).parents[3]
 REPORT = ROOT / "python" / "crosswind" / "report"
 TEMPLATES = REPORT / "page" / "templates"
-OF_THE_PAGE = {"page.html.j2", "parts.html.j2", "terms.html.j2"}
+OF_THE_PAGE = {"page.html.j2", "parts.html.j2"}
 
 
 def test_every_template_belongs_to_a_kind_of_section():

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -30,8 +29,9 @@ from crosswind.report.figures.figure import script_json
 from crosswind.report.figures.look import configuration
 from crosswind.report.page.inputs import UNSHOWN, Gathered, Item, Unread, gather, listed
 from crosswind.report.page.pdf import browser, write_pdf
+from crosswind.report.page.terms import Terms, heading_of
 from crosswind.report.sections.measurement import TERMS as MEASURED
-from crosswind.report.sections.section import Contents, Kind, Section, Term
+from crosswind.report.sections.section import Contents, Kind, Section
 from crosswind.terminal.consequences import most_consequential
 from crosswind.terminal.printable import printable
 
@@ -40,8 +40,6 @@ POLICY = (
     "form-action 'none'"
 )
 """Nothing is fetched, and no script runs but the two named by their digests: a name in a file cannot become one."""
-
-_TERM = re.compile(r'href="#term-([^"]+)"')
 
 
 def report(
@@ -234,8 +232,9 @@ def _page(gathered: Gathered, title: str | None, partial: bool) -> tuple[str, li
     scripts = " ".join(_hash(script) for script in (bundle, program))
     title = title or several[0].title
     limits = _limits(several)
+    terms = Terms()
     rendered = [
-        _rendered(kind, section, limits[section.id], title if at == 0 else "")
+        _rendered(kind, section, limits[section.id], terms, title if at == 0 else "")
         for at, (kind, section) in enumerate(made)
     ]
     page = _environment().get_template("page.html.j2").render(
@@ -244,7 +243,6 @@ def _page(gathered: Gathered, title: str | None, partial: bool) -> tuple[str, li
         also=_short(several)[1:],
         unread=gathered.unread,
         sections=rendered,
-        terms=_terms(several, "".join(rendered)),
         figures=figures,
         sources=_sources(contents),
         version=__version__,
@@ -288,14 +286,20 @@ def _tried(kind: Kind, sections: list[Section]) -> list[Section]:
     for section in sections:
         _ = [figure.json for figure in section.figures]
         _ = _short([section])
-        _ = _terms([section], _rendered(kind, section, limits[section.id]))
+        _ = _rendered(kind, section, limits[section.id], Terms())
     return sections
 
 
-def _rendered(kind: Kind, section: Section, limits: Sequence[dict[str, str]], titled: str = "") -> Markup:
+def _rendered(kind: Kind, section: Section, limits: Sequence[dict[str, str]], terms: Terms, titled: str = "") -> Markup:
     """Return the HTML of a section. `titled`: the page's title, where the section stands below it."""
-    template = _environment().get_template(kind.template)
-    return Markup(template.render(section=section, limited=limits, titled=titled))
+    terms.know([MEASURED[0], *section.terms])
+    environment = _environment()
+    template = environment.get_template(kind.template)
+    text = template.render(section=section, limited=limits, terms=terms, titled=titled)
+    # What stands behind the last figure, table and card of the section is explained at its end.
+    parts = environment.get_template("parts.html.j2").make_module({"terms": terms})
+    body, end, rest = text.rpartition("</section>")
+    return Markup(f"{body}{parts.explained()}{end}{rest}")  # type: ignore[attr-defined]
 
 
 def _failing(kind: Kind, items: Sequence[Any], contents: Contents) -> list[tuple[Any, Exception]]:
@@ -339,13 +343,6 @@ def _limits(sections: Sequence[Section]) -> dict[str, list[dict[str, str]]]:
     return found
 
 
-def _terms(sections: Sequence[Section], text: str) -> list[Term]:
-    """Return the terms that the HTML of sections links to, each once."""
-    used = set(_TERM.findall(text))
-    known = [MEASURED[0], *(term for section in sections for term in section.terms)]
-    return list({term.id: term for term in reversed(known) if term.id in used}.values())[::-1]
-
-
 def _sources(contents: Contents) -> str:
     parts = [
         f"{len(items)} {kind.noun if len(items) == 1 else kind.nouns}" for kind, items in contents.items() if items
@@ -363,7 +360,7 @@ def _first(section: Section) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("crosswind.report.page", "templates"),
         autoescape=True,
         finalize=_shown,
@@ -371,6 +368,8 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["heading_of"] = heading_of
+    return environment
 
 
 def _shown(value: object) -> object:

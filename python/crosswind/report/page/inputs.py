@@ -17,7 +17,7 @@ from crosswind.cost.result import Cost
 from crosswind.disturbance import Disturbance
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.files.kinds import WORDS, found_at
-from crosswind.files.wrong_kind import taken_by
+from crosswind.files.wrong_kind import REPORT_TAKES, taken_by
 from crosswind.gpu.fit import GpuFit
 from crosswind.gpu.measurement import GpuMeasurement
 from crosswind.inject import Injected
@@ -57,11 +57,6 @@ Item: TypeAlias = (
     | str
     | Path
 )
-HINT = (
-    "a report takes *.parquet (crosswind measure, run --trace), *.json (crosswind plan, run, blame, cost, compare, "
-    "check, overlap, reproduce, inject --json), *.toml (platform, crosswind record), or a sweep's directory"
-)
-
 UNSHOWN = "a field is missing or wrong; if a verb wrote the file, this is a fault of Crosswind: report it with the file"
 
 _LOADERS = {file: load for kind in KINDS for file, load in kind.files.items()}
@@ -131,7 +126,7 @@ def gather(items: Item | Sequence[Item], *, partial: bool = False) -> Gathered:
             first = first or error
             found.unread.append(Unread(str(item), str(error), error.hint))
     if not any(found.contents.values()):
-        raise first or DescriptionError("there is nothing to report on", "no-input", HINT)
+        raise first or DescriptionError("there is nothing to report on", "no-input", REPORT_TAKES)
     return found
 
 
@@ -145,17 +140,17 @@ def listed(items: Item | Sequence[Item]) -> Sequence[Item]:
 def _loaded(path: Path) -> object:
     if path.is_dir():
         if not (path / "sweep.json").is_file():
-            raise DescriptionError(f"{path}: is a directory without sweep.json", "no-sweep", HINT)
+            raise DescriptionError(f"{path}: is a directory without sweep.json", "no-sweep", REPORT_TAKES)
         return _LOADERS["sweep"](path / "sweep.json")
     if not path.exists():
-        raise DescriptionError(f"{path}: no such file", "no-file", HINT)
+        raise DescriptionError(f"{path}: no such file", "no-file", REPORT_TAKES)
     kind = found_at(path).kind
     if kind in WORDS and kind not in _LOADERS:
-        hint = taken_by(path, kind) or HINT
+        hint = taken_by(path, kind) or REPORT_TAKES
         raise DescriptionError(f"{path} is {WORDS[kind]}, which a report does not show", "unknown-kind", hint)
     load = _LOADERS.get(kind) or _LOADERS.get(_BY_SUFFIX.get(path.suffix.lower(), ""))
     if load is None:
-        raise DescriptionError(f"{path}: what it holds cannot be told from its name", "unknown-kind", HINT)
+        raise DescriptionError(f"{path}: what it holds cannot be told from its name", "unknown-kind", REPORT_TAKES)
     try:
         item = load(path)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -172,7 +167,7 @@ def _loaded(path: Path) -> object:
 def _add(found: Gathered, item: object, source: str) -> None:
     kind = next((kind for kind in KINDS if kind.takes(item)), None)
     if kind is None:
-        raise DescriptionError(f"a {type(item).__name__} cannot be reported on", "unknown-kind", HINT)
+        raise DescriptionError(f"a {type(item).__name__} cannot be reported on", "unknown-kind", REPORT_TAKES)
     made = kind.made(item)
     found.contents[kind].append(made)
     found.sources[id(made)] = source

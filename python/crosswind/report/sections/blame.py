@@ -14,7 +14,7 @@ from crosswind.report.figures.slowdowns import cost_bars
 from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
-from crosswind.report.words import number, number_range, percent
+from crosswind.report.words import number, number_range, percent, with_half
 
 MOST_BARS = 16
 
@@ -109,13 +109,14 @@ def slowed(cost: Estimate) -> str:
     Examples
     --------
     >>> slowed(Estimate(0.17, 0.15, 0.19))
-    'The disturbance costs 17 % ± 2.0 of the undisturbed time.'
+    'The disturbance costs 17 % ± 2 of the undisturbed time.'
     >>> slowed(Estimate(0.01, -0.02, 0.04))
-    'The cost of the disturbance is not distinguishable from 0: 1.0 % ± 3.0 of the undisturbed time.'
+    'The cost of the disturbance is not distinguishable from 0: 1 % ± 3 of the undisturbed time.'
     """
     if not math.isfinite(cost.high):
         return f"The disturbance costs {percent(cost.mean)} of the undisturbed time in one run; no interval is known."
-    said = f"{percent(cost.mean)} ± {number(50 * (cost.high - cost.low), 2)} of the undisturbed time"
+    value, half = with_half(100.0 * cost.mean, 50.0 * (cost.high - cost.low), " %")
+    said = f"{value}{' ± ' * bool(half)}{half} of the undisturbed time"
     if not cost.is_told_from_zero:
         return f"The cost of the disturbance is not distinguishable from 0: {said}."
     return f"The disturbance costs {said}."
@@ -126,12 +127,8 @@ def cost_answers(cost: Estimate, text: str) -> list[Answer]:
     if not math.isfinite(cost.high):
         return []
     zero = "" if cost.is_told_from_zero else ", not distinguishable from 0"
-    half = number(50.0 * (cost.high - cost.low), 2)
-    return [
-        Answer(
-            percent(cost.mean), f"of the undisturbed time is the cost of the disturbance{zero}. {text}".strip(), half
-        )
-    ]
+    value, half = with_half(100.0 * cost.mean, 50.0 * (cost.high - cost.low), " %")
+    return [Answer(value, f"of the undisturbed time is the cost of the disturbance{zero}. {text}".strip(), half)]
 
 
 def listed(causes: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from crosswind.report.figures.figure import Figure
 from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
-from crosswind.report.words import number, percent, shortened
+from crosswind.report.words import number, percent, shortened, with_half
 
 POINTS = 40
 """Of the course over time."""
@@ -187,12 +187,13 @@ def _without_pid(names: str) -> str:
 def _answers(found: Cost) -> list[Answer]:
     """Return the cost in large type; none where the verdict is that it cannot be measured."""
     whole, half = found.costs[-1], found.costs[-1].best.half_width(found.costs[-1].level)
-    if any(one.waits for one in found.costs) or not (math.isfinite(whole.best.value) and math.isfinite(half)):
+    if any(one.waits for one in found.costs) or whole.is_beyond or not math.isfinite(whole.best.value + half):
         return []
     names = _without_pid(" and ".join(target["name"] for target in found.targets))
     tone = {"above": "poor", "below": "good"}.get(whole.verdict.outcome, "")
     text = f"of the job's rate is lost to {names}. The margin is {percent(found.margin)}."
-    return [Answer(percent(whole.best.value), text, _points(whole.best, whole.level), tone)]
+    value, shown = with_half(100 * whole.best.value, 100 * half, " %")
+    return [Answer(value, text, shown, tone)]
 
 
 def _compared(found: Comparison) -> list[Answer]:
@@ -203,7 +204,8 @@ def _compared(found: Comparison) -> list[Answer]:
     tone = {"slower": "poor", "faster": "good"}.get(found.verdict.outcome, "")
     way = "more" if one.value >= 0.0 else "less"
     text = f"{way} {found.by} time for B than for A. Up to {percent(found.margin)} counts as equal."
-    return [Answer(percent(abs(one.value)), text, _points(one, found.level), tone)]
+    value, half = with_half(100 * abs(one.value), 100 * one.half_width(found.level), " %")
+    return [Answer(value, text, half, tone)]
 
 
 def _points(found: Estimate, level: float) -> str:

@@ -10,10 +10,10 @@ from pathlib import Path
 from crosswind.errors import DescriptionError
 from crosswind.gpu.fit import GpuFit, Loss, PairFit, fit_gpu
 from crosswind.gpu.measurement import GpuMeasurement
-from crosswind.gpu.words import per_cent, sentences, with_half
+from crosswind.gpu.words import gb_per_s, per_cent, sentences, with_half
 from crosswind.report.figures.curves import COLOURS, curves
 from crosswind.report.figures.figure import Figure, identifier
-from crosswind.report.sections.section import Kind, Term, each, of_type
+from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number
 
@@ -45,6 +45,7 @@ class GpuSection:
     id: str
     title: str
     where: str
+    large: list[Answer]
     headline: str
     findings: list[str]
     losses: list[Figure]
@@ -69,16 +70,18 @@ def gpu_section(fit: GpuFit, place: int) -> GpuSection:
     header, prefix = fit.measurement.header, f"gpu-{place}"
     device, groups = header["device"], _groups(fit)
     kernels = list(dict.fromkeys(one.kernel for one in fit.pairs))
-    told = sentences(fit)
+    told, answers = sentences(fit), _answers(fit)
     return GpuSection(
         id=prefix,
         title=f"What do kernels and copies cost each other on {device['name']}?",
         where=(
-            f"{len(fit.pairs)} pairs of kernel and traffic, {min(one.cycles for one in fit.pairs)} cycles or more "
-            f"of each in {header['elapsed_s']:.0f} s; {header['ended']}"
+            f"{len(fit.pairs)} pair{'' if len(fit.pairs) == 1 else 's'} of kernel and traffic, "
+            f"{min(one.cycles for one in fit.pairs)} cycles or more of each in {header['elapsed_s']:.0f} s; "
+            f"{header['ended']}"
         ),
+        large=answers,
         headline=told[0] if told else "No kernel and no traffic loses anything that is distinguishable from 0.",
-        findings=told[1:],
+        findings=told[len(answers) :],
         losses=[
             _losses(kernel, name, of_kernel, f"{prefix}-{place_of}")
             for place_of, kernel in enumerate(kernels, 1)
@@ -90,6 +93,31 @@ def gpu_section(fit: GpuFit, place: int) -> GpuSection:
         additive=_additive(fit),
         warnings=fit.warnings,
     )
+
+
+def _answers(fit: GpuFit) -> list[Answer]:
+    """Return in large type the kernel that loses most and the traffic that loses most, as `sentences` names them."""
+    found = []
+    costly = [one for one in fit.pairs if one.costs]
+    if costly:
+        one = max(costly, key=lambda pair: pair.unpaced.loss)
+        rate = f"{gb_per_s(one.unpaced.mb_per_s)} GB/s"
+        text = f"of its rate is what the {one.kernel} kernel loses beside {one.traffic} at {rate}, the costliest pair."
+        value, half = _value_and_half(one.unpaced.loss, one.unpaced.ci95)
+        found.append(Answer(value, text, half, "receive"))
+    slowed = [one for one in fit.pairs if one.traffic_ci95[0] > 0.0]
+    if slowed:
+        one = max(slowed, key=lambda pair: pair.traffic_loss)
+        text = f"of its {gb_per_s(one.alone_mb_per_s)} GB/s is what {one.traffic} loses beside {one.kernel}."
+        value, half = _value_and_half(one.traffic_loss, one.traffic_ci95)
+        found.append(Answer(value, text, half, "send"))
+    return found or [Answer("Nothing", "is lost that is distinguishable from 0, by no kernel and no traffic.")]
+
+
+def _value_and_half(value: float, ci95: tuple[float, float]) -> tuple[str, str]:
+    """Return a share in per cent, and half of its interval."""
+    shown, _, half = per_cent(value, ci95).removesuffix(" %").partition(" ± ")
+    return f"{shown} %", half
 
 
 def _groups(fit: GpuFit) -> list[tuple[str, list[PairFit]]]:
@@ -126,7 +154,7 @@ def _losses(kernel: str, name: str, pairs: list[PairFit], prefix: str) -> Figure
     alt = (
         f"{title}: the loss at each rate; {most.traffic} costs most, {per_cent(most.unpaced.loss, most.unpaced.ci95)}."
     )
-    return Figure(identifier(prefix, kernel, name), title, alt, curves(rows, "GB/s", "kernel loses, %"))
+    return Figure(identifier(prefix, kernel, name), title, alt, curves(rows, "traffic, GB/s", "kernel loses, %"))
 
 
 def _slowed(name: str, pairs: list[PairFit], prefix: str) -> Figure:

@@ -14,12 +14,13 @@ from crosswind.inject import Injected
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.slowdowns import simulated_and_bounds
 from crosswind.report.sections.program import PROGRAMS
-from crosswind.report.sections.section import Contents, Kind, Section, Term, of_type
+from crosswind.report.sections.section import Answer, Contents, Kind, Section, Term, of_type
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, percent
 from crosswind.run.results import ProgramRun, Runs
 
 EXPECTED = "if it only computes"
+NO_BASE = "Slowdowns need an undisturbed run: inject a disturbance without sources into the same command."
 
 
 TERMS = (
@@ -45,6 +46,7 @@ class InjectedSection:
     id: str
     title: str
     where: str
+    large: list[Answer]
     headline: str
     beside: Figure | None
     table: Table
@@ -101,6 +103,7 @@ def injected_section(several: Sequence[Injected], programs: Sequence[Runs[Progra
         id=f"injected-{place}",
         title=f"How much did a disturbance slow {command if len(command) <= 60 else command[:59] + '…'}?",
         where=f"{len(several)} injection{'' if len(several) == 1 else 's'}",
+        large=_answers(several, undisturbed_s),
         headline=_headline(several, undisturbed_s),
         beside=_beside(rows, f"injected-{place}"),
         table=Table("What was injected, and its effect", _COLUMNS, table, _note(undisturbed_s)),
@@ -155,6 +158,21 @@ def _headline(several: Sequence[Injected], undisturbed_s: float | None) -> str:
     return f"{took}: {number(worst.elapsed_s / undisturbed_s)} times undisturbed." if undisturbed_s else f"{took}."
 
 
+def _answers(several: Sequence[Injected], undisturbed_s: float | None) -> list[Answer]:
+    """Return the largest slowdown in large type; without an undisturbed run, what was taken away."""
+    hit = [one for one in several if _away(one)]
+    if not hit:
+        return [Answer("Nothing", "was taken away.")]
+    worst = max(hit, key=lambda one: one.elapsed_s)
+    name, took = PurePath(str(worst.summary["disturbance"])).stem, f"{number(worst.elapsed_s)} s"
+    away = f"{percent(_away(worst))} of the busiest rank's time taken away"
+    if undisturbed_s:
+        text = f"times as long as undisturbed: {took} under {name}, with {away}."
+        return [Answer(number(worst.elapsed_s / undisturbed_s), text)]
+    text = f"of the busiest rank's time was taken away by {name}; the command took {took}. {NO_BASE}"
+    return [Answer(percent(_away(worst)), text)]
+
+
 def _beside(rows: Sequence[Mapping[str, Any]], prefix: str) -> Figure | None:
     if not rows:
         return None
@@ -166,7 +184,7 @@ def _beside(rows: Sequence[Mapping[str, Any]], prefix: str) -> Figure | None:
 def _note(undisturbed_s: float | None) -> str:
     if undisturbed_s is not None:
         return f"Undisturbed: {number(undisturbed_s, 4)} s."
-    return "Slowdowns need an undisturbed run: inject a disturbance without sources into the same command."
+    return NO_BASE
 
 
 def _sections(items: Sequence[Injected], contents: Contents) -> list[Section]:

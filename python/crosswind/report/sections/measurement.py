@@ -22,7 +22,7 @@ from crosswind.report.sections.runtime import RUNTIME, RuntimePart, runtime_part
 from crosswind.report.sections.section import Answer, Kind, Section, Term, of_type
 from crosswind.report.tables import Table, as_in_table_2, together, vector
 from crosswind.report.timelines import timelines
-from crosswind.report.words import number, number_range, percent, percent_range, rate
+from crosswind.report.words import number, number_range, percent, percent_range, rate, with_half
 
 MOST_ANSWERS = 4
 BENT = 4.0  # |t| of the square beyond which the text says that the line bends
@@ -317,7 +317,8 @@ def _answer(channel: ChannelFit, several: bool) -> Answer:
         return Answer(
             f"< {percent(max(high, 0.0))}", f"{text[:-1]}: not distinguishable from 0.", tone=channel.direction
         )
-    return Answer(percent(found.loss), text, number(50.0 * (high - low), 2), channel.direction)
+    value, half = with_half(100.0 * found.loss, 50.0 * (high - low), " %")
+    return Answer(value, text, half, channel.direction)
 
 
 def _losses(channels: Sequence[ChannelFit], id_: str) -> Figure | None:

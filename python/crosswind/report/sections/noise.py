@@ -12,7 +12,7 @@ from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError, warning
 from crosswind.report.figures.absences import MOST_BARS, MOST_CAUSES, MOST_CPUS, Lane, cause_bars, timeline
 from crosswind.report.figures.figure import Figure
-from crosswind.report.sections.section import Kind, Term, each, of_type
+from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, percent
 
@@ -36,6 +36,7 @@ class RecordedSection:
 
     id: str
     title: str
+    large: list[Answer]
     headline: str
     where: str
     note: str
@@ -80,7 +81,8 @@ def recorded_section(disturbance: Disturbance, place: int) -> RecordedSection:
     others = len(data["source"]) - 1
     return RecordedSection(
         id=id_,
-        title=f"What keeps CPUs from computing? {disturbance.name}",
+        title=f"What keeps CPUs from computing in {disturbance.name}?",
+        large=[Answer(percent(total), f"of the CPUs' time is taken from programs.{first}")],
         headline=f"CPUs are away for {percent(total)} of the time.{first}",
         where=f"{number(length)} s on {cpus}, {sum(lane.start.size for lane in lanes):,} intervals",
         note=(f"The first {MOST_CPUS} CPUs are drawn. " if len(lanes) > MOST_CPUS else "")

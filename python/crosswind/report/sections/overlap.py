@@ -10,7 +10,7 @@ from crosswind.overlap.result import Overlap
 from crosswind.overlap.verdict import WORDS
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.overlaps import alone_and_together
-from crosswind.report.sections.section import Kind, Term, each, of_type
+from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number
 from crosswind.terminal.sizes import size
@@ -47,6 +47,7 @@ class OverlappedSection:
     id: str
     title: str
     where: str
+    large: list[Answer]
     headline: str
     findings: list[str]
     times: Figure | None
@@ -68,24 +69,39 @@ class OverlappedSection:
 def overlapped_section(overlap: Overlap, place: int) -> OverlappedSection:
     """Prepare the section of an overlap matrix at `place` (from 1)."""
     about, prefix = overlap.summary, f"overlap-{place}"
-    by = f"the {about['scheduler']} scheduler, simulated" if overlap.on == "sim" else about["host"]["name"]
+    by = (
+        f"under the {about['scheduler']} scheduler, simulated" if overlap.on == "sim" else f"on {about['host']['name']}"
+    )
     there = about.get("peer")
     with_whom = "" if there is None else " with this machine itself" if there["loopback"] else f" with {there['host']}"
     findings = [f"{finding[0].upper()}{finding[1:]}." for finding in overlap.findings]
     return OverlappedSection(
         id=prefix,
-        title=f"Do messages and computation overlap? {by}",
+        title=f"Do messages and computation overlap {by}?",
         where=(
             f"messages{with_whom} beside {about['burners']} programs that compute, on {about['cpus']} processors; "
-            f"{len(overlap)} cells, medians of {about['repetitions']} runs"
+            f"{len(overlap)} cells, medians of {about['repetitions']} run{'' if about['repetitions'] == 1 else 's'}"
         ),
+        large=_answers(overlap),
         headline=findings[0] if findings else "No cell has all its runs yet.",
-        findings=findings[1:],
+        findings=findings,
         times=_times(overlap, prefix),
         table=_table(overlap),
         changes=_changes(overlap),
         warnings=overlap.warnings,
     )
+
+
+def _answers(overlap: Overlap) -> list[Answer]:
+    """Return in large type how many cells overlap, and how the others end."""
+    verdicts = [str(cell["verdict"]) for cell in overlap]
+    if not verdicts:
+        return []
+    good, total = verdicts.count("overlapped"), len(verdicts)
+    counts = [f"{verdicts.count(word)} {said}" for word, said in WORDS.items() if word in verdicts]
+    text = "combinations of messages, way to wait and priority overlap"
+    rest = f": {', '.join(counts)}." if good < total else "."
+    return [Answer(f"{good} of {total}", text + rest, tone="good" if good == total else "" if good else "poor")]
 
 
 def _name(cell: Mapping[str, Any]) -> str:

@@ -70,7 +70,7 @@ class PlanSection:
     title: str
     large: list[Answer]
     headline: str
-    proof: str
+    answer_note: str
     caution: str
     note: str
     others: str
@@ -98,6 +98,7 @@ class PlatformSection:
     id: str
     title: str
     where: str
+    large: list[Answer]
     tree: Figure
     note: str
     table: Table
@@ -124,7 +125,7 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
     times = f", {number(throughput / alone)} times the root alone" if alone > 0 else ""
     constant = plan.constant_rates_bound_tasks_per_s
     proof = (
-        "No schedule along this tree is faster: the bound from the dual is the same."
+        "No schedule along this tree is faster: the plan reaches the upper bound."
         if gap <= EXACT
         else f"No schedule along this tree is faster than {bound} tasks/s; the gap to that bound is {percent(gap)}."
     )
@@ -144,7 +145,7 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
             )
         ],
         headline=f"{number(throughput)} tasks/s{times} ({task}, {data['ports']}-port sends).",
-        proof=proof,
+        answer_note=proof,
         caution=_caution(plan.warnings),
         note=cut if len(nodes) > MOST_NODES else "",
         cards=[
@@ -196,7 +197,10 @@ def platform_section(platform: Platform, place: int) -> PlatformSection:
     root = next(node["name"] for node in nodes if not node.get("parent"))
     return PlatformSection(
         id=f"platform-{place}",
-        title=f"Platform {platform.name}",
+        title=f"What is {platform.name} made of?",
+        large=[
+            Answer(f"{len(nodes):,} node{'' if len(nodes) == 1 else 's'}", _computing(nodes)),
+        ],
         where=f"{len(nodes):,} node{'' if len(nodes) == 1 else 's'}; {root} is the root and holds the input data",
         tree=Figure(
             f"platform-{place}-tree",
@@ -209,6 +213,12 @@ def platform_section(platform: Platform, place: int) -> PlatformSection:
         table=platform_nodes(nodes),
         warnings=platform.warnings,
     )
+
+
+def _computing(nodes: Sequence[Mapping[str, Any]]) -> str:
+    """Say what all nodes compute together, and what does not count there."""
+    rate = sum(float(node.get("compute_per_s", 0.0)) for node in nodes)
+    return f"that compute {number(rate)} work units/s together, before any traffic."
 
 
 PLANS = Kind("plan", "plans", "plan.html.j2", of_type(Plan), each(plan_section), {"plan": Plan.load})

@@ -13,9 +13,9 @@ from crosswind.report.figures.axes import axes
 from crosswind.report.figures.figure import Figure, identifier
 from crosswind.report.figures.slowdowns import WHICH, simulated_and_bounds, slowdown_curves
 from crosswind.report.sections.measurement import Card
-from crosswind.report.sections.section import Kind, Term, grouped
+from crosswind.report.sections.section import Answer, Kind, Term, grouped
 from crosswind.report.tables import Column, Table
-from crosswind.report.words import number, number_range, percent
+from crosswind.report.words import number, number_range, percent, with_half
 from crosswind.run.results import ProgramRun, Runs
 from crosswind.statistics.interval import span
 
@@ -63,8 +63,7 @@ TERMS = (
         "closed-form",
         "closed form",
         "What a formula says about the slowdown, from the disturbance and the work between barriers alone: "
-        "with its assumptions, such as perfect balance or independent ranks "
-        "(docs/papers/scheduling-and-communication.md).",
+        "with its assumptions, such as perfect balance or independent ranks.",
     ),
 )
 
@@ -94,6 +93,8 @@ class DisturbedSection:
     id: str
     title: str
     where: str
+    large: list[Answer]
+    headline: str
     findings: list[str]
     cards: list[Card]
     curves: list[tuple[Figure, str]]
@@ -123,11 +124,14 @@ def disturbed_section(several: Sequence[Runs[ProgramRun]], place: int) -> Distur
     count = "; ".join(
         f"{len(runs):,} run{'' if len(runs) == 1 else 's'} {WHERE.get(runs.on, runs.on)}" for runs in several
     )
+    findings = _findings(spots)
     return DisturbedSection(
         id=id_,
         title=f"How much is {several[0].experiment} slowed?",
         where=f"{programs}; {count}",
-        findings=_findings(spots),
+        large=_answers(spots),
+        headline=findings[0] if findings else "",
+        findings=findings[1:],
         cards=_cards(spots[0]) if len(spots) == 1 else [],
         curves=_curves(simulated, id_),
         beside=_beside(spots, id_),
@@ -194,8 +198,27 @@ def _findings(spots: Sequence[Spot]) -> list[str]:
     if gaps:
         apart = [real.slowdown / spot.slowdown - 1.0 for spot, real in gaps]
         low, high = (f"{100 * end:+.1f}".replace("-", "−") for end in (min(apart), max(apart)))
-        found.append(f"Real slowdowns are {low} .. {high} % above the simulated ones ({len(gaps)} points).")
+        ends = low if low == high else f"{low} to {high}"
+        found.append(f"Real slowdowns are {ends} % above the simulated ones ({len(gaps)} points).")
     return found
+
+
+def _answers(spots: Sequence[Spot]) -> list[Answer]:
+    """Return the slowdown, or the least and the largest of several, in large type."""
+    if len(spots) == 1:
+        (spot,) = spots
+        value, half = with_half(spot.slowdown, 0.5 * (spot.high - spot.low) if spot.seeds > 1 else 0.0)
+        text = (
+            f"times as long as with all nodes in step: {number(spot.makespan_s)} s, "
+            f"{number(spot.dedicated_s)} s undisturbed."
+        )
+        return [Answer(value, text, half)]
+    simulated = [spot for spot in spots if spot.which == "simulated"]
+    if not simulated:
+        return []
+    worst, least = max(simulated, key=lambda s: s.slowdown), min(simulated, key=lambda s: s.slowdown)
+    text = f"times as long as with all nodes in step. Least: {least.name}. Most: {worst.name}."
+    return [Answer(f"{number(least.slowdown)} to {number(worst.slowdown)}", text)]
 
 
 def _cards(spot: Spot) -> list[Card]:

@@ -15,7 +15,7 @@ from crosswind.report.figures.orders import makespans, predicted_and_run
 from crosswind.report.run_tables import events_table, node_table, order_table, pair_table, seen_table
 from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.plan import TERMS as OF_PLANS
-from crosswind.report.sections.section import Contents, Kind, Section, Term, grouped, of_type
+from crosswind.report.sections.section import Answer, Contents, Kind, Section, Term, grouped, of_type
 from crosswind.report.tables import Table
 from crosswind.report.words import number, percent
 from crosswind.run.fastest import in_words
@@ -24,6 +24,8 @@ from crosswind.run.trace import Trace
 
 MOST_GROUPS = 8
 MOST_PAIRS = 40
+MOST_LARGE = 2
+"""Comparisons whose answer is in large type."""
 ON = {
     "sim": "in virtual time",
     "local": "by agents on one machine",
@@ -82,6 +84,8 @@ class RunsSection:
     id: str
     title: str
     where: str
+    large: list[Answer]
+    headline: str
     findings: list[str]
     cards: list[Card]
     groups: list[tuple[Figure, Table]]
@@ -109,6 +113,7 @@ class TraceSection:
     id: str
     title: str
     where: str
+    large: list[Answer]
     text: str
     lanes: Figure
     table: Table
@@ -137,11 +142,16 @@ def runs_section(several: Sequence[Runs[Run]], place: int) -> RunsSection:
     cut = len(compared) > MOST_GROUPS
     if cut:  # real runs are few, and dear
         compared.sort(key=lambda group: group.on == "sim")
+    findings = [*_findings(compared), *_agreement(pairs)] if single is None else [_headline(single)]
+    question = "Which order is fastest for" if any(len(one.series) > 1 for one in compared) else "How fast is"
+    large = [_large(single)] if single is not None else _large_of(compared, pairs)
     return RunsSection(
         id=id_,
-        title=f"How fast does {several[0].experiment} run?",
+        title=f"{question} {several[0].experiment}?",
         where="; ".join(_where(runs) for runs in several),
-        findings=[*_findings(compared), *_agreement(pairs)] if single is None else [_headline(single)],
+        large=large,
+        headline=findings[0] if findings else "",
+        findings=findings[len(large) :],
         cards=_cards(single) if single is not None else [],
         groups=[_compared(group, id_) for group in compared[:MOST_GROUPS]],
         note=f"{MOST_GROUPS} of {len(compared)} comparisons are drawn; runs.json has all." if cut else "",
@@ -168,14 +178,25 @@ def trace_section(trace: Trace, place: int, until_s: float | None = None, name: 
     )
     return TraceSection(
         id=f"trace-{place}",
-        title=f"What did each node do? {name or trace.header['experiment']}",
+        title=f"What did each node do in {name or trace.header['experiment']}?",
         where=f"{_how(run)}, {ON[trace.header['on']]}; {trace.activities.num_rows:,} activities",
+        large=_large_of_trace(run),
         text=f"{how}.{which}",
         lanes=figure,
         table=node_table(run.nodes, run.makespan_s),
         events=events_table([run]),
         warnings=run.warnings,
     )
+
+
+def _large_of_trace(run: Run) -> list[Answer]:
+    """Return how busy the nodes that got tasks were."""
+    working = [node for node in run.nodes if node["tasks"]]
+    if not working or not run.makespan_s > 0.0:
+        return []
+    busy = fmean(node["busy_s"] for node in working) / run.makespan_s
+    nodes = f"{len(working):,} node{'' if len(working) == 1 else 's'} with tasks"
+    return [Answer(percent(busy), f"of {number(run.makespan_s)} s was computing, on average of {nodes}.")]
 
 
 def _traces(traces: Sequence[Trace], _: Contents) -> list[Section]:
@@ -223,6 +244,34 @@ def _headline(run: Run) -> str:
     return f"{tasks}: {number(run.throughput_tasks_per_s)} tasks/s{share} ({_how(run)})."
 
 
+def _large(run: Run) -> Answer:
+    share = f": {percent(run.of_bound)} of the {BOUND[run.data['ports']]}" if run.of_bound else ""
+    tasks = f"{run.data['tasks']:,} tasks in {number(run.makespan_s)} s"
+    return Answer(f"{number(run.throughput_tasks_per_s)} tasks/s", f"{tasks}{share}. {_how(run).capitalize()}.")
+
+
+def _large_of(groups: Sequence[Group], pairs: Sequence[Pair]) -> list[Answer]:
+    """Return for the first comparisons of orders which is fastest; without one, how well runs were predicted."""
+    found = []
+    for group in groups[:MOST_LARGE]:
+        where = _place(group)
+        if len(group.series) < 2:
+            if (alone := _alone(group)) is None:
+                break
+            found.append(Answer(alone[0], f"{alone[1]} ({where})."))
+            continue
+        said = in_words(group.fastest, group.series)
+        first = _named_first(group, said)
+        rest = f"{_near(group, first)} ({_how_compared(group)})."
+        if said.startswith(f"{first} was fastest"):
+            found.append(Answer(first, f"{where}: {said.removeprefix(first).strip()}{rest}"))
+        else:
+            found.append(Answer("No single order", f"is fastest. {where}: {said}{rest}"))
+    if not groups and pairs:
+        found.append(Answer(_longer(pairs), f"is how much longer real runs took than predicted ({_of(pairs)})."))
+    return found
+
+
 def _cards(run: Run) -> list[Card]:
     cards = [
         Card("makespan", number(run.makespan_s), "s", "makespan"),
@@ -264,17 +313,32 @@ def _findings(groups: Sequence[Group]) -> list[str]:
     """Say for each comparison of orders which is fastest, and how near to the bound it comes."""
     found = []
     for group in groups[:MOST_GROUPS]:
-        where = f"{DONE.get(group.on, group.on)}{', ' + group.name if group.name else ''}"
+        where = _place(group)
         if len(group.series) < 2:
-            found += _alone(group, where)
+            found += [f"{where}: {' '.join(alone)}."] if (alone := _alone(group)) else []
             continue
-        how = "differences paired by seed, 95 %" if group.repetitions > 1 else "one run each"
-        first = max(group.series, key=lambda series: sum(series in one.orders for one in group.fastest))
-        near = (
-            f"; {first} reaches {percent(share)} of the bound on average" if (share := _of_bound(group, first)) else ""
-        )
-        found.append(f"{where}: {in_words(group.fastest, group.series)} ({how}){near}.")
+        said = in_words(group.fastest, group.series)
+        found.append(f"{where}: {said} ({_how_compared(group)}){_near(group, _named_first(group, said))}.")
     return found
+
+
+def _place(group: Group) -> str:
+    return f"{DONE.get(group.on, group.on)}{', ' + group.name if group.name else ''}"
+
+
+def _how_compared(group: Group) -> str:
+    return "differences paired by seed, 95 %" if group.repetitions > 1 else "one run each"
+
+
+def _named_first(group: Group, said: str) -> str:
+    """Return the order that a sentence calls fastest first; where all are tied, the one tied at most points."""
+    named, was, _ = said.partition(" was fastest")
+    return named if was else max(group.series, key=lambda one: sum(one in each.orders for each in group.fastest))
+
+
+def _near(group: Group, first: str) -> str:
+    share = _of_bound(group, first)
+    return f"; {first} reaches {percent(share)} of the bound on average" if share else ""
 
 
 def _of_bound(group: Group, series: str) -> float | None:
@@ -282,22 +346,36 @@ def _of_bound(group: Group, series: str) -> float | None:
     return fmean(shares) if shares else None
 
 
-def _alone(group: Group, where: str) -> list[str]:
-    """State the result of the one run of a group; several applications of one order are for the table."""
+def _alone(group: Group) -> tuple[str, str] | None:
+    """Return the result of one order: a number, and the rest of the sentence."""
+    shares = [row["of_bound"] for row in group.rows if row["of_bound"]]
     if len(group.rows) > 1:
-        return []
+        if len(shares) < len(group.rows):
+            return None
+        points = f"of the bound is what {group.series[0]} reaches at {len(shares)} points"
+        return f"{percent(min(shares)).removesuffix(' %')} to {percent(max(shares))}", points
     row = group.rows[0]
-    took = f"{number(row['middle'])}{' of the makespan of root alone' if group.relative else ' s'}"
     near = f", {percent(row['of_bound'])} of the bound" if row["of_bound"] else ""
-    return [f"{where}: {row['series']} took {took}{near}."]
+    if group.relative:
+        return percent(row["middle"]), f"of what the root alone needs is the makespan of {row['series']}{near}"
+    return f"{number(row['middle'])} s", f"is the makespan of {row['series']}{near}"
 
 
 def _agreement(pairs: Sequence[Pair]) -> list[str]:
     if not pairs:
         return []
-    apart = [pair.difference for pair in pairs]
-    low, high = (f"{100 * end:+.1f}".replace("-", "−") for end in (min(apart), max(apart)))
-    return [f"Real runs took {low} .. {high} % longer than predicted ({len(pairs)} pairs)."]
+    return [f"Real runs took {_longer(pairs)} longer than predicted ({_of(pairs)})."]
+
+
+def _longer(pairs: Sequence[Pair]) -> str:
+    """Return by how much real runs took longer than predicted, from the least to the most."""
+    apart = [100 * pair.difference for pair in pairs]
+    low, high = (f"{end:+.1f}".replace("-", "−") for end in (min(apart), max(apart)))
+    return f"{low} %" if low == high else f"{low} to {high} %"
+
+
+def _of(pairs: Sequence[Pair]) -> str:
+    return f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'}"
 
 
 def _by_experiment(several: Sequence[Runs[Run]]) -> list[list[Runs[Run]]]:

@@ -13,7 +13,7 @@ from crosswind.report.sections.blame import listed
 from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
-from crosswind.report.words import number, number_range, percent, shortened
+from crosswind.report.words import number, number_range, percent, shortened, with_half
 
 MOST_ROWS = 50
 WORDS = {"compute": COMPUTES, "call": CALLS}
@@ -75,7 +75,7 @@ def slow_rank_section(found: RecordedBlame, place: int) -> SlowRankSection:
     colours = _colours(found)
     return SlowRankSection(
         id=prefix,
-        title=f"Which rank is slow? {_name(found.traces)}",
+        title=f"Which rank{_name(found.traces)} is slow?",
         where=f"{data['ranks']:,} ranks, {data['steps']:,} steps; replayed {number(data['replayed_s'], 4)} of "
         f"{number(data['recorded_s'], 4)} s recorded",
         large=_answers(data),
@@ -94,7 +94,7 @@ def _name(traces: Sequence[str]) -> str:
     if not traces:
         return ""
     more = f" and {len(traces) - 1} more" if len(traces) > 1 else ""
-    return shortened(traces[0], 40) + more
+    return f" of {shortened(traces[0], 40)}{more}"
 
 
 def _ranks(ranks: Sequence[int]) -> str:
@@ -119,10 +119,11 @@ def _answers(data: dict[str, Any]) -> list[Answer]:
     for one in data["culprits"]:
         low, high = one["ci95"]
         _, _, said = _costs(one, data, interval=False).partition(" of the run")
-        half = number(50.0 * (high - low) / data["recorded_s"], 2)
+        whole_s = data["recorded_s"] / 100.0
+        value, half = with_half(one["seconds"] / whole_s, 0.5 * (high - low) / whole_s, " %")
         ranks = _ranks(one["ranks"])
         text = f"of the run is the cost of {ranks}{said}"
-        found.append(Answer(percent(_of_run(data, one["seconds"])), text, half, "poor"))
+        found.append(Answer(value, text, half, "poor"))
     return found
 
 

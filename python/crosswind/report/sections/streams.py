@@ -13,9 +13,9 @@ from crosswind.report.comparisons import shown_value
 from crosswind.report.figures.axes import axes
 from crosswind.report.figures.figure import Figure, identifier
 from crosswind.report.figures.queues import latencies_by_queue, slowdowns_by_queue
-from crosswind.report.sections.section import Kind, Term, grouped
+from crosswind.report.sections.section import Answer, Kind, Term, grouped
 from crosswind.report.tables import Column, Table
-from crosswind.report.words import number, number_range
+from crosswind.report.words import number, number_range, with_half
 from crosswind.run.results import Runs, StreamsRun
 from crosswind.statistics.interval import span
 from crosswind.terminal.sizes import size
@@ -88,6 +88,8 @@ class StreamedSection:
     id: str
     title: str
     where: str
+    large: list[Answer]
+    headline: str
     findings: list[str]
     curves: list[Figure]
     latencies: Figure | None
@@ -113,11 +115,14 @@ def streamed_section(several: Sequence[Runs[StreamsRun]], place: int) -> Streame
     count = "; ".join(
         f"{len(runs):,} run{'' if len(runs) == 1 else 's'} {WHERE.get(runs.on, runs.on)}" for runs in several
     )
+    findings = _findings(spots)
     return StreamedSection(
         id=id_,
-        title=f"How long do messages take? {several[0].experiment}",
+        title=f"How long do messages of {several[0].experiment} take?",
         where=f"{first.data['hosts']} hosts on one switch; {count}",
-        findings=_findings(spots),
+        large=_answers(spots),
+        headline=findings[0] if findings else "",
+        findings=findings if len(findings) > 1 else [],
         curves=_curves(spots, id_),
         latencies=_latencies(spots, id_),
         table=_table(spots),
@@ -207,6 +212,24 @@ def _findings(spots: Sequence[Spot]) -> list[str]:
             f"{number(worst.queued[0])} times with two: {words}."
         )
     return found
+
+
+def _answers(spots: Sequence[Spot]) -> list[Answer]:
+    """Return in large type what one queue and two make of the stream that gains most by the second."""
+    if not spots:
+        return []
+    most = max(spots, key=lambda spot: spot.fifo[0] / spot.queued[0])
+    at = f" ({most.point})" if most.params else ""
+    one = f"times as long as alone: {most.name} behind all others in {ONE}{at}."
+    two = f"times as long as alone: {most.name} with {TWO}."
+    tone = "good" if most.queued[0] < most.fifo[0] else ""
+    return [_answer(most.fifo, one), _answer(most.queued, two, tone)]
+
+
+def _answer(ends: tuple[float, float, float], text: str, tone: str = "") -> Answer:
+    mean, low, high = ends
+    value, half = with_half(mean, 0.5 * (high - low))
+    return Answer(value, text, half, tone)
 
 
 def _curves(spots: Sequence[Spot], prefix: str) -> list[Figure]:

@@ -22,7 +22,7 @@ from crosswind.report.figures.figure import Figure, identifier
 from crosswind.report.figures.slowdowns import slowdown_curves, slowdown_dots
 from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.program import TERMS as OF_PROGRAMS
-from crosswind.report.sections.section import Kind, Term, each, of_type
+from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range, percent, plain
 
@@ -47,6 +47,7 @@ class StudiedSection:
     id: str
     title: str
     where: str
+    large: list[Answer]
     headline: str
     cards: list[Card]
     claims: list[Table]
@@ -78,6 +79,7 @@ def _tabled(study: TabledStudy, place: int) -> StudiedSection:
         id=id_,
         title=study.title,
         where=f"{study.form} form; {sum(len(part.rows) for part in study.parts):,} rows",
+        large=_holding(study),
         headline=_headline(study),
         cards=[],
         claims=[_claims(study), _checks(study)],
@@ -120,6 +122,18 @@ def _headline(study: AnyStudy) -> str:
     return f"Of {len(study.claims)} claims {'; '.join(said)}."
 
 
+def _holding(study: AnyStudy) -> list[Answer]:
+    """Return in large type how many claims hold, and which do not."""
+    holding = [claim.id for claim in study.claims if claim.verdict == HOLDS]
+    rest = [
+        f"{len(ids)} {said} ({', '.join(ids)})"
+        for word, said in _VERDICTS.items()
+        if word != HOLDS and (ids := [claim.id for claim in study.claims if claim.verdict == word])
+    ]
+    text = f"claims of the paper hold{'; ' if rest else ''}{', '.join(rest)}."
+    return [Answer(f"{len(holding)} of {len(study.claims)}", text)]
+
+
 def _scheduling(study: Study, place: int) -> StudiedSection:
     id_ = f"study-{place}"
     count = sum(len(figure["rows"]) for figure in study.figures.values())
@@ -127,6 +141,7 @@ def _scheduling(study: Study, place: int) -> StudiedSection:
         id=id_,
         title=TITLE,
         where=f"{study.form} form; {count:,} points",
+        large=_holding(study),
         headline=_headline(study),
         cards=[
             Card(f"best window of {program.upper()}", str(window), "packets", "window")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from crosswind.measure.sweep import Sweep
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.sweep import sweep_interference, sweep_reached
 from crosswind.report.sections.measurement import TERMS as OF_MEASUREMENTS
-from crosswind.report.sections.section import Kind, Term, each, of_type
+from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
 from crosswind.report.tables import Table, swept
 from crosswind.report.words import number, percent, rate
 from crosswind.terminal.sizes import size
@@ -33,6 +33,8 @@ class SweepSection:
 
     id: str
     title: str
+    large: list[Answer]
+    headline: str
     findings: list[str]
     where: str
     figures: list[Figure]
@@ -49,10 +51,13 @@ def sweep_section(sweep: Sweep, place: int) -> SweepSection:
     """Prepare the section of the sweep at `place` (from 1)."""
     id_ = f"sweep-{place}"
     rows = sweep.to_arrow().to_pylist()
+    findings = _findings(rows, sweep.unit)
     return SweepSection(
         id=id_,
         title=f"How does the {sweep.kind.replace('-', ' ')} change interference?",
-        findings=_findings(rows, sweep.unit),
+        large=_answers(rows, sweep.unit),
+        headline=findings[0] if findings else "",
+        findings=[],
         where=_where(sweep),
         figures=_figures(sweep, id_) if rows else [],
         table=swept(rows, sweep.kind, sweep.unit),
@@ -85,14 +90,34 @@ def _where(sweep: Sweep) -> str:
     return f"{header['host']['name']}, {header['kernel']['name']}{placement}"
 
 
+def _ends(rows: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Yield each direction with the rows of its least and its largest interference rate."""
+    for direction in dict.fromkeys(row["direction"] for row in rows):
+        own = [row for row in rows if row["direction"] == direction and np.isfinite(row["ir_s_per_mb"])]
+        if len(own) >= 2:
+            low, high = (choose(own, key=lambda row: row["ir_s_per_mb"]) for choose in (min, max))
+            yield direction, low, high
+
+
+def _answers(rows: list[dict[str, Any]], unit: str) -> list[Answer]:
+    """Return the range of interference rates of each direction in large type, or that no difference is shown."""
+    found = []
+    for direction, low, high in _ends(rows):
+        moving = "receiving" if direction == "receive" else "sending"
+        least, most = (number(1000 * row["ir_s_per_mb"]) for row in (low, high))
+        if low["ir_high"] < high["ir_low"]:
+            text = f"is the interference rate of {moving}: least at {_value(low, unit)}, most at {_value(high, unit)}"
+            found.append(Answer(f"{least} to {most} s/GB", f"{text}{_at_matched(low, high)}.", tone=direction))
+        else:
+            text = f"is shown for {moving}: {least} s/GB at {_value(low, unit)} and {most} s/GB at {_value(high, unit)}"
+            found.append(Answer("No difference", f"{text} have overlapping intervals.", tone=direction))
+    return found
+
+
 def _findings(rows: list[dict[str, Any]], unit: str) -> list[str]:
     """Say for each direction where interference is least and most, or that no difference is shown."""
     found = []
-    for direction in dict.fromkeys(row["direction"] for row in rows):
-        own = [row for row in rows if row["direction"] == direction and np.isfinite(row["ir_s_per_mb"])]
-        if len(own) < 2:
-            continue
-        low, high = (choose(own, key=lambda row: row["ir_s_per_mb"]) for choose in (min, max))
+    for direction, low, high in _ends(rows):
         ends = [f"{number(1000 * row['ir_s_per_mb'])} s/GB at {_value(row, unit)}" for row in (low, high)]
         if low["ir_high"] < high["ir_low"]:
             found.append(f"{direction.capitalize()}: least {ends[0]}, most {ends[1]}{_at_matched(low, high)}.")

@@ -129,6 +129,14 @@
     });
   }
 
+  // A term's link leads to its explanation, which is folded; so may be what is around it.
+  const reveal = (target) => {
+    for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+  };
+  for (const link of document.querySelectorAll("a.term")) {
+    link.addEventListener("click", () => reveal(document.getElementById(link.hash.slice(1))));
+  }
+
   window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
   page.dataset.figures = "drawn";
 })();
