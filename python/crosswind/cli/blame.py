@@ -10,6 +10,7 @@ import typer
 from crosswind.cli.answer import show
 from crosswind.cli.blame_answers import UNSETTLED, answer_of, answer_of_command, code_of, cost_of
 from crosswind.cli.console import number_of, tell
+from crosswind.cli.inputs import refuse_missing
 from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.outputs import Force, file_of, writable, written
 from crosswind.cli.settings import Settings, settings_of
@@ -113,6 +114,7 @@ def blame(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say which cause of a disturbance costs how much."""
+    refuse_missing(experiment)
     from crosswind.files.recorded import is_recorded
 
     if is_recorded(experiment):

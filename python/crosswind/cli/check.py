@@ -24,6 +24,7 @@ from crosswind.cli.answer import show
 from crosswind.cli.check_cluster import check_all
 from crosswind.cli.clusters import cluster_on
 from crosswind.cli.console import print_json, print_text, tell
+from crosswind.cli.inputs import refuse_missing
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import Force, writable, written
 from crosswind.cli.verbs import help_of
@@ -163,6 +164,7 @@ def check(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document, as --format json.")] = False,
 ) -> None:
     """Say whether this node is sick."""
+    refuse_missing(baseline, hint="`crosswind check --save FILE` makes one, on a healthy, idle node")
     from crosswind.check import permitted
     from crosswind.check.result import Check
 

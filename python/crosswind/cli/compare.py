@@ -16,7 +16,6 @@ from crosswind.cli.outputs import Force, writable, written
 from crosswind.cli.verbs import help_of
 from crosswind.compare import MARGIN
 from crosswind.compare.clock import By
-from crosswind.compare.runs import CODES
 from crosswind.cost.shares import parsed_share
 from crosswind.errors import DescriptionError
 from crosswind.files.atomic import write_text
@@ -99,10 +98,11 @@ def compare(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say whether one command is slower than another."""
-    from crosswind.compare.several import expanded
-
     named = _parameters(parameters or [])
-    commands = expanded(commands, named) if named else list(commands)
+    if named:
+        from crosswind.compare.several import expanded
+
+        commands = expanded(commands, named)
     if len(commands) > 2 or prepare is not None or ignore_failure:
         if junit or to_the_end:
             why = "several commands, --prepare and --ignore-failure run for all of --seconds, without a verdict on B"
@@ -129,6 +129,10 @@ def compare(
         )
     a, b = (*commands, None)[:2]
     assert a is not None  # there is at least one
+    base = Path(a) if b is None else None
+    if base is not None and not _is_stored(base):
+        hint = f"crosswind compare {quote(a)} 'command B', or name a comparison.json"
+        raise DescriptionError(f"a second command is missing: {a!r} is no stored comparison", "command", hint)
     from crosswind.compare import asked_for
     from crosswind.compare import compare as measure
     from crosswind.compare.junit import junit as as_junit
@@ -137,10 +141,6 @@ def compare(
     from crosswind.files.kinds import found_at
 
     share = parsed_share(margin, "--margin") if margin is not None else None
-    base = Path(a) if b is None else None
-    if base is not None and not _is_stored(base):
-        hint = f"crosswind compare {quote(a)} 'command B', or name a comparison.json"
-        raise DescriptionError(f"a second command is missing: {a!r} is no stored comparison", "command", hint)
     if base is not None and found_at(base).kind == KIND:
         hint = f"crosswind report {quote(a)} shows it; to measure again, give the commands"
         raise DescriptionError(
@@ -238,6 +238,7 @@ def _several(
     commands: list[str], options: dict[str, Any], out: Path | None, *, force: bool, json: bool, markdown: bool
 ) -> int:
     """Run several commands in turn, print which is fastest, and return the exit code."""
+    from crosswind.compare.runs import CODES
     from crosswind.compare.several import KIND, asked_for, compare_several
     from crosswind.cost.result import finite
 

@@ -11,6 +11,7 @@ import typer
 
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.figures import half_of, percent, plain, with_half
+from crosswind.cli.inputs import refuse_missing
 from crosswind.cli.measure_gpu import show_gpu
 from crosswind.cli.measure_runtime import as_dict, with_runtime
 from crosswind.cli.outputs import Force, Json, writable, written
@@ -60,6 +61,8 @@ def fit(
     json: Json = False,
 ) -> None:
     """Fit interference rates and calibrate a platform."""
+    refuse_missing(*measurements, *(earlier or []), hint="`crosswind measure -o FILE` makes one")
+    refuse_missing(platform)
     from crosswind.gpu.fit import fit_gpu
     from crosswind.gpu.measurement import is_gpu
     from crosswind.measurement import Measurement

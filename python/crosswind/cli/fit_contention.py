@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.inputs import refuse_missing
 from crosswind.cli.outputs import Force, Json, writable, written
 from crosswind.cli.verbs import help_of
 
@@ -36,6 +37,7 @@ def contention(
     json: Json = False,
 ) -> None:
     """Fit which part of a link several flows use."""
+    refuse_missing(*files)
     from crosswind.model.flows import fit_contention
 
     of = {"files": [str(file) for file in files], "link_mb_per_s": link_mb_per_s}

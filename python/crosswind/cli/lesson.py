@@ -9,6 +9,7 @@ import typer
 
 from crosswind.cli.answer import Answer, show
 from crosswind.cli.console import print_json
+from crosswind.cli.inputs import refuse_missing
 from crosswind.cli.outputs import Force, writable, written
 from crosswind.cli.verbs import help_of
 from crosswind.files.atomic import is_standard_output
@@ -36,6 +37,7 @@ def lesson(
     force: Force = False,
 ) -> None:
     """Write a page that teaches bandwidth-centric scheduling."""
+    refuse_missing(platform)
     from crosswind.lab.lesson import lesson as write
 
     writable(out, "report", inputs=[platform], force=force)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.inputs import refuse_missing
 from crosswind.cli.outputs import Json
 from crosswind.cli.verbs import help_of
-from crosswind.gpu.words import gb_per_s
 
 if TYPE_CHECKING:
     from crosswind.gpu.overlap import StepPlan
@@ -42,6 +42,7 @@ def overlap(
     json: Json = False,
 ) -> None:
     """Predict a step of a kernel and a transfer each way."""
+    refuse_missing(measurement, hint="`crosswind measure --gpu -o FILE` makes one")
     from crosswind.gpu.fit import fit_gpu
     from crosswind.gpu.overlap import plan_overlap
 
@@ -58,6 +59,8 @@ def overlap(
 
 def _answer(step: StepPlan) -> Answer:
     """Return the fastest way, and each way with its time."""
+    from crosswind.gpu.words import gb_per_s
+
     best = step.best
     if not step.decided:
         line = "Overlapping and serialising are not distinguishable: the intervals overlap."

@@ -10,6 +10,7 @@ import typer
 
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.console import print_json, take_stdout, tell_error
+from crosswind.cli.inputs import refuse_missing
 from crosswind.cli.outputs import OUTPUT, Force, Json, writable
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
@@ -83,7 +84,8 @@ def report(
     json_: Json = False,
 ) -> None:
     """Write one HTML file about what was measured and planned."""
-    _refuse_missing(files)
+    # Some may be missing: the page names them.
+    refuse_missing(None if any(file.exists() for file in files) else files[0], hint=REPORT_TAKES)
     if is_standard_output(out):
         take_stdout()
         if open_:
@@ -129,12 +131,6 @@ def report(
         tell_error(f"not in the report: {one.message}", one.hint)
     if unread:
         raise typer.Exit(PARTIAL)
-
-
-def _refuse_missing(files: list[Path]) -> None:
-    """Refuse files none of which exists, before the report's libraries are imported: that takes a second or more."""
-    if not any(file.exists() for file in files):
-        raise DescriptionError(f"{files[0]}: no such file", "no-file", REPORT_TAKES)
 
 
 def _size_of(text: str | None) -> tuple[float, float] | None:

@@ -51,6 +51,34 @@ def test_a_command_imports_nothing_heavy_that_it_does_not_need(command):
     assert not heavy & modules
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report", "nosuch"],
+        ["report", "nosuch", "--x", "seed"],
+        ["fit", "nosuch.parquet"],
+        ["fit", "contention", "nosuch.csv"],
+        ["plan", "nosuch.toml", *TASK],
+        ["plan", "tree", "nosuch.toml", *TASK],
+        ["plan", "overlap", "nosuch.parquet", "--kernel=triad", "--kernel-ms=2", "--traffic=h2d", "--mb=6"],
+        ["run", "nosuch.toml"],
+        ["blame", "nosuch.toml"],
+        ["inject", "nosuch.toml", "--", "true"],
+        ["compare", "nosuch.json"],
+        ["check", "--baseline", "nosuch.json"],
+        ["lesson", "nosuch.toml"],
+        ["map", "cat {input}", "--inputs", "nosuch.txt"],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_file_name_is_answered_before_anything_heavy_is_imported(words, tmp_path, monkeypatch):
+    """Importing what a report needs took 8 s on a busy host, and then the file was missing."""
+    monkeypatch.chdir(tmp_path)
+    modules, code = imported(words)
+    assert code == 2
+    assert not (HEAVY - {"rich"}) & modules
+
+
 def test_a_command_imports_no_other_verb():
     modules, _ = imported(["plan", "--help"])
     assert {verb for verb in VERBS if f"crosswind.cli.{verb}" in modules} == {"plan"}
