@@ -127,8 +127,7 @@ def compare(
                 markdown=markdown,
             )
         )
-    a, b = (*commands, None)[:2]
-    assert a is not None  # there is at least one
+    a, b = commands[0], commands[1] if len(commands) > 1 else None
     base = Path(a) if b is None else None
     if base is not None and not _is_stored(base):
         hint = f"crosswind compare {quote(a)} 'command B', or name a comparison.json"
