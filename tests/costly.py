@@ -9,8 +9,8 @@ import numpy as np
 from crosswind.compare.result import Comparison
 from crosswind.compare.several import Several
 from crosswind.cost.blocks import FIELDS, contrasts
-from crosswind.cost.interim import Looks
 from crosswind.cost.result import Cost
+from crosswind.statistics.interim import Looks
 
 HOST = {"name": "here", "cpu": "a CPU", "cpus": 2, "kernel": "6.1", "settings": {"huge_pages": "madvise"}}
 

@@ -17,8 +17,8 @@ from costly import HOST
 
 from crosswind.cost import session as sessions
 from crosswind.cost.blocks import FIELDS
-from crosswind.cost.interim import Looks
 from crosswind.cost.result import Cost
+from crosswind.statistics.interim import Looks
 
 STEP_S = 0.02
 """No more time than this passes at once, so that noise and bursts meet within it."""

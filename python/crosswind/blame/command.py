@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from crosswind.blame.interleaving import BARE, DISTURBED, Turns, run_in_turns
-from crosswind.blame.shares import Estimate, Leading, leading
+from crosswind.blame.shares import Leading, leading
 from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
 from crosswind.files.atomic import write_json
+from crosswind.statistics.interval import MeanInterval
 
 MOST_CAUSES = 8
 """Causes that are removed in turn unless some are named: each is one more run in every block."""
@@ -75,26 +76,26 @@ class CommandBlame:
         return len(self.turns.elapsed_s)
 
     @property
-    def cost(self) -> Estimate:
+    def cost(self) -> MeanInterval:
         """What all causes cost together, as a part of the undisturbed time."""
         return self.turns.longer(DISTURBED, BARE)
 
     @property
-    def makespan(self) -> Estimate:
+    def makespan(self) -> MeanInterval:
         """Time of the disturbed command, s."""
         return self.turns.mean_s(DISTURBED)
 
     @property
-    def undisturbed(self) -> Estimate:
+    def undisturbed(self) -> MeanInterval:
         """Time of the command without any cause, s."""
         return self.turns.mean_s(BARE)
 
     @property
-    def cost_s(self) -> Estimate:
+    def cost_s(self) -> MeanInterval:
         """What all causes cost together, s."""
         return self.turns.more_s(DISTURBED, BARE)
 
-    def removed_saves_s(self, cause: str) -> Estimate:
+    def removed_saves_s(self, cause: str) -> MeanInterval:
         """Return what removing a cause saves, s, while all others stay."""
         return self.turns.more_s(DISTURBED, WITHOUT + cause)
 
@@ -183,5 +184,5 @@ def blame_command(
     return CommandBlame(whole.name, asked, [cause for cause in whole.causes if cause not in asked], turns)
 
 
-def _ends(found: Estimate) -> dict[str, float]:
+def _ends(found: MeanInterval) -> dict[str, float]:
     return {"mean": found.mean, "low": found.low, "high": found.high}

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from crosswind.blame.iterations import Settled, settled, source
-from crosswind.blame.shares import SHOWN, Estimate, Floats, estimate, student_half
+from crosswind.blame.shares import Floats
 from crosswind.disturbance import Disturbance
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.files.atomic import write_text
 from crosswind.inject import NOT_INJECTED, Injected, inject
+from crosswind.statistics.interval import SHOWN, MeanInterval, mean_interval, student_half
 from crosswind.terminal.progress import Advance, duration
 
 BARE, DISTURBED = "undisturbed", "disturbed"
@@ -76,23 +77,23 @@ class Turns:
         places = [self.variants.index(variant) for variant in variants]
         return float((errors[:, places] ** 2).sum(axis=1).mean())
 
-    def mean_s(self, variant: str) -> Estimate:
+    def mean_s(self, variant: str) -> MeanInterval:
         """Return its mean time with the 95 % interval, s."""
-        return estimate(self.of(variant), self._variance(variant))
+        return mean_interval(self.of(variant), self._variance(variant))
 
-    def longer(self, variant: str, than: str) -> Estimate:
+    def longer(self, variant: str, than: str) -> MeanInterval:
         """Return by how much one takes longer than another, as a part of the other, with the 95 % interval.
 
         Of the geometric mean of the ratios within blocks, so that a block that was disturbed by others counts no more
         than the rest.
         """
-        logs = estimate(np.log(self.of(variant) / self.of(than)), self._variance(variant, than, relative=True))
+        logs = mean_interval(np.log(self.of(variant) / self.of(than)), self._variance(variant, than, relative=True))
         mean, low, high = (float(np.expm1(one)) for one in (logs.mean, logs.low, logs.high))
-        return Estimate(mean, low, high)
+        return MeanInterval(mean, low, high)
 
-    def more_s(self, variant: str, than: str) -> Estimate:
+    def more_s(self, variant: str, than: str) -> MeanInterval:
         """Return by how much one takes longer than another, s, with the 95 % interval; paired by block."""
-        return estimate(self.of(variant) - self.of(than), self._variance(variant, than))
+        return mean_interval(self.of(variant) - self.of(than), self._variance(variant, than))
 
     def blocks_to_show(self, share: float = SHOWN) -> int | None:
         """Return about how many blocks show a cost of this share of the undisturbed time; None: more than 1000.

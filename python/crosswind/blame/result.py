@@ -15,7 +15,6 @@ import pyarrow as pa
 from crosswind import _core
 from crosswind.blame.shares import (
     MOST_SHARED,
-    Estimate,
     Floats,
     Leading,
     alone,
@@ -23,7 +22,6 @@ from crosswind.blame.shares import (
     cost_estimate,
     drawn_coalitions,
     drawn_share,
-    estimate,
     leading,
     removed,
     shapley,
@@ -34,6 +32,7 @@ from crosswind.files.atomic import is_of_kind, read_json, write_json
 from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
 from crosswind.run.results import ProgramRun, Runs
+from crosswind.statistics.interval import MeanInterval, mean_interval
 
 SCHEMA_VERSION = 1
 
@@ -46,11 +45,11 @@ class CauseCost:
     ----------
     cause : str
         Its name.
-    alone : Estimate
+    alone : MeanInterval
         Makespan with this cause only, less the undisturbed one.
-    removed : Estimate
+    removed : MeanInterval
         What is saved when it is taken away from all.
-    shared : Estimate or None
+    shared : MeanInterval or None
         Its Shapley value, which shares out what causes do together: exact up to 6 causes, beyond estimated from drawn
         orders. None in files of more than 6 causes that hold no such runs (version 0.2.0).
     part : float or None
@@ -59,13 +58,13 @@ class CauseCost:
     """
 
     cause: str
-    alone: Estimate
-    removed: Estimate
-    shared: Estimate | None
+    alone: MeanInterval
+    removed: MeanInterval
+    shared: MeanInterval | None
     part: float | None
 
     @property
-    def best(self) -> Estimate:
+    def best(self) -> MeanInterval:
         """What to quote: the share, or, where it is unknown, what removing the cause saves."""
         return self.shared or self.removed
 
@@ -175,44 +174,44 @@ class Blame(Tabular):
         return (1 << len(self.causes)) - 1
 
     @property
-    def makespan(self) -> Estimate:
+    def makespan(self) -> MeanInterval:
         """With all causes, s."""
-        return estimate(self._costs[self._all_causes])
+        return mean_interval(self._costs[self._all_causes])
 
     @property
-    def undisturbed(self) -> Estimate:
+    def undisturbed(self) -> MeanInterval:
         """With none, s."""
-        return estimate(self._costs[0])
+        return mean_interval(self._costs[0])
 
     @property
-    def cost(self) -> Estimate:
+    def cost(self) -> MeanInterval:
         """What all causes cost together, s."""
         return cost_estimate(self._costs[self._all_causes] - self._costs[0])
 
     @property
-    def aligned(self) -> Estimate:
+    def aligned(self) -> MeanInterval:
         """Makespan with every cause at the same times on all the ranks that it strikes, s."""
-        return estimate(self._aligned)
+        return mean_interval(self._aligned)
 
     @property
-    def unaligned(self) -> Estimate:
+    def unaligned(self) -> MeanInterval:
         """What it costs that the causes strike different ranks at different times, s."""
-        return estimate(self._costs[self._all_causes] - self._aligned)
+        return mean_interval(self._costs[self._all_causes] - self._aligned)
 
     @cached_property
     def _aligned(self) -> Floats:
         return np.array([self._makespans[seed][self._all_causes, True] for seed in self.seeds])
 
     @property
-    def aligned_cost(self) -> Estimate:
+    def aligned_cost(self) -> MeanInterval:
         """What all causes would cost if they were aligned, s."""
         return cost_estimate(self._aligned - self._costs[0])
 
     @property
-    def together(self) -> Estimate:
+    def together(self) -> MeanInterval:
         """What the causes cost together beyond the sum of each alone, s: below 0 they hide behind each other."""
         each = sum(alone(self._costs, k) for k in range(len(self.causes)))
-        return estimate(self._costs[self._all_causes] - self._costs[0] - each)
+        return mean_interval(self._costs[self._all_causes] - self._costs[0] - each)
 
     @cached_property
     def by_cause(self) -> list[CauseCost]:
@@ -238,7 +237,7 @@ class Blame(Tabular):
         return found if len(found) > 1 and len(self.seeds) > 1 else []
 
     @property
-    def below_together(self) -> Estimate:
+    def below_together(self) -> MeanInterval:
         """What the causes below the noise cost together: the sum of their costs, s."""
         names = {one.cause for one in self.below_the_noise}
         costs = [self._share(k) for k, cause in enumerate(self.causes) if cause in names]
@@ -256,7 +255,7 @@ class Blame(Tabular):
             message = f"all {len(self.seeds)} seeds gave the same cost: {', '.join(alike)}"
             hint = "their intervals assume that other seeds may differ by the whole cost; more --seeds tell"
             warnings.append(warning("blame-alike", message, hint))
-        unknown = [one.cause for one in self.by_cause if not one.best.is_told_from_zero]
+        unknown = [one.cause for one in self.by_cause if not one.best.excludes_zero]
         if len(self.seeds) > 1 and unknown:
             message = f"not distinguishable from 0: {', '.join(unknown)}"
             warnings.append(warning("blame-not-told", message, "more --seeds, or a longer program, tell more"))
@@ -375,6 +374,6 @@ class Store:
             write_json({**runs.summary(), "kind": "blame", "causes": self._causes}, path)
 
 
-def _ends(found: Estimate) -> dict[str, float | None]:
+def _ends(found: MeanInterval) -> dict[str, float | None]:
     low, high = (end if np.isfinite(end) else None for end in (found.low, found.high))
     return {"mean": found.mean, "low": low, "high": high}

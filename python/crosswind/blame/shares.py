@@ -13,82 +13,17 @@ from math import factorial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+
+from crosswind.statistics.interval import CONFIDENCE, MeanInterval, mean_interval
 
 Floats = NDArray[np.float64]
 
-CONFIDENCE = 0.95
 ROUNDING = 1e-9
-SHOWN = 0.01
-"""A cost that runs are to show, as a share of the undisturbed time."""
 MOST_SHARED = 6
 """Causes that are shared out over all orders: beyond, 2^causes coalitions are too many runs, and orders are drawn."""
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over seeds and its 95 % interval, in the unit of what was averaged; infinite ends where one seed was run.
-
-    Examples
-    --------
-    >>> estimate(np.array([1.0, 2.0, 3.0]))  # doctest: +ELLIPSIS
-    Estimate(mean=2.0, low=-0.48..., high=4.48...)
-    """
-
-    mean: float
-    low: float
-    high: float
-    alike: bool = False
-    """Whether all seeds gave the same cost, so that the interval is an assumption (`cost_estimate`)."""
-
-    @property
-    def is_told_from_zero(self) -> bool:
-        """Whether the interval leaves 0 out."""
-        return self.low > 0.0 or self.high < 0.0
-
-    @property
-    def is_small(self) -> bool:
-        """Whether a cost, as a share of the undisturbed time, is for certain below 1 %, and so is a gain."""
-        return self.low > -SHOWN and self.high < SHOWN
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether such a share is distinguishable from 0, or small for certain.
-
-        Examples
-        --------
-        >>> [Estimate(*one).is_settled for one in ((0.2, 0.1, 0.3), (0.001, -0.004, 0.006), (0.01, -0.02, 0.04))]
-        [True, True, False]
-        """
-        return self.is_told_from_zero or self.is_small
-
-
-def estimate(values: Floats, least_variance: float = 0.0) -> Estimate:
-    """Return the mean of one value per seed with Student's interval.
-
-    A spread of few values may be small by chance: a variance of one value that is known to be there is the least.
-
-    Raises
-    ------
-    ValueError
-        When there is no value.
-    """
-    if not values.size:
-        raise ValueError("an estimate needs a value")
-    mean = float(values.mean())
-    if values.size == 1:
-        return Estimate(mean, -np.inf, np.inf)
-    variance = max(float(values.var(ddof=1)), least_variance)
-    half = student_half(variance, values.size)
-    return Estimate(mean, mean - half, mean + half)
-
-
-def student_half(variance: float, count: int) -> float:
-    """Return half of the 95 % interval of a mean of `count` values, at least 2, of this variance."""
-    return float(stats.t.ppf(0.5 + CONFIDENCE / 2, count - 1) * np.sqrt(variance / count))
-
-
-def cost_estimate(values: Floats) -> Estimate:
+def cost_estimate(values: Floats) -> MeanInterval:
     """Return the mean cost with Student's interval; a wider one where all seeds gave the same cost.
 
     A cost is often a whole number of events, so a few seeds may be alike by chance, and their spread of 0 says nothing.
@@ -101,11 +36,11 @@ def cost_estimate(values: Floats) -> Estimate:
     >>> found.alike, round(found.low, 2), round(found.high, 2)
     (True, 1.1, 2.9)
     """
-    found = estimate(values)
+    found = mean_interval(values)
     if values.size == 1 or np.ptp(values) > ROUNDING * abs(found.mean) or found.mean == 0.0:
         return found
     half = (1.0 - (1.0 - CONFIDENCE) ** (1.0 / values.size)) * abs(found.mean)
-    return Estimate(found.mean, found.mean - half, found.mean + half, alike=True)
+    return MeanInterval(found.mean, found.mean - half, found.mean + half, alike=True)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from typing import Any
 from crosswind.check.decision import CODES, Judged, Outcome, together
 from crosswind.check.outliers import LEAST_OTHERS, judged_hosts, judged_links, worst_first
 from crosswind.check.result import Check
-from crosswind.cost.result import finite
 from crosswind.errors import Notice, warning
-from crosswind.files.atomic import write_json
+from crosswind.files.atomic import finite, write_json
 from crosswind.files.tabular import Plotted
 from crosswind.terminal.printable import printable
 

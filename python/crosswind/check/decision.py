@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from crosswind.statistics.interval import pooled_freedom, reach
+
 Outcome = Literal["healthy", "sick", "unknown"]
 LEVEL = 0.95
 FALSE_DRAINS = 0.01
@@ -212,17 +214,8 @@ def middle(reading: Reading, share: bool) -> tuple[float, float, float]:
 def _loss(now: Reading, then: Reading, share: bool) -> tuple[float, float, float]:
     """Return the loss, its standard error and Welch's degrees of freedom; of rates in logarithms."""
     (mean, error, freedom), (was, error_then, freedom_then) = middle(now, share), middle(then, share)
-    parts = error**4 / freedom + error_then**4 / freedom_then
-    degrees = (error**2 + error_then**2) ** 2 / parts if parts > 0 else math.inf
+    degrees = pooled_freedom([(error**2, freedom), (error_then**2, freedom_then)])
     return (mean - was if share else was - mean), math.hypot(error, error_then), degrees
-
-
-def reach(degrees: float, level: float) -> float:
-    """Return half of a two-sided interval in standard errors."""
-    from scipy import special
-
-    tail = (1 + level) / 2
-    return float(special.stdtrit(degrees, tail) if math.isfinite(degrees) else special.ndtri(tail))
 
 
 def _every_look(now: Reading, then: Reading, permitted: float, share: bool) -> bool:

@@ -15,12 +15,13 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from crosswind.check.decision import FALSE_DRAINS, LOOKS, Judged, Reading, judge, lost_part, middle, reach, unknown
+from crosswind.check.decision import FALSE_DRAINS, LOOKS, Judged, Reading, judge, lost_part, middle, unknown
 from crosswind.check.network import is_always_measured
 from crosswind.check.outliers import MEDIAN_OF_MEAN, SIGMA_OF_MAD, among, around, worst_first
 from crosswind.check.result import Check
 from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.files.atomic import made
+from crosswind.statistics.interval import reach
 
 LEAST_PAST, MOST_PAST = 5, 50
 """Earlier checks on a quiet host that are needed, and how many of the last ones count."""

@@ -13,9 +13,8 @@ from crosswind.check.decision import CODES, Judged, Outcome, Reading, judge, tog
 from crosswind.check.network import is_always_measured
 from crosswind.check.outliers import worst_first
 from crosswind.check.surroundings import changes, is_busy
-from crosswind.cost.result import finite
 from crosswind.errors import Notice, warning
-from crosswind.files.atomic import write_json
+from crosswind.files.atomic import finite, write_json
 from crosswind.files.reading import Links
 from crosswind.terminal.printable import printable
 

@@ -14,7 +14,7 @@ from crosswind.cli.figures import half_of, percent, plain, with_half
 if TYPE_CHECKING:
     from crosswind.blame.command import CommandBlame
     from crosswind.blame.result import Blame, CauseCost
-    from crosswind.blame.shares import Estimate
+    from crosswind.statistics.interval import MeanInterval
 
 UNSETTLED = 3
 NOT_SETTLED = "not distinguishable from 0"
@@ -51,28 +51,28 @@ def _sentences(found: Blame) -> list[str]:
     lines = [f"{slowed(cost_of(found), 'the program')}{_most(found)}"]
     if found.unaligned.low > 0.0:
         aligned = part_of(found.aligned_cost, bare)
-        nothing = "" if found.aligned_cost.is_told_from_zero else "nothing measurable: "
+        nothing = "" if found.aligned_cost.excludes_zero else "nothing measurable: "
         lines.append(f"Run at the same moment on all ranks, they would cost {nothing}{aligned}.")
     lines.append(f"{found.experiment}: {programs}, {number_of(len(found.seeds), 'seed')}.")
     return lines
 
 
-def cost_of(found: Blame) -> Estimate:
+def cost_of(found: Blame) -> MeanInterval:
     """Return what all causes cost a program, as a share of the undisturbed time; in s where that time is 0."""
-    from crosswind.blame.shares import Estimate
+    from crosswind.statistics.interval import MeanInterval
 
     cost, bare_s = found.cost, found.undisturbed.mean
-    return Estimate(cost.mean / bare_s, cost.low / bare_s, cost.high / bare_s) if bare_s else cost
+    return MeanInterval(cost.mean / bare_s, cost.low / bare_s, cost.high / bare_s) if bare_s else cost
 
 
-def code_of(share: Estimate) -> int:
+def code_of(share: MeanInterval) -> int:
     """Return the exit code of a cost: 3 where several runs leave open what it is.
 
     Examples
     --------
-    >>> from crosswind.blame.shares import Estimate
-    >>> code_of(Estimate(0.2, 0.1, 0.3)), code_of(Estimate(0.1, -0.1, 0.3)), code_of(Estimate(0.1, -math.inf, math.inf))
-    (0, 3, 0)
+    >>> from crosswind.statistics.interval import MeanInterval
+    >>> [code_of(MeanInterval(*one)) for one in ((0.2, 0.1, 0.3), (0.1, -0.1, 0.3), (0.1, -math.inf, math.inf))]
+    [0, 3, 0]
     """
     return 0 if share.is_settled or not math.isfinite(share.high) else UNSETTLED
 
@@ -80,7 +80,7 @@ def code_of(share: Estimate) -> int:
 def _most(found: Blame) -> str:
     """Return which cause costs most, as far as that is settled."""
     most = found.leading
-    if not most.first or not found.cost.is_told_from_zero or len(found.seeds) == 1:
+    if not most.first or not found.cost.excludes_zero or len(found.seeds) == 1:
         return ""
     parts = {one.cause: one.part for one in found.by_cause}
     first = most.first[0]
@@ -134,7 +134,7 @@ def answer_of_command(found: CommandBlame) -> Answer:
     most = found.leading
     if most.first and not most.open and len(most.first) == 1:
         line += f" Removing {most.first[0]} saves most."
-    rows = [[name, part_of(one, bare), "" if one.is_told_from_zero else NOT_SETTLED] for name, one in saves]
+    rows = [[name, part_of(one, bare), "" if one.excludes_zero else NOT_SETTLED] for name, one in saves]
     blocks = f"{found.disturbance}: {number_of(found.blocks, 'run')} of each. Undisturbed: {_seconds(bare)} s"
     notes = [f"{blocks}. ±: 95 % confidence interval", *found.notes]
     if found.kept:
@@ -158,12 +158,12 @@ def answer_of_command(found: CommandBlame) -> Answer:
     )
 
 
-def slowed(share: Estimate, what: str, by: str = "all causes slow") -> str:
+def slowed(share: MeanInterval, what: str, by: str = "all causes slow") -> str:
     """Return a cost as a sentence: not settled where it is neither distinguishable from 0 nor below 1 %.
 
     Parameters
     ----------
-    share : Estimate
+    share : MeanInterval
         The cost as a share of the undisturbed time.
     what : str
         What is slowed.
@@ -172,12 +172,12 @@ def slowed(share: Estimate, what: str, by: str = "all causes slow") -> str:
 
     Examples
     --------
-    >>> from crosswind.blame.shares import Estimate
-    >>> slowed(Estimate(0.02, 0.017, 0.023), "the program")
+    >>> from crosswind.statistics.interval import MeanInterval
+    >>> slowed(MeanInterval(0.02, 0.017, 0.023), "the program")
     'All causes slow the program by 2.0 % ± 0.3.'
-    >>> slowed(Estimate(0.001, -0.002, 0.004), "the program")
+    >>> slowed(MeanInterval(0.001, -0.002, 0.004), "the program")
     'All causes slow the program by less than 1 %: 0.1 % ± 0.3.'
-    >>> slowed(Estimate(-0.12, -1.2, 0.96), "the command")
+    >>> slowed(MeanInterval(-0.12, -1.2, 0.96), "the command")
     'Not settled: all causes slow the command by -12 % ± 108.'
     """
     part, begins = _whole_part(share), by[:1].upper() + by[1:]
@@ -188,13 +188,13 @@ def slowed(share: Estimate, what: str, by: str = "all causes slow") -> str:
     return f"{begins} {what} by {'less than 1 %: ' if share.is_small else ''}{part}."
 
 
-def part_of(found: Estimate, whole: Estimate) -> str:
+def part_of(found: MeanInterval, whole: MeanInterval) -> str:
     """Return a time as a part of another, with half of its interval.
 
     Examples
     --------
-    >>> from crosswind.blame.shares import Estimate
-    >>> part_of(Estimate(0.29, 0.26, 0.32), Estimate(35.5, 35.5, 35.5))
+    >>> from crosswind.statistics.interval import MeanInterval
+    >>> part_of(MeanInterval(0.29, 0.26, 0.32), MeanInterval(35.5, 35.5, 35.5))
     '0.82 % ± 0.08'
     """
     if not whole.mean:
@@ -204,7 +204,7 @@ def part_of(found: Estimate, whole: Estimate) -> str:
     )
 
 
-def _whole_part(found: Estimate) -> str:
+def _whole_part(found: MeanInterval) -> str:
     return percent(found.mean, (found.low, found.high))
 
 
@@ -212,15 +212,15 @@ def _share(part: float | None) -> str:
     return "" if part is None else f"{plain(100 * part, 2)} %"
 
 
-def _costs(found: Estimate, bare: Estimate) -> list[str]:
+def _costs(found: MeanInterval, bare: MeanInterval) -> list[str]:
     return [_seconds(found), _signed(found, bare)]
 
 
-def _seconds(found: Estimate) -> str:
+def _seconds(found: MeanInterval) -> str:
     return with_half(found.mean, half_of(found.mean, (found.low, found.high)), least=4)
 
 
-def _signed(found: Estimate, whole: Estimate) -> str:
+def _signed(found: MeanInterval, whole: MeanInterval) -> str:
     return f"{found.mean / whole.mean:+.2%}" if whole.mean else ""
 
 

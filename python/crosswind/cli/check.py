@@ -318,7 +318,7 @@ def _refuse_beside_on(given: Mapping[str, object], form: Format) -> None:
 
 def _print(found: Check, form: Format) -> None:
     from crosswind.check import formats
-    from crosswind.cost.result import finite
+    from crosswind.files.atomic import finite
 
     if form == "json":
         print_json(finite(found.to_dict()))

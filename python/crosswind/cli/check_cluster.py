@@ -37,7 +37,7 @@ def check_all(
     """Check every host and link, print what was found, and return the exit code."""
     from crosswind.check.cluster import check_cluster
     from crosswind.check.history import keep
-    from crosswind.cost.result import finite
+    from crosswind.files.atomic import finite
 
     writable(save, "cluster-check", "--save", force=force)
     if history is not None:

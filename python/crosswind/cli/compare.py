@@ -239,7 +239,7 @@ def _several(
     """Run several commands in turn, print which is fastest, and return the exit code."""
     from crosswind.compare.runs import CODES
     from crosswind.compare.several import KIND, asked_for, compare_several
-    from crosswind.cost.result import finite
+    from crosswind.files.atomic import finite
 
     of = {"asked": asked_for(commands, options["margin"], options["by"], options)}
     writable(out, KIND, force=force, of=of)

@@ -17,9 +17,9 @@ from crosswind.errors import Notice
 from crosswind.terminal.progress import progress_bar, progress_lines
 
 if TYPE_CHECKING:
-    from crosswind.cost.estimate import Estimate
     from crosswind.cost.result import Cost, CostOf
     from crosswind.cost.scale import AtScale
+    from crosswind.statistics.jackknife import Estimate
 
 CODES = {"below": 0, "above": 4, "unknown": 3}
 INTERRUPTED = 130

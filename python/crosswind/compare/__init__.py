@@ -138,8 +138,8 @@ def asked_for(a: str, b: str, margin: float, by: By, *, shell: bool) -> str:
 def _document(commands: tuple[str, str], margin: float, by: By, settings: Settings, shell: bool) -> dict[str, Any]:
     from crosswind import _core
     from crosswind.compare.result import KIND, SCHEMA_VERSION
-    from crosswind.cost.interim import Looks
     from crosswind.host import describe
+    from crosswind.statistics.interim import Looks
 
     return {
         "schema_version": SCHEMA_VERSION,

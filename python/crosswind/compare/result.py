@@ -12,12 +12,11 @@ import numpy as np
 
 from crosswind.compare.clock import By
 from crosswind.compare.runs import CODES, Judged, Pairs, judge, slowdown
-from crosswind.cost.estimate import Estimate
-from crosswind.cost.interim import Looks
-from crosswind.cost.result import finite
 from crosswind.errors import Notice, warning
-from crosswind.files.atomic import write_json
+from crosswind.files.atomic import finite, write_json
 from crosswind.files.tabular import Plotted
+from crosswind.statistics.interim import Looks
+from crosswind.statistics.jackknife import Estimate
 
 SCHEMA_VERSION = 1
 KIND = "comparison"

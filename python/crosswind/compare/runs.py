@@ -10,8 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from crosswind.compare.clock import By
-from crosswind.cost.blocks import Floats
-from crosswind.cost.estimate import LEAST_GROUPS, Estimate, jackknife
+from crosswind.statistics.jackknife import LEAST_GROUPS, Estimate, Floats, jackknife
 
 Outcome = Literal["equivalent", "faster", "slower", "not-slower", "unknown"]
 CODES: dict[Outcome, int] = {"equivalent": 0, "faster": 0, "not-slower": 0, "slower": 4, "unknown": 3}

@@ -12,10 +12,10 @@ import numpy as np
 
 from crosswind.compare.process import LateError, Run
 from crosswind.compare.result import Comparison
-from crosswind.cost.blocks import order_of_quad
-from crosswind.cost.estimate import LEAST_GROUPS
-from crosswind.cost.interim import Looks
 from crosswind.errors import MeasurementError, warning
+from crosswind.statistics.interim import Looks
+from crosswind.statistics.jackknife import LEAST_GROUPS
+from crosswind.statistics.quads import order_of_quad
 from crosswind.terminal.progress import Advance
 
 HELD_TO = 1.1

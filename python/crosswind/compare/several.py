@@ -17,10 +17,9 @@ import numpy as np
 from crosswind.compare.clock import By
 from crosswind.compare.process import LateError, Run, Runner
 from crosswind.compare.runs import Judged, judge
-from crosswind.cost.estimate import LEAST_GROUPS, jackknife
-from crosswind.cost.result import finite
 from crosswind.errors import DescriptionError, MeasurementError
-from crosswind.files.atomic import write_json
+from crosswind.files.atomic import finite, write_json
+from crosswind.statistics.jackknife import LEAST_GROUPS, jackknife
 from crosswind.terminal.command_line import words_of
 from crosswind.terminal.progress import Advance
 from crosswind.terminal.signals import heard

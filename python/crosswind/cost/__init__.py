@@ -253,9 +253,9 @@ def _document(
 ) -> dict[str, Any]:
     from crosswind import _core
     from crosswind.cost.blocks import FIELDS
-    from crosswind.cost.interim import Looks
     from crosswind.cost.result import KIND, SCHEMA_VERSION
     from crosswind.host import describe
+    from crosswind.statistics.interim import Looks
 
     looks = Looks(planned_s=settings.seconds - settings.undisturbed_s, one=settings.to_the_end)
     return {

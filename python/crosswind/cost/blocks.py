@@ -12,22 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from crosswind.statistics.quads import order_of_quad
+
 Floats = NDArray[np.float64]
 
 FIELDS = ("work", "wall_s", "job_cpu_s", "x_cpu_s")
 OFF, ON = 0, 1
-
-
-def order_of_quad(generator: np.random.Generator) -> tuple[int, int, int, int]:
-    """Return the labels of a quad's four blocks: A is 0 (stopped), B is 1 (running).
-
-    Examples
-    --------
-    >>> sorted(order_of_quad(np.random.default_rng(0)))
-    [0, 0, 1, 1]
-    """
-    first = int(generator.integers(2))
-    return (first, 1 - first, 1 - first, first)
 
 
 def contrasts(investigated: int) -> list[tuple[int, ...]]:

@@ -26,77 +26,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
-from scipy import special  # scipy.stats takes a second to import
 
 from crosswind.cost.blocks import OFF, ON, Floats, Quads
 from crosswind.cost.bursts import number_of_bursts
+from crosswind.statistics.interval import pooled_freedom
+from crosswind.statistics.jackknife import LEAST_GROUPS, MOST_GROUPS, Estimate, jackknife
 
 Name = Literal["wall", "own", "available", "exchange"]
 NAMES: tuple[Name, ...] = get_args(Name)
-MOST_GROUPS = 40
 FEW_GROUPS = 10
-LEAST_GROUPS = 5
 VARYING = 0.1
 """Windows whose lengths have a larger standard deviation than this part of their mean are of random lengths."""
 _WORK, _WALL, _JOB, _X = range(4)
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value, its standard error, and from how many groups of quads that error comes.
-
-    Attributes
-    ----------
-    value : float
-        As a share (0.01 is 1 %); NaN where it cannot be had.
-    error : float
-        Standard error, in the same unit; infinity where there are too few groups.
-    groups : int
-        Groups of the jackknife, or bursts where there were fewer.
-    below, above : float
-        By how much it may be lower, or higher, for a reason that is no noise, in the same unit; at least 0.
-    part : float
-        And the part of all that which it is at least, 0 to 1, where it is above 0.
-    """
-
-    value: float
-    error: float
-    groups: int
-    below: float = 0.0
-    above: float = 0.0
-    part: float = 1.0
-
-    def half_width(self, level: float = 0.05) -> float:
-        """Half of the interval that leaves out `level` (0 to 1), two-sided, by Student's distribution."""
-        if self.groups < LEAST_GROUPS or not np.isfinite(self.error):
-            return float("inf")
-        return -float(special.stdtrit(self.groups - 1, level / 2.0)) * self.error
-
-    def scaled(self, factor: float) -> Estimate:
-        """Return the estimate of a multiple of the value."""
-        size = abs(factor)
-        parts = {name: getattr(self, name) * size for name in ("error", "below", "above")}
-        return replace(self, value=self.value * factor, **parts)
-
-    def interval(self, level: float = 0.05) -> tuple[float, float]:
-        """Both ends of the interval that leaves out `level` (0 to 1), with all that is not noise.
-
-        Examples
-        --------
-        >>> low, high = Estimate(0.04, 0.005, 40, part=0.5).interval()
-        >>> round(low, 3), round(high, 3)
-        (0.015, 0.05)
-        """
-        half = self.half_width(level)
-        low = self.value - half - self.below
-        return low * self.part if low > 0.0 else low, self.value + half + self.above
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return value and error as they stand in files."""
-        return {"value": self.value, "error": self.error, "groups": self.groups}
 
 
 @dataclass(frozen=True)
@@ -163,31 +107,6 @@ class Duty:
         return cls(value, value / math.sqrt(max(bursts, 1.0)), bursts, either_way=0.5 * abs(most - least))
 
 
-def jackknife(rows: Floats, of_sums: Callable[[Floats], Floats], most: int = MOST_GROUPS) -> Estimate:
-    """Estimate a function of sums over rows, with its error by leaving out one group of neighbouring rows at a time.
-
-    Parameters
-    ----------
-    rows : array of shape (rows, ...)
-        In order of time.
-    of_sums : callable
-        From sums, of shape (..., as a row's), to values of shape (...).
-    most : int
-        Most groups, at least 2.
-    """
-    if not len(rows):
-        return Estimate(float("nan"), float("inf"), 0)
-    groups = min(len(rows), most)
-    sums = np.stack([part.sum(axis=0) for part in np.array_split(rows, groups)])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        whole = float(of_sums(sums.sum(axis=0)))
-        without = of_sums(sums.sum(axis=0) - sums)
-    if groups < LEAST_GROUPS or not np.all(np.isfinite(without)):
-        return Estimate(whole, float("inf"), groups)
-    error = float(np.sqrt((groups - 1) / groups * np.sum((without - without.mean()) ** 2)))
-    return Estimate(whole, error, groups)
-
-
 def estimate(quads: Quads, name: Name, duty: Duty | None = None) -> Estimate:
     """Estimate the loss by one of the four estimators, as a share of the job's rate without X.
 
@@ -240,8 +159,7 @@ def _freedom(first: float, its_groups: int, second: float, groups: int) -> int:
         return its_groups
     larger = max(abs(first), abs(second))
     one, other = (first / larger) ** 2, (second / larger) ** 2
-    freedom = (one + other) ** 2 / (one**2 / (its_groups - 1) + other**2 / (groups - 1))
-    return max(int(freedom) + 1, LEAST_GROUPS)
+    return max(int(pooled_freedom([(one, its_groups - 1), (other, groups - 1)])) + 1, LEAST_GROUPS)
 
 
 def share_of_job(quads: Quads, cpus: int = 1) -> float:

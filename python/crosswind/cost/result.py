@@ -12,22 +12,13 @@ import numpy as np
 
 from crosswind.cost.blocks import FIELDS, OFF, ON, Floats, Quads, contrasts
 from crosswind.cost.bursts import FEW_BURSTS, LEAST_BURSTS, Doubt, Life, Watched, doubt, span, too_few
-from crosswind.cost.estimate import (
-    NAMES,
-    Duty,
-    Estimate,
-    Name,
-    duty_while_on,
-    estimate,
-    exchange_rate,
-    share_of_job,
-    slow_down,
-)
-from crosswind.cost.interim import Looks
+from crosswind.cost.estimate import NAMES, Duty, Name, duty_while_on, estimate, exchange_rate, share_of_job, slow_down
 from crosswind.cost.verdict import Verdict, judge
 from crosswind.errors import Notice, warning
-from crosswind.files.atomic import write_json
+from crosswind.files.atomic import finite, write_json
 from crosswind.files.tabular import Plotted
+from crosswind.statistics.interim import Looks
+from crosswind.statistics.jackknife import Estimate
 
 SCHEMA_VERSION = 1
 KIND = "cost"
@@ -437,18 +428,3 @@ def _warnings_of(one: CostOf) -> list[Notice]:
         message = f"the job waits for {one.name}, so its cost cannot be measured by stopping it"
         found.append(warning("needed", message, "slow it down, move it or give it more workers, and measure the job"))
     return found
-
-
-def finite(value: Any) -> Any:
-    """Return figures with None for what is not finite, which JSON has no word for.
-
-    Examples
-    --------
-    >>> finite({"error": math.inf, "of": [1.0, math.nan]})
-    {'error': None, 'of': [1.0, None]}
-    """
-    if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

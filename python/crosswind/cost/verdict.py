@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from crosswind.cost.bursts import Doubt, span
-from crosswind.cost.estimate import Estimate
+from crosswind.statistics.jackknife import Estimate
 
 Outcome = Literal["below", "above", "unknown"]
 LATER_LOOKS = 1.2

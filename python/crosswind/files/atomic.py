@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import secrets
 import signal
@@ -214,6 +215,21 @@ def write_text(text: str, path: str | Path, *, mode: int | None = None) -> None:
 def write_json(document: Mapping[str, Any], path: str | Path) -> None:
     """Write a result as JSON; an existing file is replaced only once the new one is complete."""
     write_text(json.dumps(document, indent=1) + "\n", path)
+
+
+def finite(value: Any) -> Any:
+    """Return figures with None for what is not finite, which JSON has no word for.
+
+    Examples
+    --------
+    >>> finite({"error": math.inf, "of": [1.0, math.nan]})
+    {'error': None, 'of': [1.0, None]}
+    """
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _opened(part: Path, place: Path, mode: int | None) -> IO[bytes]:

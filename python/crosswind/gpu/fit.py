@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from crosswind.errors import DescriptionError, warning
 from crosswind.gpu.measurement import GpuMeasurement
-from crosswind.model.interval import of_cycles, slope_interval
+from crosswind.model.interval import slope_interval
+from crosswind.statistics.bootstrap import of_cycles
 
 Floats = NDArray[np.float64]
 

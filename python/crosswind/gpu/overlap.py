@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy.stats import t as student_t
 
 from crosswind.errors import DescriptionError
 from crosswind.gpu.device import base_of, traffic_of
 from crosswind.gpu.fit import GpuFit, Loss, PairFit
+from crosswind.statistics.interval import student_half
 
 SERIAL: Final = "serialise"
 OVERLAP: Final = "overlap"
@@ -231,6 +231,6 @@ def recorded_steps(fit: GpuFit) -> list[RecordedStep]:
                 continue
             kernel_s = float(columns["work"][these].mean()) / pair.work_per_s
             predicted = plan_overlap(fit, pair.kernel, pair.traffic, kernel_s, amount_mb).unlimited
-            half_s = float(student_t.ppf(0.975, took.size - 1) * took.std(ddof=1) / math.sqrt(took.size))
+            half_s = student_half(float(took.var(ddof=1)), took.size)
             found.append(RecordedStep(pair.kernel, pair.traffic, amount_mb, predicted, float(took.mean()), half_s))
     return found

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crosswind.model.concurrent_blocks import Blocks
-from crosswind.model.interval import mean_interval
 from crosswind.model.line import Errors, LineFit, errors
 from crosswind.model.points import Rows
+from crosswind.statistics.bootstrap import mean_of_cycles
 
 Floats = NDArray[np.float64]
 
@@ -81,10 +81,10 @@ def check_additivity(blocks: Blocks, reference: float, lines: dict[int, LineFit]
         rates, y, cycle = blocks.rate_mb_per_s[several], blocks.over_own_idle(reference)[several], blocks.cycle[several]
         ir = np.array([lines[i].ir_s_per_mb if i in lines else 0.0 for i in range(rates.shape[1])])
         predicted = 1.0 - rates @ ir
-        bias, low, high = mean_interval(y - predicted, cycle)
+        bias, low, high = mean_of_cycles(y - predicted, cycle)
         alone = _alone_at(blocks, lines, used, rates.sum(axis=1)) if direction != "both" else np.full(y.size, np.nan)
         matched = np.isfinite(alone)
-        same, same_low, same_high = mean_interval(y[matched] - alone[matched], cycle[matched])
+        same, same_low, same_high = mean_of_cycles(y[matched] - alone[matched], cycle[matched])
         found.append(
             Additivity(
                 direction=direction,

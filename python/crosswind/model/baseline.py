@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crosswind.measurement import Measurement
-from crosswind.model.interval import mean_interval
 from crosswind.model.points import Estimator, foreign, in_phases, samples, time_base
 from crosswind.model.robust import theil_sen
+from crosswind.statistics.bootstrap import mean_of_cycles
 
 Floats = NDArray[np.float64]
 
@@ -70,7 +70,7 @@ def baseline(measurement: Measurement, estimator: Estimator) -> Baseline:
     block, first, y, at = _rates(measurement, _quiet_or_all(columns, idle, estimator), estimator)
     bare_rates = _rates(measurement, _quiet_or_all(columns, bare, estimator), estimator)[2]
     bare_rate = float(bare_rates.mean()) if bare_rates.size else float("nan")
-    mean, low, high = mean_interval(y, columns["cycle"][first])
+    mean, low, high = mean_of_cycles(y, columns["cycle"][first])
     # Chords between all blocks, of whatever cycle; in a long run between as many of them, spread evenly, as is quick.
     some = np.linspace(0, max(y.size - 1, 0), min(y.size, 400)).astype(int)
     slope = theil_sen(at[some], y[some], np.zeros(some.size, int))

@@ -10,7 +10,7 @@ from crosswind.errors import DescriptionError
 from crosswind.measurement import Measurement
 from crosswind.model.cost import Attribution, CostFit, attribute, fit_cost
 from crosswind.model.curve import LeftOut, LossAt, left_out, losses
-from crosswind.model.interval import TOP_ABOVE, SlopeInterval, mean_interval, slope_interval
+from crosswind.model.interval import TOP_ABOVE, SlopeInterval, slope_interval
 from crosswind.model.line import LineFit, QuadraticFit, fit_line, fit_quadratic
 from crosswind.model.normalise import Normalise, reference_rate
 from crosswind.model.points import (
@@ -24,6 +24,7 @@ from crosswind.model.points import (
     time_base,
 )
 from crosswind.model.robust import theil_sen
+from crosswind.statistics.bootstrap import mean_of_cycles
 
 FEWEST_POINTS = 6
 BENT = 0.02
@@ -284,7 +285,7 @@ def _lack_of_fit(every: Points, line: LineFit, reference: float) -> tuple[LackOf
     checks = every.check & ~every.idle
     for level in np.unique(np.round(every.level[checks], 6)):
         at = checks & np.isclose(every.level, level)
-        mean, low, high = mean_interval(gap[at], every.cycle[at])
+        mean, low, high = mean_of_cycles(gap[at], every.cycle[at])
         found.append(LackOfFit(float(level), mean, (low, high), int(np.count_nonzero(at))))
     return tuple(found)
 

@@ -14,11 +14,12 @@ from statistics import fmean, stdev
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
-from scipy.stats import t as student_t
 
-from crosswind.model.autocorrelation import deviation
-from crosswind.model.interval import IDLE_BELOW, half_width, of_cycles
+from crosswind.model.interval import IDLE_BELOW
 from crosswind.model.points import Points
+from crosswind.statistics.autocorrelation import deviation
+from crosswind.statistics.bootstrap import half_width, of_cycles
+from crosswind.statistics.interval import reach
 
 Floats = NDArray[np.float64]
 
@@ -179,14 +180,14 @@ def with_earlier(found: LossAt, earlier: Sequence[float]) -> LossAt:
     every = [*earlier, found.loss]
     if len(every) < 2:
         return found
-    reach = float(student_t.ppf(0.975, len(every) - 1)) * stdev(every) * math.sqrt(1.0 + 1.0 / len(every))
+    away = reach(len(every) - 1) * stdev(every) * math.sqrt(1.0 + 1.0 / len(every))
     low, high = found.next95
-    following = (min(low, fmean(every) - reach), max(high, fmean(every) + reach))
+    following = (min(low, fmean(every) - away), max(high, fmean(every) + away))
     return replace(found, next95=following, earlier=len(earlier))
 
 
 def _slow(points: Points, part: Floats, member: NDArray[np.intp], sums: Floats, rates: Floats) -> list[float]:
-    """Return half the interval that noise from block to block gives each loss (`crosswind.model.autocorrelation`)."""
+    """Return half the interval that noise from block to block gives each loss (`autocorrelation`)."""
     count, at, work = sums[:, 0], sums[:, 1] / sums[:, 0], sums[:, 2] / sums[:, 0]
     level = work / work[0]
     base, step = _through(at, 1.0 - level, rates), 1e-6

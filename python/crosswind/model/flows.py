@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy import interpolate, optimize, special
+from scipy import interpolate, optimize
 
 from crosswind import _core
 from crosswind.errors import DescriptionError, Notice, warning
@@ -26,6 +26,7 @@ from crosswind.files.tabular import Tabular
 from crosswind.files.wrong_kind import read_as
 from crosswind.model.contention import effective_ratio
 from crosswind.platform import as_html_table
+from crosswind.statistics.interval import pooled_freedom, reach
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -325,8 +326,8 @@ class _Errors:
         parts = [float(np.var(part.errors @ slopes[part.places])) for part in self.parts]
         total = sum(parts)
         if total > 0.0:
-            freedom = total**2 / sum(spread**2 / part.freedom for spread, part in zip(parts, self.parts, strict=True))
-            errors *= float(special.stdtrit(freedom, 0.975) / special.ndtri(0.975))
+            freedom = pooled_freedom(zip(parts, (part.freedom for part in self.parts), strict=True))
+            errors *= reach(freedom) / reach(math.inf)
             found = np.log(best(ratios * np.exp(errors)))
         return [float(end) for end in np.exp(np.quantile(found, [0.025, 0.975]))]
 
@@ -354,8 +355,8 @@ def _log_ratio(one: Samples) -> tuple[float, float | None]:
     total = sum(squares)
     if total == 0.0:
         return mean, 0.0
-    freedom = total**2 / sum(square**2 / (part.size - 1) for square, part in zip(squares, parts, strict=True))
-    return mean, float(special.stdtrit(freedom, 0.975)) * math.sqrt(total)
+    freedom = pooled_freedom((square, part.size - 1) for square, part in zip(squares, parts, strict=True))
+    return mean, reach(freedom) * math.sqrt(total)
 
 
 def _form(form: str, flows: list[int], ratios: np.ndarray, errors: _Errors | None) -> dict[str, Any]:

@@ -9,22 +9,18 @@ This file does not know what a measurement is; `points.py` makes its input.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from crosswind.errors import DescriptionError
-from crosswind.model.autocorrelation import deviation
+from crosswind.statistics.autocorrelation import deviation
+from crosswind.statistics.bootstrap import draws, half_width, of_cycles, stretched
 
 Floats = NDArray[np.float64]
 
-CONFIDENCE = 0.95
 IDLE_BELOW = 0.02  # part of the top rate; a ladder's lowest step is a quarter, so stragglers of an idle block fit in
-LEAST_BATCHES = 8  # fewer say too little about how much they vary
 TOP_ABOVE = 0.85  # part of the top rate; the step below the top is three quarters
 
 
@@ -73,15 +69,9 @@ def slope_interval(
     points, so the uncertainty of the normalisation is part of the interval. Each cycle is condensed to its sums first,
     so a resample costs one row of a small matrix product.
 
-    Percentile intervals are too narrow when there are few cycles: their spread misses a factor sqrt(C / (C - 1)), and
-    2.5 % of a normal is not 2.5 % of Student's t with C - 1 degrees of freedom. The distance from the estimate to each
-    percentile is stretched by both (after Hesterberg, "What Teachers Should Know About the Bootstrap", The American
-    Statistician 69(4), 2015; to move the percentile, as there, needs far more resamples). Where neighbouring
-    cycles still push the estimate the same way, with lag-1 correlation r > 0 among the cycles' influences (leave one
-    out), C cycles are worth only C (1 - r) / (1 + r), and the interval is stretched by that too; or by what batches of
-    2, 4, 8... cycles show, where that is more: slow wander of the host hardly shows from one cycle to the next. Where
-    the blocks' order is given, the interval is at least what their residuals say as noise that is correlated from
-    block to block (`crosswind.model.autocorrelation`). Where one 0.1 s block correlates with the next by 0 to 0.7, 95 %
+    The interval is that of `crosswind.statistics.bootstrap.stretched`. Where the blocks' order is given, the interval
+    is at least what their residuals say as noise that is correlated from block to block
+    (`crosswind.statistics.autocorrelation`). Where one 0.1 s block correlates with the next by 0 to 0.7, 95 %
     intervals then cover in 97 to 99 of 100 simulated measurements from 4 cycles up; at 0.9 in 89 to 98, at 0.95 in 85
     to 93, at 0.98 in 69 to 81; the more cycles the more (tests/unit/model/test_interval.py). What wanders more slowly
     than the measurement lasts shows in no interval of one measurement.
@@ -127,10 +117,10 @@ def slope_interval(
     carried = int(np.count_nonzero((sums[:, 5] > 0) & (sums[:, 5] < sums[:, 0])))
     (low, high), (loss_low, loss_high) = (-np.inf, np.inf), (-np.inf, np.inf)
     if carried >= 2:
-        drawn_slope, _, drawn_loss = _line(_draws(labels.size, resamples, seed) @ sums, centre, at)
+        drawn_slope, _, drawn_loss = _line(draws(labels.size, resamples, seed) @ sums, centre, at)
         slope_without, _, loss_without = _line(sums.sum(axis=0) - sums, centre, at)
-        low, high = _stretched(slope, drawn_slope, slope_without)
-        loss_low, loss_high = _stretched(loss, drawn_loss, loss_without)
+        low, high = stretched(slope, drawn_slope, slope_without)
+        loss_low, loss_high = stretched(loss, drawn_loss, loss_without)
     if carried >= 2 and order is not None:
         line = intercept + slope * xs
         of_slope = u / float(u @ u) - slope * idle / idle.sum()
@@ -209,80 +199,6 @@ def _line_sums(x: ArrayLike, y: ArrayLike, cycle: ArrayLike, common: NDArray[np.
     return sums, centre
 
 
-def of_cycles(
-    estimate: Callable[[Floats], Floats],
-    sums: Floats,
-    *,
-    independent: bool = False,
-    resamples: int = 400,
-    seed: int = 0,
-) -> list[tuple[float, float, float]]:
-    """Return estimates from sums over cycles, each with a 95 % interval by a bootstrap as that of `slope_interval`.
-
-    Parameters
-    ----------
-    estimate : callable
-        From sums, shape (k, ...), to as many estimates, shape (k, m); NaN where a resample lacks what it takes.
-    sums : numpy.ndarray, shape (cycles, ...)
-        Of each cycle.
-    independent : bool
-        Whether neighbouring cycles cannot push the same way.
-    resamples, seed : int
-        As of `slope_interval`.
-
-    Returns
-    -------
-    list of tuple of float
-        (value, low, high) of each of the m; infinite bounds with fewer than 2 cycles.
-    """
-    cycles, whole = sums.shape[0], sums.sum(axis=0, keepdims=True)
-    values = [float(value) for value in estimate(whole)[0]]
-    if cycles < 2:
-        return [(value, -np.inf, np.inf) for value in values]
-    drawn = estimate(np.tensordot(_draws(cycles, resamples, seed), sums, 1))
-    without = estimate(whole - sums)
-    return [(value, *_stretched(value, drawn[:, at], without[:, at], independent)) for at, value in enumerate(values)]
-
-
-def half_width(deviation: float, independent: float) -> float:
-    """Return half of a 95 % interval by Student's t, from what `crosswind.model.autocorrelation.deviation` returns."""
-    return _student(max(independent - 2.0, 2.0)) * float(special.ndtri(0.5 + CONFIDENCE / 2.0)) * deviation
-
-
-def mean_interval(values: ArrayLike, cycle: ArrayLike) -> tuple[float, float, float]:
-    """Return the mean of cycle means and its 95 % interval by Student's t over cycles, widened as in `slope_interval`.
-
-    Parameters
-    ----------
-    values : array_like, shape (n,)
-        One value per point.
-    cycle : array_like of int, shape (n,)
-        Cycle of each point.
-
-    Returns
-    -------
-    tuple of float
-        Mean, low, high; infinite bounds with fewer than 2 cycles, NaN without any point.
-
-    Examples
-    --------
-    >>> mean, low, high = mean_interval([1.0, 3.0, 2.0, 2.0], [0, 0, 1, 1])
-    >>> (mean, low, high)
-    (2.0, 2.0, 2.0)
-    """
-    given = np.asarray(values, float)
-    if not given.size:
-        return float("nan"), float("nan"), float("nan")
-    _, member = np.unique(np.asarray(cycle), return_inverse=True)
-    means = np.bincount(member, given) / np.bincount(member)
-    mean = float(means.mean())
-    if means.size < 2:
-        return mean, -np.inf, np.inf
-    without = (means.sum() - means) / (means.size - 1)
-    half = float(_stretch(without) * special.ndtri(0.5 + CONFIDENCE / 2.0) * means.std() / np.sqrt(means.size))
-    return mean, mean - half, mean + half
-
-
 def _finite(
     x: ArrayLike, y: ArrayLike, cycle: ArrayLike, block: ArrayLike | None
 ) -> tuple[Floats, Floats, NDArray[np.int64], NDArray[np.int64] | None]:
@@ -340,14 +256,6 @@ def _top_rate(x: Floats, member: NDArray[np.intp], cycles: int) -> float:
     return float(np.median(reached)) if reached.size else 0.0
 
 
-@lru_cache(maxsize=4)
-def _draws(cycles: int, resamples: int, seed: int) -> Floats:
-    """Return how often each cycle is drawn, shape (resamples, cycles)."""
-    drawn = np.random.default_rng(seed).integers(0, cycles, (resamples, cycles))
-    drawn += np.arange(resamples)[:, None] * cycles
-    return np.bincount(drawn.ravel(), minlength=resamples * cycles).reshape(resamples, cycles).astype(float)
-
-
 def _line(sums: Floats, centre: float, at: float) -> tuple[Floats, Floats, Floats]:
     """Return slope, intercept and loss at the rate `at`, over the idle mean; NaN where a resample lacks what it takes.
 
@@ -361,47 +269,3 @@ def _line(sums: Floats, centre: float, at: float) -> tuple[Floats, Floats, Float
         slope = np.where(spread > 0, (suv - su * sv / n) / spread, np.nan) / rest
         intercept = sv / n / rest - slope * (su / n + centre)
         return slope, intercept, 1.0 - top / n_top / rest - slope * (at - centre - top_u / n_top)
-
-
-def _stretched(estimate: float, drawn: Floats, left_out: Floats, independent: bool = False) -> tuple[float, float]:
-    drawn = drawn[np.isfinite(drawn)]
-    if drawn.size < 2:
-        return -np.inf, np.inf
-    tail = (1.0 - CONFIDENCE) / 2.0
-    low, high = np.quantile(drawn, [tail, 1.0 - tail])
-    stretch = _stretch(left_out[np.isfinite(left_out)], independent)
-    return float(estimate + stretch * min(low - estimate, 0.0)), float(estimate + stretch * max(high - estimate, 0.0))
-
-
-def _stretch(left_out: Floats, independent: bool = False) -> float:
-    """Return how much wider than its percentiles an interval must be, from the estimates without each cycle."""
-    cycles = max(left_out.size, 2)
-    if independent:
-        return float(np.sqrt(cycles / (cycles - 1.0)) * _student(cycles - 1.0))
-    influence = left_out.mean() - left_out
-    power = float(influence @ influence)
-    # The lag-1 correlation of n independent values is -1/n on average, not 0.
-    lag = float(influence[1:] @ influence[:-1]) / power + 1.0 / cycles if power > 0 else 0.0
-    lag = min(max(lag, 0.0), 0.9)
-    longer = max((1.0 + lag) / (1.0 - lag), _by_batches(influence))
-    student = _student(max(cycles / longer - 1.0, min(cycles - 1.0, 2.0)))
-    return float(np.sqrt(cycles / (cycles - 1.0) * longer) * student)
-
-
-def _by_batches(influence: Floats) -> float:
-    """Return how much more sums over runs of 2, 4, 8... cycles vary than sums over as many independent ones."""
-    cycles, most, length = influence.size, 1.0, 2
-    alone = float(influence @ influence) / max(cycles - 1, 1)
-    while cycles // length >= LEAST_BATCHES and alone > 0:
-        batches = cycles // length
-        sums = influence[: batches * length].reshape(batches, length).sum(axis=1)
-        most = max(most, float(sums.var(ddof=1)) / (length * alone))
-        length *= 2
-    return most
-
-
-@lru_cache(maxsize=4096)
-def _student(freedom: float) -> float:
-    """Return how much further out Student's t leaves its tails than the normal distribution."""
-    tail = (1.0 - CONFIDENCE) / 2.0
-    return float(special.stdtrit(freedom, 1.0 - tail) / special.ndtri(1.0 - tail))

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crosswind.model.concurrent_blocks import Blocks
-from crosswind.model.interval import mean_interval
 from crosswind.model.line import Errors, errors, least_squares, r_squared
+from crosswind.statistics.bootstrap import mean_of_cycles
 
 Floats = NDArray[np.float64]
 
@@ -107,7 +107,7 @@ def fit_plane(
     flat = constant + receive * received + send * sent
     separate = 1.0 - alone[0] * received - alone[1] * sent
     # How well the separate rates are known is part of how well the synergy is known.
-    synergy, low, high = mean_interval((blocks.over_own_idle(reference)[rows] - separate)[both], cycle[both])
+    synergy, low, high = mean_of_cycles((blocks.over_own_idle(reference)[rows] - separate)[both], cycle[both])
     known = np.hypot(alone_half_width[0] * received[both].mean(), alone_half_width[1] * sent[both].mean())
     low, high = synergy - float(np.hypot(synergy - low, known)), synergy + float(np.hypot(high - synergy, known))
     return PlaneFit(

@@ -20,12 +20,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy import stats
 
 from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.files.tabular import Tabular
 from crosswind.platform import Platform, as_html_table
 from crosswind.run.trace import Trace
+from crosswind.statistics.interval import reach
 
 Floats = NDArray[np.float64]
 
@@ -261,7 +261,7 @@ def _solve(design: Floats, work: Floats) -> tuple[float, list[float], list[tuple
     scores = np.array([design[rows].T @ left[rows] for rows in blocks])
     bread = np.linalg.pinv(design.T @ design)
     covariance = bread @ scores.T @ scores @ bread * len(blocks) / (len(blocks) - 1)
-    wide = float(stats.t.ppf(0.975, len(blocks) - 1))
+    wide = reach(len(blocks) - 1)
     intervals = []
     for k, ir in enumerate(irs, 1):
         gradient = np.zeros(coefficients.size)

@@ -57,7 +57,7 @@ def test_several_causes_below_the_noise_are_told_by_their_sum(monkeypatch):
     assert {one.cause for one in found.below_the_noise} == {"update", "routed"}
     parts = {one.cause: one.best.mean for one in found.by_cause}
     assert found.below_together.mean == pytest.approx(parts["update"] + parts["routed"])
-    assert not found.below_together.is_told_from_zero
+    assert not found.below_together.excludes_zero
 
 
 def test_a_blame_is_read_back_as_it_was_written_and_is_a_table(tmp_path):

@@ -6,16 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from crosswind.blame.shares import (
-    alone,
-    coalitions,
-    cost_estimate,
-    drawn_coalitions,
-    drawn_share,
-    estimate,
-    removed,
-    shapley,
-)
+from crosswind.blame.shares import alone, coalitions, cost_estimate, drawn_coalitions, drawn_share, removed, shapley
+from crosswind.statistics.interval import mean_interval
 
 costs_of = st.integers(1, 5).flatmap(
     lambda n: st.tuples(
@@ -82,17 +74,17 @@ def test_the_interval_holds_the_true_mean_as_often_as_it_says():
     rng = np.random.default_rng(1)
     inside = 0
     for _ in range(2000):
-        found = estimate(rng.normal(3.0, 1.0, 5))
+        found = mean_interval(rng.normal(3.0, 1.0, 5))
         inside += found.low <= 3.0 <= found.high
     assert 0.93 < inside / 2000 < 0.97
 
 
 def test_one_seed_gives_no_interval():
-    found = estimate(np.array([2.0]))
+    found = mean_interval(np.array([2.0]))
     assert (found.low, found.high) == (-np.inf, np.inf)
-    assert not found.is_told_from_zero
+    assert not found.excludes_zero
     with pytest.raises(ValueError, match="needs a value"):
-        estimate(np.array([]))
+        mean_interval(np.array([]))
 
 
 @pytest.mark.parametrize("often", [0.05, 0.1, 0.25, 0.4])
@@ -107,13 +99,13 @@ def test_costs_that_take_few_values_are_held_as_often_as_others(often):
         return np.mean([one.low <= mean <= one.high for one in found])
 
     assert held(cost_estimate) >= 0.92
-    assert held(estimate) < held(cost_estimate)
+    assert held(mean_interval) < held(cost_estimate)
 
 
 def test_a_cost_of_nothing_and_one_that_varies_are_as_they_were():
     assert not cost_estimate(np.zeros(5)).alike
     varied = np.array([1.0, 2.0, 3.0])
-    assert cost_estimate(varied) == estimate(varied)
+    assert cost_estimate(varied) == mean_interval(varied)
     assert cost_estimate(0.1 + 0.2 * np.ones(3)).alike, "rounding is no spread"
     assert not cost_estimate(np.array([1.0])).alike
 
@@ -134,7 +126,7 @@ def test_shares_over_drawn_orders_sum_to_the_cost_and_their_intervals_hold_the_e
         seeds = range(first + 1, first + 6)
         shares = np.array([[drawn_share(costs, k, causes, seed) for k in range(causes)] for seed in seeds])
         assert shares.sum(axis=1) == pytest.approx(np.full(5, whole))
-        found = [estimate(shares[:, k]) for k in range(causes)]
+        found = [mean_interval(shares[:, k]) for k in range(causes)]
         held += sum(one.low - 1e-9 <= e <= one.high + 1e-9 for one, e in zip(found, exact, strict=True))
     # Pairs cancel over an order and its reverse, so that nothing is left to estimate here.
     assert held == 40 * causes
@@ -151,7 +143,7 @@ def test_intervals_over_drawn_orders_hold_shares_of_causes_that_interact_in_thre
     for first in range(0, 1000, 10):
         seeds = range(first + 1, first + 11)
         for k in (0, 3):
-            one = estimate(np.array([drawn_share(costs, k, causes, seed) for seed in seeds]))
+            one = mean_interval(np.array([drawn_share(costs, k, causes, seed) for seed in seeds]))
             held += one.low <= exact[k] <= one.high
     assert 0.90 <= held / 200 <= 1.0
 

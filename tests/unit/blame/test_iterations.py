@@ -13,8 +13,8 @@ from crosswind.blame import interleaving
 from crosswind.blame.command import CommandBlame, blame_command
 from crosswind.blame.interleaving import BARE, DISTURBED, Turns
 from crosswind.blame.iterations import independent, settled, source, warm_up
-from crosswind.blame.shares import estimate
 from crosswind.errors import CrosswindError, DescriptionError
+from crosswind.statistics.interval import mean_interval
 
 CRON = {"kind": "daemon", "interval_s": 1.0, "duration_s": 0.01, "cause": "cron"}
 ONE = Disturbance.from_dict({"schema_version": 1, "name": "one", "source": [CRON]})
@@ -74,7 +74,7 @@ def turns(spread: float, count: int = 5) -> Turns:
 def test_an_interval_is_over_blocks_and_no_narrower_than_the_iterations_allow():
     found = turns(0.0)
     assert found.more_s(DISTURBED, BARE).low > 0.1
-    least = estimate(np.zeros(5), 2 * 0.1**2 / 50)
+    least = mean_interval(np.zeros(5), 2 * 0.1**2 / 50)
     assert found.more_s(DISTURBED, BARE).high - found.more_s(DISTURBED, BARE).mean > 0.7 * least.high
     apart = turns(0.3)
     half = apart.more_s(DISTURBED, BARE).high - apart.more_s(DISTURBED, BARE).mean
@@ -83,8 +83,8 @@ def test_an_interval_is_over_blocks_and_no_narrower_than_the_iterations_allow():
 
 def test_blocks_that_agree_by_chance_are_not_taken_at_their_word():
     values = np.array([1.0, 1.0, 1.0])
-    assert estimate(values).high == 1.0
-    assert estimate(values, 0.01).high > 1.2
+    assert mean_interval(values).high == 1.0
+    assert mean_interval(values, 0.01).high > 1.2
 
 
 def test_more_blocks_are_asked_for_where_runs_differ_more():

@@ -12,10 +12,10 @@ from crosswind.compare import compare
 from crosswind.compare.junit import junit
 from crosswind.compare.result import Comparison
 from crosswind.compare.runs import Pairs, judge, slowdown
-from crosswind.cost.blocks import order_of_quad
-from crosswind.cost.estimate import Estimate
 from crosswind.errors import DescriptionError, MeasurementError
 from crosswind.files.kinds import found_at
+from crosswind.statistics.jackknife import Estimate
+from crosswind.statistics.quads import order_of_quad
 
 
 @pytest.mark.parametrize(

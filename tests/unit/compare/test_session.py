@@ -13,8 +13,8 @@ from costly import HOST
 from crosswind.compare.process import LateError, Run, Runner
 from crosswind.compare.result import Comparison
 from crosswind.compare.session import Session, Settings
-from crosswind.cost.interim import Looks
 from crosswind.errors import MeasurementError
+from crosswind.statistics.interim import Looks
 
 
 @dataclass

@@ -6,13 +6,13 @@ import pytest
 from costly import session
 
 from crosswind.cost import _resumed, result
-from crosswind.cost.estimate import Estimate
-from crosswind.cost.interim import Looks
 from crosswind.cost.result import Cost
 from crosswind.cost.scale import at_scale, disturbance, parsed_program
 from crosswind.cost.session import Settings
 from crosswind.errors import DescriptionError
 from crosswind.files.kinds import found_at
+from crosswind.statistics.interim import Looks
+from crosswind.statistics.jackknife import Estimate
 
 
 def codes(found: Cost) -> set[str]:

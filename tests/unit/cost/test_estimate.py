@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crosswind.cost.blocks import OFF, ON, Quads, contrasts, order_of_quad, schedule
+from crosswind.cost.blocks import OFF, ON, Quads, contrasts, schedule
 from crosswind.cost.estimate import NAMES, Duty, duty_while_on, estimate, exchange_rate, slow_down
+from crosswind.statistics.quads import order_of_quad
 
 
 def synthetic(

@@ -70,8 +70,8 @@ def test_a_cost_is_a_share_of_the_jobs_own_rate_beside_others_of_a_fixed_demand(
 
 def test_the_remaining_time_is_a_range_that_does_not_believe_a_noisy_mean():
     """ "22 s more" stood beside -5.1 % ± 12.4."""
-    from crosswind.cost.estimate import Estimate
     from crosswind.cost.verdict import judge
+    from crosswind.statistics.jackknife import Estimate
 
     noisy = judge(Estimate(-0.051, 0.0612, 40), 0.01, 0.05, 5.0)
     assert noisy.more_s > 300.0

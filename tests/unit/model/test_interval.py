@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from crosswind.errors import DescriptionError
 from crosswind.model import interval
-from crosswind.model.interval import mean_interval, slope_interval, slope_ratio
+from crosswind.model.interval import slope_interval, slope_ratio
+from crosswind.statistics.bootstrap import mean_of_cycles
 
 IR, TOP = 0.05, 10.0
 
@@ -169,7 +170,7 @@ def test_the_mean_of_few_cycles_is_covered():
     covered = 0
     for _ in range(1000):
         cycle = np.repeat(np.arange(5), 4)
-        mean, low, high = mean_interval(3.0 + rng.normal(size=5)[cycle] + 0.1 * rng.normal(size=20), cycle)
+        mean, low, high = mean_of_cycles(3.0 + rng.normal(size=5)[cycle] + 0.1 * rng.normal(size=20), cycle)
         assert low <= mean <= high
         covered += low <= 3.0 <= high
     assert 0.93 <= covered / 1000 <= 0.995

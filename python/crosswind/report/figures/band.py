@@ -5,9 +5,12 @@ Bootstrap over whole cycles, as for the interval of the slope (crosswind/model/i
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+
+from crosswind.statistics.interval import reach
 
 Floats = NDArray[np.float64]
 RESAMPLES = 400
@@ -56,7 +59,7 @@ def line_band(
     estimate = _lines(sums.sum(axis=0)[None, :], grid - centre)[0]
     low, high = np.quantile(lines, [0.025, 0.975], axis=0)
     # With few cycles percentiles lie too near: a factor sqrt(C / (C - 1)), and Student's t in place of the normal.
-    stretch = np.sqrt(count / (count - 1.0)) * stats.t.ppf(0.975, count - 1) / stats.norm.ppf(0.975)
+    stretch = np.sqrt(count / (count - 1.0)) * reach(count - 1) / reach(math.inf)
     return stretch * np.minimum(low - estimate, 0.0), stretch * np.maximum(high - estimate, 0.0)
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.blame.result import Blame
-from crosswind.blame.shares import Estimate
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.slowdowns import cost_bars
 from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range, percent, with_half
+from crosswind.statistics.interval import MeanInterval
 
 MOST_BARS = 16
 
@@ -103,30 +103,30 @@ def blamed_section(blame: Blame, place: int) -> BlamedSection:
     )
 
 
-def slowed(cost: Estimate) -> str:
+def slowed(cost: MeanInterval) -> str:
     """Return what a disturbance costs, a part of the undisturbed time, as a sentence.
 
     Examples
     --------
-    >>> slowed(Estimate(0.17, 0.15, 0.19))
+    >>> slowed(MeanInterval(0.17, 0.15, 0.19))
     'The disturbance costs 17 % ± 2 of the undisturbed time.'
-    >>> slowed(Estimate(0.01, -0.02, 0.04))
+    >>> slowed(MeanInterval(0.01, -0.02, 0.04))
     'The cost of the disturbance is not distinguishable from 0: 1 % ± 3 of the undisturbed time.'
     """
     if not math.isfinite(cost.high):
         return f"The disturbance costs {percent(cost.mean)} of the undisturbed time in one run; no interval is known."
     value, half = with_half(100.0 * cost.mean, 50.0 * (cost.high - cost.low), " %")
     said = f"{value}{' ± ' * bool(half)}{half} of the undisturbed time"
-    if not cost.is_told_from_zero:
+    if not cost.excludes_zero:
         return f"The cost of the disturbance is not distinguishable from 0: {said}."
     return f"The disturbance costs {said}."
 
 
-def cost_answers(cost: Estimate, text: str) -> list[Answer]:
+def cost_answers(cost: MeanInterval, text: str) -> list[Answer]:
     """Return what a disturbance costs, a part of the undisturbed time, in large type, before what costs most."""
     if not math.isfinite(cost.high):
         return []
-    zero = "" if cost.is_told_from_zero else ", not distinguishable from 0"
+    zero = "" if cost.excludes_zero else ", not distinguishable from 0"
     value, half = with_half(100.0 * cost.mean, 50.0 * (cost.high - cost.low), " %")
     return [Answer(value, f"of the undisturbed time is the cost of the disturbance{zero}. {text}".strip(), half)]
 
@@ -147,8 +147,8 @@ def _headline(blame: Blame) -> str:
     return f"{slowed(_of(blame.cost, blame.undisturbed.mean))} {_rest(blame)}"
 
 
-def _of(cost: Estimate, bare: float) -> Estimate:
-    return Estimate(cost.mean / bare, cost.low / bare, cost.high / bare)
+def _of(cost: MeanInterval, bare: float) -> MeanInterval:
+    return MeanInterval(cost.mean / bare, cost.low / bare, cost.high / bare)
 
 
 def _rest(blame: Blame) -> str:
@@ -184,7 +184,7 @@ def _bars(blame: Blame, prefix: str) -> Figure:
     return Figure(f"{prefix}-causes", "What each cause costs", alt, cost_bars(rows))
 
 
-def bar(cause: str, way: str, found: Estimate, bare: float) -> dict[str, Any]:
+def bar(cause: str, way: str, found: MeanInterval, bare: float) -> dict[str, Any]:
     """Return a bar of a cost as a part of the undisturbed time; without an interval it has no ends."""
     low, high = (end if math.isfinite(end) else found.mean for end in (found.low, found.high))
     return {"cause": cause, "way": way, "middle": found.mean / bare, "low": low / bare, "high": high / bare}
@@ -226,13 +226,13 @@ def _table(blame: Blame) -> Table:
     return Table("What each cause costs", columns, rows)
 
 
-def _shared(found: Estimate | None, bare: float) -> list[str]:
+def _shared(found: MeanInterval | None, bare: float) -> list[str]:
     if found is None:
         return ["–"] * 3
     return [number(found.mean), number_range(found.low, found.high), part_of(found, bare)]
 
 
-def part_of(found: Estimate, whole_s: float) -> str:
+def part_of(found: MeanInterval, whole_s: float) -> str:
     """Return a mean as a part of a time, in percent."""
     return percent(found.mean / whole_s) if whole_s else "–"
 

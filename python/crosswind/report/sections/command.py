@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Sequence
 
 from crosswind.blame.command import CommandBlame
-from crosswind.blame.shares import Estimate
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.slowdowns import cost_bars
 from crosswind.report.sections.blame import TERMS as OF_BLAMES
@@ -15,6 +14,7 @@ from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.section import Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range, shortened
+from crosswind.statistics.interval import MeanInterval
 
 TERMS = (
     Term(
@@ -64,7 +64,7 @@ def _most(found: CommandBlame) -> str:
     return f"Removing {listed(most.first)} saves time; which cause costs most is not settled."
 
 
-def _table(ordered: Sequence[tuple[str, Estimate]], bare: float) -> Table:
+def _table(ordered: Sequence[tuple[str, MeanInterval]], bare: float) -> Table:
     columns = [
         Column("cause", numeric=False),
         Column("removed, saves", "s", "removed-cost"),
@@ -78,7 +78,7 @@ def _table(ordered: Sequence[tuple[str, Estimate]], bare: float) -> Table:
             number(one.mean),
             number_range(one.low, one.high),
             part_of(one, bare),
-            "" if one.is_told_from_zero else "not distinguishable from 0",
+            "" if one.excludes_zero else "not distinguishable from 0",
         ]
         for cause, one in ordered
     ]

@@ -14,7 +14,7 @@ from crosswind.compare.clock import BYS
 from crosswind.compare.result import Comparison
 from crosswind.compare.runs import Pairs, slowdown
 from crosswind.compare.several import Several
-from crosswind.cost.estimate import NAMES, Estimate, estimate
+from crosswind.cost.estimate import NAMES, estimate
 from crosswind.cost.result import Cost, CostOf
 from crosswind.report.figures.estimates import by_estimator, over_time
 from crosswind.report.figures.figure import Figure
@@ -22,6 +22,7 @@ from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, percent, shortened, with_half
+from crosswind.statistics.jackknife import Estimate
 
 POINTS = 40
 """Of the course over time."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crosswind.model.autocorrelation import deviation
+from crosswind.statistics.autocorrelation import deviation
 
 NOISE = np.array([1.0, -1.0] * 20) / 100
 

@@ -9,9 +9,10 @@ import pytest
 from scipy import stats
 
 from crosswind.cost.blocks import Quads
-from crosswind.cost.estimate import Estimate, estimate
-from crosswind.cost.interim import ALPHA, PLANNED, Looks, limits, spent
+from crosswind.cost.estimate import estimate
 from crosswind.cost.verdict import judge
+from crosswind.statistics.interim import ALPHA, PLANNED, Looks, limits, spent
+from crosswind.statistics.jackknife import Estimate
 
 
 def test_limits_are_those_of_the_literature():
