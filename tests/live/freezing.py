@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from crosswind.cost import processes
+from crosswind.host import processes
 from crosswind.host.cgroup import unified_mount
 
 PATIENCE_S = 60.0

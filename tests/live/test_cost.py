@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 from freezing import ONE, PATIENCE_S, end, grouped, is_frozen, running, runs_again, state, stops, wait_until
 
-from crosswind.cost import cost, processes
+from crosswind.cost import cost
 from crosswind.errors import DescriptionError, MeasurementError
+from crosswind.host import processes
 
 pytestmark = pytest.mark.live
 

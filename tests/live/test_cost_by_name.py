@@ -10,8 +10,8 @@ import subprocess
 import pytest
 
 from crosswind import _core
-from crosswind.cost import processes
 from crosswind.cost.targets import opened
+from crosswind.host import processes
 
 STOPPED = ("t", "T")
 

@@ -26,10 +26,10 @@ from freezing import (
 )
 
 from crosswind import _core
-from crosswind.cost import processes
 from crosswind.cost.targets import opened
 from crosswind.doctor.disturbances import left_frozen
 from crosswind.errors import CrosswindError, DescriptionError, MeasurementError
+from crosswind.host import processes
 from crosswind.host.cgroup import unified_mount
 
 pytestmark = pytest.mark.live

@@ -7,16 +7,16 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 from typing import Any
+
+from crosswind.host.processes import started
 
 
 def process_age_s() -> float:
     """Return how long ago this process was started, s; 0 if unknown."""
-    try:
-        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
+    ticks = started(os.getpid())
+    if ticks is None:
         return 0.0
     return max(time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"), 0.0)
 

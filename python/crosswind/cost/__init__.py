@@ -233,9 +233,9 @@ def _number_of(job: int | str) -> int:
 def _job(command: Sequence[str] | None, pid: int | None, kernel: str, targets: Sequence[Target]) -> Job:
     import os
 
-    from crosswind.cost import processes
     from crosswind.cost.job import Job
     from crosswind.cost.kernel import KERNELS
+    from crosswind.host import processes
 
     if command is not None:
         return Job.of_command(command)

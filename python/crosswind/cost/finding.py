@@ -11,9 +11,9 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from crosswind.cost import processes
 from crosswind.cost.naming import names_of
 from crosswind.errors import DescriptionError
+from crosswind.host import processes
 from crosswind.host.cgroup import mounts, unified_mount
 from crosswind.host.tree import ROOT
 

@@ -9,10 +9,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from crosswind.cost import counters, processes
+from crosswind.cost import counters
 from crosswind.cost.naming import shortened, stable_name
 from crosswind.cost.targets import end
 from crosswind.errors import DescriptionError, MeasurementError
+from crosswind.host import processes
 from crosswind.run.agent_process import environment
 
 _READY_S = 30.0

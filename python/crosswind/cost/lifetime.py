@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from crosswind.cost import processes
+from crosswind.host import processes
 
 _OWN, _STARTED = slice(11, 15), 19  # of `processes.stat`: utime, stime, cutime, cstime; starttime
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
-from crosswind.cost import processes
+from crosswind.host import processes
 
 INTERPRETERS = re.compile(r"(python|pypy|perl|ruby|node|lua|php|bash|dash|sh|zsh|java)[\d.]*$")
 _WITH_VALUE = ("-X", "-W", "-cp", "-classpath", "--class-path", "-r", "--require", "-I", "-o")

@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from crosswind.cost import counters, processes
+from crosswind.cost import counters
 from crosswind.cost.blocks import ON, contrasts, schedule
 from crosswind.cost.job import Job, changes_per_s, choose_progress, ended_early
 from crosswind.cost.result import Cost
 from crosswind.cost.targets import Target
 from crosswind.errors import DescriptionError, MeasurementError, warning
+from crosswind.host import processes
+from crosswind.host.tree import ROOT, cpu_ticks
 from crosswind.terminal.progress import Advance
 
 WINDOW_S = 0.1
@@ -359,8 +361,7 @@ class Session:
 
 def _stolen(before: Sequence[int] | None = None) -> Any:
     """Return the ticks of all CPUs and the stolen ones; or, since earlier ones, the share that was stolen."""
-    with open("/proc/stat") as file:  # noqa: PTH123
-        ticks = [int(word) for word in file.readline().split()[1:9]]
+    ticks = cpu_ticks(ROOT)["cpu"][:8]
     now = (sum(ticks), ticks[7] if len(ticks) > 7 else 0)
     if before is None:
         return now

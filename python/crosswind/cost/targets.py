@@ -18,10 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crosswind import _core
-from crosswind.cost import finding, processes
+from crosswind.cost import finding
 from crosswind.cost.lifetime import group_used_s
 from crosswind.cost.naming import shortened, stable_name
 from crosswind.errors import CrosswindError, DescriptionError, Notice, warning, watchdog_only
+from crosswind.host import processes
 
 KINDS = ("pid", "name", "unit", "slurm", "cgroup", "command")
 HINT = "--of pid:1234, --of name:'loader*', --of unit:exporter or --of 'command:./exporter --interval 1'"

@@ -12,11 +12,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from crosswind import errors
 from crosswind.errors import AgentLost, CrosswindError, MeasurementError
+from crosswind.host.processes import state
 from crosswind.run.agent_process import environment
 
 Settings = Mapping[str, Any]
@@ -94,11 +94,7 @@ def _refuse_stopped(processes: Sequence[subprocess.Popen[str]], since: dict[int,
     """
     now = time.monotonic()
     for pid in (process.pid for process in processes):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-        except (OSError, IndexError):
-            state = "gone"
-        if state not in "Tt":
+        if state(pid) not in ("T", "t"):
             since.pop(pid, None)
         elif now - since.setdefault(pid, now) >= STOPPED_PATIENCE_S:
             message = f"process {pid} has been stopped for {STOPPED_PATIENCE_S:g} s, and the others wait for it"

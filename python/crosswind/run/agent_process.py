@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Final
 
+from crosswind.host.processes import state
 from crosswind.run.agent import MARK, new_mark
 
 STOPPED_S: Final = 5.0
@@ -116,8 +117,4 @@ def continue_tasks(pid: int) -> None:
 
 def is_stopped(pid: int) -> bool:
     """Whether a process is stopped by a signal (not by a debugger)."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return False
-    return state == "T"
+    return state(pid) == "T"

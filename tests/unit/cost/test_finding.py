@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from crosswind.cost import processes
 from crosswind.cost.finding import by_job, by_name, by_unit
 from crosswind.cost.naming import distinct, name_of, stable_name
 from crosswind.errors import DescriptionError
+from crosswind.host import processes
 
 UNIFIED = "31 24 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
 FIRST = (

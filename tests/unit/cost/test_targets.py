@@ -10,11 +10,12 @@ import time
 
 import pytest
 
-from crosswind.cost import cost, processes
+from crosswind.cost import cost
 from crosswind.cost.counters import block_for, counter
 from crosswind.cost.shares import parsed_share
 from crosswind.cost.targets import parsed, refuse, started
 from crosswind.errors import DescriptionError, MeasurementError
+from crosswind.host import processes
 
 
 class NoJob:

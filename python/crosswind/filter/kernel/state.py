@@ -20,6 +20,7 @@ from crosswind.errors import DescriptionError
 from crosswind.filter.kernel.messages import Traffic
 from crosswind.filter.kernel.netlink import in_namespace
 from crosswind.filter.kernel.snapshot import Saved
+from crosswind.host.processes import has_ended, started
 
 DIRECTORY = Path("/run/crosswind/filter")
 VERSION = 1
@@ -44,11 +45,7 @@ class Process:
 
 
 def _started(pid: int) -> int | None:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in "ZX" else int(fields[19])
+    return None if has_ended(pid) else started(pid)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from crosswind.cost import processes
+from crosswind.host import processes
 
 BURN = "sum(range(6_000_000))"
 

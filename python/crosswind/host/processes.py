@@ -25,6 +25,12 @@ def stat(pid: int) -> list[str] | None:
     return text.rpartition(")")[2].split()
 
 
+def state(pid: int) -> str | None:
+    """Return its state, such as "R" (runs), "T" (stopped by a signal) or "Z" (ended), or None when it is gone."""
+    fields = stat(pid)
+    return fields[0] if fields else None
+
+
 def name(pid: int) -> str:
     """Return the name of a process, or "?"."""
     try:
@@ -41,8 +47,7 @@ def is_kernel_thread(pid: int) -> bool:
 
 def has_ended(pid: int) -> bool:
     """Whether it is gone, or ended and not yet waited for."""
-    found = stat(pid)
-    return found is None or found[0] in "ZX"
+    return state(pid) in (None, "Z", "X")
 
 
 def leader(pid: int) -> int:
@@ -102,10 +107,10 @@ def threads(pid: int) -> list[int]:
         return []
 
 
-def _started_s(pid: int) -> float:
-    """Return when a process began, s since boot; 0 when it is gone."""
+def started(pid: int) -> int | None:
+    """Return when a process began, ticks since boot, or None when it is gone; with its number that is its identity."""
     fields = stat(pid)
-    return int(fields[_STARTED]) * _TICK_S if fields else 0.0
+    return int(fields[_STARTED]) if fields and len(fields) > _STARTED else None
 
 
 def cpus_of(pids: Iterable[int]) -> set[int]:
@@ -189,7 +194,10 @@ class CpuTime:
                 before = time.clock_gettime_ns(clock)
             except OSError:  # it has ended meanwhile
                 continue
-            self._clocks[pid] = (clock, 0 if begun_s is not None and _started_s(pid) >= begun_s - _TICK_S else before)
+            self._clocks[pid] = (
+                clock,
+                0 if begun_s is not None and (started(pid) or 0) * _TICK_S >= begun_s - _TICK_S else before,
+            )
             self._latest[pid] = 0
 
     def forget(self, pids: set[int]) -> None:
