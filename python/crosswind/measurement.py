@@ -6,7 +6,7 @@ import html
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +18,9 @@ from crosswind.files.columns import Column, checked
 from crosswind.files.reading import read_parquet
 from crosswind.files.tabular import Tabular
 from crosswind.files.wrong_kind import read_as
+
+if TYPE_CHECKING:
+    from crosswind.documents.measurement import MeasurementHeader
 
 _KEY = b"crosswind"
 _MOST_BLOCKS = 10_000_000
@@ -44,7 +47,7 @@ class Measurement(Tabular):
     """
 
     samples: pa.Table
-    header: dict[str, Any]
+    header: MeasurementHeader
     beside: Measurement | None = None
 
     @classmethod
@@ -131,7 +134,7 @@ def beside_file(path: Path) -> Path:
     return path.with_suffix(f".native{path.suffix}")
 
 
-def _columns(header: dict[str, Any]) -> list[Column]:
+def _columns(header: MeasurementHeader) -> list[Column]:
     """Return what the samples must have; NaN says that an amount is not known."""
     whole = {"kind": "whole", "least": 0, "most": _MOST_BLOCKS}
     found = [

@@ -54,11 +54,11 @@ class CommandBlame:
         DescriptionError
             When it is another file, or with the first field that is wrong.
         """
-        from crosswind.blame.shape import CommandBlameShape
-        from crosswind.files.shape import read_shaped
+        from crosswind.documents.blame import CommandBlameDocument
+        from crosswind.documents.reading import read_document
 
         hint = "`crosswind blame FILE.toml -o blame.json -- COMMAND` writes one"
-        document = read_shaped(path, KIND, SCHEMA_VERSION, hint, CommandBlameShape)
+        document = read_document(path, KIND, SCHEMA_VERSION, hint, CommandBlameDocument)
         times = document["elapsed_s"]
         turns = Turns(
             document["command"],

@@ -46,11 +46,11 @@ class RecordedBlame:
         DescriptionError
             When it is another file, or with the first field that is wrong.
         """
-        from crosswind.blame.recorded_shape import RecordedBlameFileShape
-        from crosswind.files.shape import read_shaped
+        from crosswind.documents.reading import read_document
+        from crosswind.documents.recorded_blame import RecordedBlameFile
 
         hint = "`crosswind blame TRACE... -o blame.json` writes one"
-        document = read_shaped(path, KIND, SCHEMA_VERSION, hint, RecordedBlameFileShape)
+        document = read_document(path, KIND, SCHEMA_VERSION, hint, RecordedBlameFile)
         traces, timeline = document.pop("traces"), document.pop("timeline")
         return cls({key: document[key] for key in document if key not in _head()}, traces, timeline)
 

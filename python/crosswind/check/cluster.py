@@ -119,8 +119,8 @@ def _turns(hosts: dict[str, str]) -> Iterator[list[str]]:
 def _check_hosts(
     cluster: Cluster, seconds: float, checks: dict[str, dict[str, Any]], failed: dict[str, str], progress: Progress
 ) -> None:
-    from crosswind.check.shape import CheckShape
-    from crosswind.files.shape import refuse_misshapen
+    from crosswind.documents.check import CheckDocument
+    from crosswind.documents.reading import refuse_wrong_fields
 
     turns = list(_turns(dict(cluster.hosts)))
     within_s, held, ended = 3 * seconds + START_S, threading.Lock(), threading.Event()
@@ -128,7 +128,7 @@ def _check_hosts(
     def one(host: str) -> None:
         try:
             found = call(cluster, host, at_host.checked, seconds, within_s, within_s=within_s + START_S, ended=ended)
-            refuse_misshapen(found, CheckShape, f"the check of {host}", "is the same version installed there?")
+            refuse_wrong_fields(found, CheckDocument, f"the check of {host}", "is the same version installed there?")
         except CrosswindError as error:
             with held:
                 failed[host] = str(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosswind.check.decision import CODES, Judged, Outcome, together
 from crosswind.check.outliers import LEAST_OTHERS, judged_hosts, judged_links, worst_first
@@ -14,6 +14,9 @@ from crosswind.errors import Notice, warning
 from crosswind.files.atomic import finite, write_json
 from crosswind.files.tabular import Plotted
 from crosswind.terminal.printable import printable
+
+if TYPE_CHECKING:
+    from crosswind.documents.check import ClusterCheckDocument
 
 SCHEMA_VERSION = 1
 KIND = "cluster-check"
@@ -31,7 +34,7 @@ class ClusterCheck(Plotted):
         What was measured, as it stands in the file.
     """
 
-    document: dict[str, Any] = field(repr=False)
+    document: ClusterCheckDocument = field(repr=False)
 
     @classmethod
     def load(cls, path: str | Path) -> ClusterCheck:
@@ -42,10 +45,10 @@ class ClusterCheck(Plotted):
         DescriptionError
             When it is none, or with the first field that is wrong.
         """
-        from crosswind.check.shape import ClusterCheckShape
-        from crosswind.files.shape import read_shaped
+        from crosswind.documents.check import ClusterCheckDocument
+        from crosswind.documents.reading import read_document
 
-        return cls(read_shaped(path, KIND, SCHEMA_VERSION, HINT, ClusterCheckShape))
+        return cls(read_document(path, KIND, SCHEMA_VERSION, HINT, ClusterCheckDocument))
 
     def save(self, path: str | Path) -> None:
         """Write it as a `cluster-check.json`."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosswind.check.decision import CODES, Judged, Outcome, Reading, judge, together, unknown
 from crosswind.check.network import is_always_measured
@@ -17,6 +17,9 @@ from crosswind.errors import Notice, warning
 from crosswind.files.atomic import finite, write_json
 from crosswind.files.reading import Links
 from crosswind.terminal.printable import printable
+
+if TYPE_CHECKING:
+    from crosswind.documents.check import CheckDocument
 
 SCHEMA_VERSION = 1
 KIND = "check"
@@ -42,7 +45,7 @@ class Check:
         The newest checks of other nodes; fewer than 3 of the same kind: nothing is judged without a baseline.
     """
 
-    document: dict[str, Any] = field(repr=False)
+    document: CheckDocument = field(repr=False)
     base: Check | None = None
     past: Sequence[Check] | None = None
     peers: Sequence[Check] | None = None
@@ -56,10 +59,10 @@ class Check:
         DescriptionError
             When it is none, or with the first field that is wrong.
         """
-        from crosswind.check.shape import CheckShape
-        from crosswind.files.shape import read_shaped
+        from crosswind.documents.check import CheckDocument
+        from crosswind.documents.reading import read_document
 
-        return cls(read_shaped(path, KIND, SCHEMA_VERSION, HINT, CheckShape, links))
+        return cls(read_document(path, KIND, SCHEMA_VERSION, HINT, CheckDocument, links))
 
     def save(self, path: str | Path) -> None:
         """Write it as a `check.json`."""

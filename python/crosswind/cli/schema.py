@@ -58,23 +58,23 @@ _GROUPS = (
 """A heading, and the first kind that stands under it."""
 WIDTH = 80
 
-_SHAPES = {
-    "blame": ("crosswind.blame.shape", "BlameShape"),
-    "check": ("crosswind.check.shape", "CheckShape"),
-    "cluster-check": ("crosswind.check.shape", "ClusterCheckShape"),
-    "command-blame": ("crosswind.blame.shape", "CommandBlameShape"),
-    "comparison": ("crosswind.compare.shape", "ComparisonShape"),
-    "comparison-of-several": ("crosswind.compare.shape", "SeveralShape"),
-    "contention": ("crosswind.model.shape", "ContentionShape"),
-    "cost": ("crosswind.cost.shape", "CostShape"),
-    "gpu-measurement": ("crosswind.gpu.shape", "GpuHeaderShape"),
-    "injection": ("crosswind.blame.shape", "InjectionShape"),
-    "measured-cluster": ("crosswind.measure.shape", "MeasuredClusterShape"),
-    "queues-plan": ("crosswind.plan.shape", "QueuesPlanShape"),
-    "recorded-blame": ("crosswind.blame.shape", "RecordedBlameShape"),
-    "recorded-program": ("crosswind.recorder.shape", "RecordedHeadShape"),
-    "study": ("crosswind.lab.papers.shape", "AnyStudyShape"),
-    "sweep": ("crosswind.measure.shape", "SweepShape"),
+_IN_PYTHON = {
+    "blame": ("crosswind.documents.blame", "BlameDocument"),
+    "check": ("crosswind.documents.check", "CheckDocument"),
+    "cluster-check": ("crosswind.documents.check", "ClusterCheckDocument"),
+    "command-blame": ("crosswind.documents.blame", "CommandBlameDocument"),
+    "comparison": ("crosswind.documents.comparison", "ComparisonDocument"),
+    "comparison-of-several": ("crosswind.documents.comparison", "SeveralDocument"),
+    "contention": ("crosswind.documents.contention", "ContentionDocument"),
+    "cost": ("crosswind.documents.cost", "CostDocument"),
+    "gpu-measurement": ("crosswind.documents.gpu_measurement", "GpuMeasurementHeader"),
+    "injection": ("crosswind.documents.blame", "InjectionDocument"),
+    "measured-cluster": ("crosswind.documents.sweep", "MeasuredClusterDocument"),
+    "queues-plan": ("crosswind.documents.queues_plan", "QueuesPlanDocument"),
+    "recorded-blame": ("crosswind.documents.blame", "RecordedBlameDocument"),
+    "recorded-program": ("crosswind.documents.recorded_program", "RecordedProgramHead"),
+    "study": ("crosswind.lab.papers.document", "AnyStudyDocument"),
+    "sweep": ("crosswind.documents.sweep", "SweepDocument"),
 }
 """Kinds whose fields are described in Python, with the module and the name of the description."""
 _VERSION: dict[str, dict[str, object]] = {"schema_version": {"type": "integer"}}
@@ -116,7 +116,7 @@ def schema(
         typer.echo("\n".join(kinds_in_lines()))
         return
     writable(out, "schema", force=force)
-    document = _of_shape(kind) if kind in _SHAPES else json.loads(_core.schema_of(kind))
+    document = _schema_of(kind) if kind in _IN_PYTHON else json.loads(_core.schema_of(kind))
     if out is None:
         print_json(document)
     else:
@@ -137,17 +137,17 @@ def kinds_in_lines() -> list[str]:
     return lines
 
 
-def shape_of(kind: str) -> Any:
+def described_in_python(kind: str) -> Any:
     """Return the description in Python of a kind's fields."""
-    module, name = _SHAPES[kind]
+    module, name = _IN_PYTHON[kind]
     return getattr(import_module(module), name)
 
 
-def _of_shape(kind: str) -> dict[str, Any]:
+def _schema_of(kind: str) -> dict[str, Any]:
     """Return the JSON Schema of a kind that is described in Python."""
     from pydantic import TypeAdapter
 
-    document: dict[str, Any] = TypeAdapter(shape_of(kind)).json_schema()
+    document: dict[str, Any] = TypeAdapter(described_in_python(kind)).json_schema()
     head = _HEADS.get(kind, {**_VERSION, "kind": {"const": kind}})
     document["properties"] = head | document.get("properties", {}) | head
     document["required"] = list(dict.fromkeys([*head, *document.get("required", [])]))

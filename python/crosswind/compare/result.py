@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from crosswind.files.atomic import finite, write_json
 from crosswind.files.tabular import Plotted
 from crosswind.statistics.interim import Looks
 from crosswind.statistics.jackknife import Estimate
+
+if TYPE_CHECKING:
+    from crosswind.documents.comparison import ComparisonDocument
 
 SCHEMA_VERSION = 1
 KIND = "comparison"
@@ -37,7 +40,7 @@ class Comparison(Plotted):
         An earlier one of the same commands, whose ratio this one's is compared with.
     """
 
-    document: dict[str, Any] = field(repr=False)
+    document: ComparisonDocument = field(repr=False)
     base: Comparison | None = None
 
     @classmethod
@@ -49,10 +52,10 @@ class Comparison(Plotted):
         DescriptionError
             When it is none, or with the first field that is wrong.
         """
-        from crosswind.compare.shape import ComparisonShape
-        from crosswind.files.shape import read_shaped
+        from crosswind.documents.comparison import ComparisonDocument
+        from crosswind.documents.reading import read_document
 
-        return cls(read_shaped(path, KIND, SCHEMA_VERSION, HINT, ComparisonShape))
+        return cls(read_document(path, KIND, SCHEMA_VERSION, HINT, ComparisonDocument))
 
     def save(self, path: str | Path) -> None:
         """Write it as a `comparison.json`."""

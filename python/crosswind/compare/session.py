@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from crosswind.statistics.interim import Looks
 from crosswind.statistics.jackknife import LEAST_GROUPS
 from crosswind.statistics.quads import order_of_quad
 from crosswind.terminal.progress import Advance
+
+if TYPE_CHECKING:
+    from crosswind.documents.comparison import ComparisonDocument
 
 HELD_TO = 1.1
 """Longest duration of a session, as a multiple of its limit."""
@@ -46,7 +49,7 @@ class Session:
     words: Sequence[Sequence[str]]
     runner: Runs
     settings: Settings
-    document: dict[str, Any]
+    document: ComparisonDocument
     base: Comparison | None = None
     asked_to_end: Callable[[], bool] = lambda: False
     progress: Advance | None = None

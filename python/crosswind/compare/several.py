@@ -70,10 +70,10 @@ class Several:
         DescriptionError
             When it is another file, or with the first field that is wrong.
         """
-        from crosswind.compare.shape import SeveralShape
-        from crosswind.files.shape import read_shaped
+        from crosswind.documents.comparison import SeveralDocument
+        from crosswind.documents.reading import read_document
 
-        document = read_shaped(path, KIND, SCHEMA_VERSION, HINT, SeveralShape)
+        document = read_document(path, KIND, SCHEMA_VERSION, HINT, SeveralDocument)
         times = (document["wall_s"], document["cpu_s"])
         commands = list(document["commands"].values())
         return cls(commands, document["by"], document["margin"], *times, document["interrupted"], document["how"])

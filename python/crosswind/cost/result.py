@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from crosswind.files.atomic import finite, write_json
 from crosswind.files.tabular import Plotted
 from crosswind.statistics.interim import Looks
 from crosswind.statistics.jackknife import Estimate
+
+if TYPE_CHECKING:
+    from crosswind.documents.cost import CostDocument
 
 SCHEMA_VERSION = 1
 KIND = "cost"
@@ -151,7 +154,7 @@ class Cost(Plotted):
         What was counted, as it stands in the file.
     """
 
-    document: dict[str, Any] = field(repr=False)
+    document: CostDocument = field(repr=False)
 
     @classmethod
     def load(cls, path: str | Path) -> Cost:
@@ -162,10 +165,10 @@ class Cost(Plotted):
         DescriptionError
             When it is none, or with the first field that is wrong.
         """
-        from crosswind.cost.shape import CostShape
-        from crosswind.files.shape import read_shaped
+        from crosswind.documents.cost import CostDocument
+        from crosswind.documents.reading import read_document
 
-        return cls(read_shaped(path, KIND, SCHEMA_VERSION, HINT, CostShape))
+        return cls(read_document(path, KIND, SCHEMA_VERSION, HINT, CostDocument))
 
     def save(self, path: str | Path) -> None:
         """Write it as a `cost.json`, with its figures beside what was counted."""

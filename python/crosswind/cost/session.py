@@ -11,7 +11,7 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from crosswind.errors import DescriptionError, MeasurementError, warning
 from crosswind.host import processes
 from crosswind.host.tree import ROOT, cpu_ticks
 from crosswind.terminal.progress import Advance
+
+if TYPE_CHECKING:
+    from crosswind.documents.cost import CostDocument
 
 WINDOW_S = 0.1
 WINDOWS = (0.5, 1.5)
@@ -77,7 +80,7 @@ class Session:
     targets: Sequence[Target]
     job: Job
     settings: Settings
-    document: dict[str, Any]
+    document: CostDocument
     asked_to_end: Callable[[], bool] = lambda: False
     keep: Callable[[Cost], None] = lambda found: None
     progress: Advance | None = None

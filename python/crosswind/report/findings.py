@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from crosswind.model.channel import ChannelFit
 from crosswind.report.words import percent, percent_range, rate, reference_rate_mb_per_s
+
+if TYPE_CHECKING:
+    from crosswind.documents.measurement import MeasurementHeader
 
 FASTER = 1.05  # a highest rate beyond the top level by more than this is a figure of its own
 VERBS = {"receive": ("Receiving", "from"), "send": ("Sending", "to")}
@@ -56,7 +59,7 @@ def finding(channel: ChannelFit, several_peers: bool) -> Finding:
     return Finding(headline + ".", at_most + ".")
 
 
-def trust(header: dict[str, Any], settled: bool, trustworthy: bool, warnings: int) -> tuple[str, str]:
+def trust(header: MeasurementHeader, settled: bool, trustworthy: bool, warnings: int) -> tuple[str, str]:
     """Say whether to trust a measurement: a level (`good`, `fair`, `poor`) and a sentence."""
     also = " See what limits these numbers." if warnings else ""
     match header["ended"]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from crosswind.documents.measurement import Kernel, MeasurementHeader, Peer, Placement, Traffic
 from crosswind.report.words import plain
 
 
-def provenance(header: dict[str, Any]) -> list[tuple[str, str]]:
+def provenance(header: MeasurementHeader) -> list[tuple[str, str]]:
     """Return (name, value) pairs of everything but the host's settings."""
     host = header["host"]
     return [
@@ -27,21 +26,20 @@ def provenance(header: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _kernel(kernel: dict[str, Any]) -> str:
+def _kernel(kernel: Kernel) -> str:
     task = f"; task: {kernel['task']}" if kernel["task"] else ""
     return f"{kernel['name']}; work is counted in {kernel['unit']}{task}"
 
 
-def _placement(placement: dict[str, Any]) -> list[tuple[str, str]]:
-    def cpus(name: str) -> str:
-        return ", ".join(str(cpu) for cpu in placement[f"{name}_cpus"]) or "any"
-
-    threads = f"computation on CPU {cpus('compute')}, traffic on {cpus('traffic')}, sampler on {cpus('sampler')}"
+def _placement(placement: Placement) -> list[tuple[str, str]]:
+    each = (placement["compute_cpus"], placement["traffic_cpus"], placement["sampler_cpus"])
+    compute, traffic, sampler = (", ".join(map(str, cpus)) or "any" for cpus in each)
+    threads = f"computation on CPU {compute}, traffic on {traffic}, sampler on {sampler}"
     nice = f"computation {placement['compute_nice']}, traffic {placement['traffic_nice']}"
     return [("placement", f"{placement['mode']}; {threads}"), ("nice levels", nice)]
 
 
-def _traffic(traffic: dict[str, Any], variation: str) -> list[tuple[str, str]]:
+def _traffic(traffic: Traffic, variation: str) -> list[tuple[str, str]]:
     streams = f"{traffic['streams']} connection{'' if traffic['streams'] == 1 else 's'} per channel"
     buffers = traffic["socket_buffer_bytes"]
     words = "autotuned" if buffers is None else f"{buffers:,} bytes"
@@ -52,11 +50,11 @@ def _traffic(traffic: dict[str, Any], variation: str) -> list[tuple[str, str]]:
     ]
 
 
-def _blocks(header: dict[str, Any]) -> str:
-    block, settle, interval = (plain(header[name]) for name in ("block_s", "settle_s", "interval_s"))
+def _blocks(header: MeasurementHeader) -> str:
+    block, settle, interval = map(plain, (header["block_s"], header["settle_s"], header["interval_s"]))
     return f"{block} s, of which the first {settle} s are not used; samples every {interval} s"
 
 
-def _peer(peer: dict[str, Any]) -> str:
+def _peer(peer: Peer) -> str:
     near = "this same machine" if peer["loopback"] else peer["host"]
     return f"{peer['address']} ({near}), round trip {plain(1e6 * peer['rtt_s'])} µs"

@@ -19,6 +19,8 @@ from crosswind.platform import as_html_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from crosswind.documents import program_runs, runs, streams_runs
+    from crosswind.errors import Notice
     from crosswind.run.trace import Trace
 
 SCHEMA_VERSION = 1
@@ -76,12 +78,12 @@ class AnyRun(ABC):
         return float(self.data["makespan_s"])
 
     @property
-    def events(self) -> list[dict[str, Any]]:
+    def events(self) -> list[runs.RunEvent]:
         """What happened: agents lost, tasks run again."""
         return list(self.data.get("events", []))
 
     @property
-    def warnings(self) -> list[dict[str, str]]:
+    def warnings(self) -> list[Notice]:
         """What to keep in mind when trusting the figures."""
         return list(self.data.get("warnings", []))
 
@@ -104,6 +106,8 @@ class AnyRun(ABC):
 @dataclass(frozen=True)
 class Run(AnyRun):
     """The result of one run of a farm."""
+
+    data: runs.Run
 
     @property
     def throughput_tasks_per_s(self) -> float:
@@ -133,7 +137,7 @@ class Run(AnyRun):
         return self.throughput_tasks_per_s / self.bound_tasks_per_s if self.bound_tasks_per_s else None
 
     @property
-    def nodes(self) -> list[dict[str, Any]]:
+    def nodes(self) -> list[runs.RunNode]:
         """What each node did, in the platform's order."""
         return list(self.data["nodes"])
 
@@ -177,6 +181,8 @@ def mean_of_bound(runs: Iterable[Run]) -> float | None:
 @dataclass(frozen=True)
 class ProgramRun(AnyRun):
     """The result of one run of a parallel program."""
+
+    data: program_runs.ProgramRun
 
     @property
     def dedicated_s(self) -> float:
@@ -224,13 +230,15 @@ class ProgramRun(AnyRun):
 class StreamsRun(AnyRun):
     """The result of one run of streams: each alone (T1), all through one queue (T2), all through the policy's (T3)."""
 
+    data: streams_runs.StreamsRun
+
     @property
-    def streams(self) -> list[dict[str, Any]]:
+    def streams(self) -> list[streams_runs.StreamOutcome]:
         """The result of each stream, in the order of the experiment."""
         return list(self.data.get("streams", []))
 
     @property
-    def jobs(self) -> list[dict[str, Any]]:
+    def jobs(self) -> list[streams_runs.JobOutcome]:
         """The result of each parallel program, in the order of the experiment."""
         return list(self.data.get("jobs", []))
 
@@ -239,7 +247,7 @@ class StreamsRun(AnyRun):
         """Closed forms that apply, by name: `fifo NAME` is of the slowdown of stream NAME in one queue."""
         return dict(self.data.get("bounds", {}))
 
-    def stream(self, name: str) -> dict[str, Any]:
+    def stream(self, name: str) -> streams_runs.StreamOutcome:
         """Return the result of the stream of a name.
 
         Raises
@@ -249,7 +257,7 @@ class StreamsRun(AnyRun):
         """
         return next((one for one in self.streams if one["name"] == name), None) or self._no(name, self.streams)
 
-    def job(self, name: str) -> dict[str, Any]:
+    def job(self, name: str) -> streams_runs.JobOutcome:
         """Return the result of the job of a name; errors as of `stream`."""
         return next((one for one in self.jobs if one["name"] == name), None) or self._no(name, self.jobs)
 

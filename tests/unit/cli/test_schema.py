@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from crosswind.blame.recorded import blame_recorded
 from crosswind.cli import app
-from crosswind.cli.schema import _SHAPES, Kind, shape_of
+from crosswind.cli.schema import _IN_PYTHON, Kind, described_in_python
 from crosswind.experiment import Experiment
 from crosswind.files.kinds import WORDS
 from crosswind.measure.sweep.index import new_index
@@ -59,7 +59,7 @@ def test_without_a_kind_all_are_listed_in_80_columns():
     assert "no kind is named" in str(refused.exception)
 
 
-@pytest.mark.parametrize("kind", _SHAPES)
+@pytest.mark.parametrize("kind", _IN_PYTHON)
 def test_a_result_has_a_schema_with_its_fields(kind):
     schema = schema_of(kind)
     assert schema["title"] == kind
@@ -79,7 +79,7 @@ def test_every_kind_of_file_has_a_schema(kind):
 
 def test_what_has_no_schema_is_a_kind_of_file():
     assert set(OF_OTHERS) <= set(WORDS)
-    assert not set(OF_OTHERS) & {*_SHAPES, *AS}
+    assert not set(OF_OTHERS) & {*_IN_PYTHON, *AS}
 
 
 def contention(folder):
@@ -109,6 +109,6 @@ MADE = {
 @pytest.mark.parametrize("kind", MADE)
 def test_what_is_written_fits_its_schema(kind, tmp_path):
     document = json.loads(json.dumps(MADE[kind](tmp_path)))
-    TypeAdapter(shape_of(kind)).validate_python(document, strict=True)
+    TypeAdapter(described_in_python(kind)).validate_python(document, strict=True)
     schema = schema_of(kind)
     assert set(schema["required"]) <= set(document) <= set(schema["properties"])

@@ -123,10 +123,10 @@ class TabledStudy(Plotted):
         DescriptionError
             When it is none, one of another version, or with the first field that is wrong.
         """
-        from crosswind.files.shape import read_shaped
-        from crosswind.lab.papers.shape import TabledShape
+        from crosswind.documents.reading import read_document
+        from crosswind.lab.papers.document import TabledStudyDocument
 
-        document = read_shaped(path, "study", SCHEMA_VERSION, HINT, TabledShape)
+        document = read_document(path, "study", SCHEMA_VERSION, HINT, TabledStudyDocument)
         return cls(
             paper=document["paper"],
             title=document["title"],

@@ -6,7 +6,7 @@ about a minute; dots are averaged per stretch *and* per kind of traffic, never a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import numpy as np
@@ -26,6 +26,9 @@ from crosswind.report.figures.look import (
     records,
 )
 
+if TYPE_CHECKING:
+    from crosswind.documents.measurement import MeasurementHeader
+
 MOST_BINS = 320
 SHORTEST_COUNTED_S = 0.25  # the kernel counts CPU time in ticks of up to 10 ms: shorter shares are noise
 HEIGHT = 170
@@ -42,7 +45,7 @@ FOREIGN = "foreign (part of the above)"
 Floats = NDArray[np.float64]
 
 
-def channel_names(header: dict[str, Any]) -> list[str]:
+def channel_names(header: MeasurementHeader) -> list[str]:
     """Return what to call each channel: its direction, with the peer where there are several."""
     peers = [peer["address"] for peer in header["peers"]]
     return [
@@ -225,7 +228,7 @@ def _columns(measurement: Measurement) -> dict[str, NDArray[Any]]:
     return {**columns, "phase": table.column("phase").to_numpy().astype(str)}
 
 
-def _kinds(header: dict[str, Any], columns: dict[str, NDArray[Any]]) -> tuple[NDArray[np.int64], list[str]]:
+def _kinds(header: MeasurementHeader, columns: dict[str, NDArray[Any]]) -> tuple[NDArray[np.int64], list[str]]:
     """Return which traffic each row had: 0 none, channel + 1, or the last for several; and the kinds' names."""
     names = channel_names(header)
     asked = np.column_stack([columns[f"channel{i}_asked_mb_per_s"] != 0 for i in range(len(names))])

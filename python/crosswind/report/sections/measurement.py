@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosswind.errors import DescriptionError
 from crosswind.measurement import Measurement
@@ -23,6 +23,9 @@ from crosswind.report.sections.section import Answer, Kind, Section, Term, of_ty
 from crosswind.report.tables import Table, as_in_table_2, together, vector
 from crosswind.report.timelines import timelines
 from crosswind.report.words import number, number_range, percent, percent_range, rate, with_half
+
+if TYPE_CHECKING:
+    from crosswind.documents.measurement import MeasurementHeader
 
 MOST_ANSWERS = 4
 BENT = 4.0  # |t| of the square beyond which the text says that the line bends
@@ -269,7 +272,7 @@ def _unfitted_warnings(item: Any) -> list[dict[str, str]]:
     return [own, *item.measurement.warnings]
 
 
-def _where(header: dict[str, Any]) -> str:
+def _where(header: MeasurementHeader) -> str:
     kernel = header["kernel"]
     work = kernel["task"] or (
         f"{kernel['name']} of a {kernel['matrix']} matrix" if kernel["matrix"] else kernel["name"]

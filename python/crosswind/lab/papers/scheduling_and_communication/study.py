@@ -61,10 +61,10 @@ class Study(Plotted):
         DescriptionError
             When it is none, one of another version, or with the first field that is wrong.
         """
-        from crosswind.files.shape import read_shaped
-        from crosswind.lab.papers.shape import StudyShape
+        from crosswind.documents.reading import read_document
+        from crosswind.lab.papers.document import StudyDocument
 
-        document = read_shaped(path, "study", SCHEMA_VERSION, HINT, StudyShape)
+        document = read_document(path, "study", SCHEMA_VERSION, HINT, StudyDocument)
         return cls(
             form=document["form"],
             calibration=[(one[0], one[1], one[2]) for one in document["calibration"]],

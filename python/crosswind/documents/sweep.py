@@ -8,7 +8,7 @@ from annotated_types import Len
 from typing_extensions import TypedDict
 
 
-class SweptHostShape(TypedDict):
+class SweptHost(TypedDict):
     """The measured host."""
 
     name: str
@@ -16,17 +16,17 @@ class SweptHostShape(TypedDict):
     kernel: str
 
 
-class SweepShape(TypedDict):
+class SweepDocument(TypedDict):
     """What a sweep's directory holds."""
 
     swept: str
     values: Annotated[list[int | str], Len(1)]
     arguments: dict[str, Any]
     seed: int
-    host: SweptHostShape
+    host: SweptHost
 
 
-class FailedShape(TypedDict):
+class Failed(TypedDict):
     """A measurement that is missing, and why."""
 
     at: str
@@ -35,7 +35,7 @@ class FailedShape(TypedDict):
     why: str
 
 
-class MeasuredClusterShape(TypedDict):
+class MeasuredClusterDocument(TypedDict):
     """What the directory of a measured cluster holds."""
 
     arguments: dict[str, Any]
@@ -45,4 +45,4 @@ class MeasuredClusterShape(TypedDict):
     links: list[Annotated[list[str], Len(2, 2)]]
     ended: Literal["under way", "interrupted", "done"]
     lost: NotRequired[dict[str, str]]
-    failed: NotRequired[list[FailedShape]]
+    failed: NotRequired[list[Failed]]

@@ -7,12 +7,12 @@ from typing import Annotated, Literal, NotRequired
 from annotated_types import Ge, Len
 from typing_extensions import TypedDict
 
-from crosswind.files.shape import NotNegative
+from crosswind.documents.values import NotNegative
 
 Count = Annotated[int, Ge(0)]
 
 
-class KernelTraceShape(TypedDict):
+class KernelTrace(TypedDict):
     """What the kernel's trace saw of the ranks."""
 
     used: bool
@@ -22,7 +22,7 @@ class KernelTraceShape(TypedDict):
     host_id: NotRequired[str | None]
 
 
-class RecordedHeadShape(TypedDict):
+class RecordedProgramHead(TypedDict):
     """What stands in the first line of an `app.trace`."""
 
     format: Literal["crosswind-trace"]
@@ -35,5 +35,5 @@ class RecordedHeadShape(TypedDict):
     exit: int | None
     crosswind: str
     library: str | None
-    kernel_trace: KernelTraceShape
+    kernel_trace: KernelTrace
     complete: bool

@@ -7,11 +7,11 @@ from typing import Literal, NotRequired
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from crosswind.files.shape import Host, Notice, NotNegative, Number, Positive, Share
+from crosswind.documents.values import Head, Host, Notice, NotNegative, Number, Positive, Share
 
 
 @with_config(ConfigDict(extra="forbid"))
-class ReadingShape(TypedDict):
+class Reading(TypedDict):
     """A measure."""
 
     values: list[Number]
@@ -24,7 +24,7 @@ class ReadingShape(TypedDict):
 
 
 @with_config(ConfigDict(extra="forbid"))
-class JudgedShape(TypedDict):
+class Judged(TypedDict):
     """A measure as it was judged."""
 
     name: str
@@ -37,10 +37,10 @@ class JudgedShape(TypedDict):
     why: str
 
 
-class ResultShape(TypedDict):
+class Result(TypedDict):
     """What a check was found to say."""
 
-    judged: list[JudgedShape]
+    judged: list[Judged]
     changed: list[str]
 
 
@@ -51,14 +51,14 @@ class Load(TypedDict):
     steal: Number
 
 
-class CheckShape(TypedDict):
+class CheckDocument(Head):
     """A check of a node."""
 
     at: str
     host: Host
     peer: NotRequired[str | None]
     tolerance: Share
-    readings: dict[str, ReadingShape]
+    readings: dict[str, Reading]
     tops_mb_per_s: dict[str, NotNegative]
     load: Load
     hidden: str | None
@@ -66,20 +66,20 @@ class CheckShape(TypedDict):
     interrupted: bool
     failed: NotRequired[dict[str, str]]
     warnings: list[Notice]
-    result: NotRequired[ResultShape]
+    result: NotRequired[Result]
 
 
-LinkShape = TypedDict("LinkShape", {"from": str, "to": str, "receive_limit_mb_per_s": Number})
+Link = TypedDict("Link", {"from": str, "to": str, "receive_limit_mb_per_s": Number})
 """A measured link."""
 
 
-class ClusterCheckShape(TypedDict):
+class ClusterCheckDocument(Head):
     """A check of a cluster."""
 
     at: str
     hosts: dict[str, str]
     tolerance: Share
-    checks: dict[str, CheckShape]
-    links: list[LinkShape]
+    checks: dict[str, CheckDocument]
+    links: list[Link]
     failed: dict[str, str]
     interrupted: bool

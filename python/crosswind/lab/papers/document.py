@@ -8,7 +8,7 @@ from annotated_types import Len
 from pydantic import AfterValidator
 from typing_extensions import TypedDict
 
-from crosswind.files.shape import Number, Positive, Two
+from crosswind.documents.values import Number, Positive, Two
 
 _Word = str | Number | bool | None
 _Three = Annotated[list[str], Len(3, 3)]
@@ -68,7 +68,7 @@ class _Daemon(TypedDict):
     interval_s: Positive
 
 
-class StudyShape(_Study):
+class StudyDocument(_Study):
     """Of a study whose results are figures."""
 
     best_windows: dict[str, int]
@@ -101,7 +101,7 @@ def _rectangular(part: Any) -> Any:
     return part
 
 
-class TabledShape(_Study):
+class TabledStudyDocument(_Study):
     """Of a study whose results are tables."""
 
     paper: str
@@ -109,5 +109,5 @@ class TabledShape(_Study):
     parts: list[Annotated[_Part, AfterValidator(_rectangular)]]
 
 
-AnyStudyShape = StudyShape | TabledShape
+AnyStudyDocument = StudyDocument | TabledStudyDocument
 """Of either kind of study."""

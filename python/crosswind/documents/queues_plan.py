@@ -7,29 +7,29 @@ from typing import Annotated, Any
 from annotated_types import Ge
 from typing_extensions import TypedDict
 
-from crosswind.files.shape import Number
+from crosswind.documents.values import Number
 
 
-class SlowdownsShape(TypedDict):
+class Slowdowns(TypedDict):
     """How much longer the slowest stream of each class takes than alone."""
 
     parallel_slowdown: Number
     local_slowdown: Number
 
 
-class TriedShape(SlowdownsShape):
+class Tried(Slowdowns):
     """A setting of the queues, with its outcome."""
 
     holds: bool
 
 
-class QueuesPlanShape(SlowdownsShape):
+class QueuesPlanDocument(Slowdowns):
     """Thresholds and credits of two queues."""
 
     experiment: str
     local_slowdown_limit: Annotated[Number, Ge(1)]
     seeds: Annotated[int, Ge(1)]
     policy: dict[str, Any]
-    fifo: SlowdownsShape
+    fifo: Slowdowns
     promise: dict[str, Any]
-    tried: list[TriedShape]
+    tried: list[Tried]

@@ -8,8 +8,8 @@ from annotated_types import Ge, Len
 from pydantic import AfterValidator
 from typing_extensions import TypedDict
 
-from crosswind.blame.shape import Count, RecordedBlameShape
-from crosswind.files.shape import NotNegative, Number, of_one_length
+from crosswind.documents.blame import Count, RecordedBlameDocument
+from crosswind.documents.values import NotNegative, Number, of_one_length
 
 _From1 = Annotated[int, Ge(1)]
 
@@ -42,7 +42,7 @@ class _Timeline(TypedDict):
     caused_s: dict[str, NotNegative]
 
 
-class _Fields(RecordedBlameShape):
+class _Fields(RecordedBlameDocument):
     schema_version: int
     kind: Literal["recorded-blame"]
     traces: list[str]
@@ -60,4 +60,4 @@ def _consistent(document: Any) -> Any:
     return document
 
 
-RecordedBlameFileShape = Annotated[_Fields, AfterValidator(_consistent)]
+RecordedBlameFile = Annotated[_Fields, AfterValidator(_consistent)]

@@ -8,10 +8,10 @@ from annotated_types import Ge, Len
 from pydantic import AfterValidator
 from typing_extensions import TypedDict
 
-from crosswind.files.shape import Host, LooksShape, Notice, NotNegative, Positive, Share, Two, of_one_length
+from crosswind.documents.values import Head, Host, Looks, Notice, NotNegative, Positive, Share, Two, of_one_length
 
 
-class _Fields(TypedDict):
+class _Fields(Head):
     """A comparison of two commands."""
 
     asked: NotRequired[str]
@@ -20,14 +20,14 @@ class _Fields(TypedDict):
     margin: Share
     by: Literal["wall", "cpu"]
     host: Host
-    looks: LooksShape
+    looks: Looks
     wall_s: list[Annotated[list[Positive], Len(2, 2)]]
     cpu_s: list[Two]
     warnings: list[Notice]
     interrupted: NotRequired[bool]
 
 
-class HowShape(TypedDict):
+class How(TypedDict):
     """How several commands ran."""
 
     shell: bool
@@ -45,7 +45,7 @@ class _SeveralFields(TypedDict):
     commands: Annotated[dict[str, str], Len(2, 26)]
     by: Literal["wall", "cpu"]
     margin: Share
-    how: HowShape
+    how: How
     interrupted: bool
     wall_s: list[list[Positive]]
     cpu_s: list[list[NotNegative]]
@@ -60,7 +60,7 @@ def _of_all(document: Any) -> Any:
     return document
 
 
-SeveralShape = Annotated[_SeveralFields, AfterValidator(_of_all)]
+SeveralDocument = Annotated[_SeveralFields, AfterValidator(_of_all)]
 
 
 def _consistent(document: Any) -> Any:
@@ -68,4 +68,4 @@ def _consistent(document: Any) -> Any:
     return document
 
 
-ComparisonShape = Annotated[_Fields, AfterValidator(_consistent)]
+ComparisonDocument = Annotated[_Fields, AfterValidator(_consistent)]

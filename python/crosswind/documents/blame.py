@@ -8,9 +8,7 @@ from annotated_types import Ge, Len
 from pydantic import AfterValidator
 from typing_extensions import TypedDict
 
-from crosswind.blame.command import WITHOUT
-from crosswind.blame.interleaving import BARE, DISTURBED
-from crosswind.files.shape import Notice, NotNegative, Number, Positive, Two, of_one_length
+from crosswind.documents.values import Notice, NotNegative, Number, Positive, Two, of_one_length
 
 Count = Annotated[int, Ge(0)]
 
@@ -30,7 +28,7 @@ class _Fields(TypedDict):
 
 def _consistent(document: Any) -> Any:
     causes = [row.get("cause") for row in document["causes"]]
-    needed = [BARE, DISTURBED, *(f"{WITHOUT}{cause}" for cause in causes)]
+    needed = ["undisturbed", "disturbed", *(f"without {cause}" for cause in causes)]
     if sorted(needed) != sorted(document["elapsed_s"]):
         raise ValueError(f"elapsed_s has {', '.join(document['elapsed_s'])}; its causes need {', '.join(needed)}")
     of_one_length(document["elapsed_s"], tuple(needed))
@@ -39,14 +37,15 @@ def _consistent(document: Any) -> Any:
             raise ValueError(
                 f"iterations_s has {', '.join(document['iterations_s'])}; it must have {', '.join(needed)}"
             )
-        of_one_length(document["iterations_s"] | {"elapsed_s": document["elapsed_s"][BARE]}, (*needed, "elapsed_s"))
+        runs = document["elapsed_s"]["undisturbed"]
+        of_one_length(document["iterations_s"] | {"elapsed_s": runs}, (*needed, "elapsed_s"))
     return document
 
 
-CommandBlameShape = Annotated[_Fields, AfterValidator(_consistent)]
+CommandBlameDocument = Annotated[_Fields, AfterValidator(_consistent)]
 
 
-class EndsShape(TypedDict):
+class Ends(TypedDict):
     """A mean with its 95 % interval; null ends: not known."""
 
     mean: Number
@@ -54,17 +53,17 @@ class EndsShape(TypedDict):
     high: Number | None
 
 
-class ByCauseShape(TypedDict):
+class ByCause(TypedDict):
     """What one cause costs."""
 
     cause: str
     part: Number | None
-    shared_s: EndsShape | None
-    removed_s: EndsShape
-    alone_s: EndsShape
+    shared_s: Ends | None
+    removed_s: Ends
+    alone_s: Ends
 
 
-class BlameShape(TypedDict):
+class BlameDocument(TypedDict):
     """What each cause of a disturbance costs a program in virtual time."""
 
     experiment: str
@@ -72,18 +71,18 @@ class BlameShape(TypedDict):
     digest: NotRequired[str]
     seeds: list[int]
     causes: Annotated[list[str], Len(1)]
-    makespan_s: EndsShape
-    undisturbed_s: EndsShape
-    cost_s: EndsShape
-    together_s: EndsShape
-    aligned_s: EndsShape
-    unaligned_s: EndsShape
-    by_cause: list[ByCauseShape]
+    makespan_s: Ends
+    undisturbed_s: Ends
+    cost_s: Ends
+    together_s: Ends
+    aligned_s: Ends
+    unaligned_s: Ends
+    by_cause: list[ByCause]
     warnings: list[Notice]
     runs: list[dict[str, Any]]
 
 
-class PlaceShape(TypedDict):
+class Place(TypedDict):
     """Where a slow rank loses time."""
 
     rank: Count
@@ -91,7 +90,7 @@ class PlaceShape(TypedDict):
     excess_s: Number
 
 
-class SlowCauseShape(TypedDict):
+class SlowCause(TypedDict):
     """What a slow rank did meanwhile."""
 
     name: str
@@ -99,20 +98,20 @@ class SlowCauseShape(TypedDict):
     ci95: Two
 
 
-class CulpritShape(TypedDict):
+class Culprit(TypedDict):
     """A slow rank, or several that hide each other."""
 
     ranks: Annotated[list[Count], Len(1)]
     seconds: Number
     ci95: Two
     steps: Count
-    where: list[PlaceShape]
-    causes: list[SlowCauseShape]
+    where: list[Place]
+    causes: list[SlowCause]
     alone_s: list[Number]
     against_itself: bool
 
 
-class ClocksShape(TypedDict):
+class Clocks(TypedDict):
     """How far the ranks' clocks are apart."""
 
     apart_s: Number
@@ -120,7 +119,7 @@ class ClocksShape(TypedDict):
     drift_ppm: Number
 
 
-class EfficienciesShape(TypedDict):
+class Efficiencies(TypedDict):
     """POP's efficiencies, as shares."""
 
     parallel: Number
@@ -129,16 +128,16 @@ class EfficienciesShape(TypedDict):
     transfer: Number
 
 
-class RecordedBlameShape(TypedDict):
+class RecordedBlameDocument(TypedDict):
     """Which rank of a recorded program is slow: what `crosswind blame TRACE --json` prints."""
 
     verdict: Literal["straggler", "none", "unidentifiable"]
     reason: str
     recorded_s: NotNegative
     replayed_s: NotNegative
-    culprits: list[CulpritShape]
+    culprits: list[Culprit]
     waits: dict[str, Number]
-    clocks: ClocksShape
+    clocks: Clocks
     ranks: Count
     missing: list[Count]
     steps: Count
@@ -146,12 +145,12 @@ class RecordedBlameShape(TypedDict):
     uneven_s: Number
     transfers_s: Number
     transfer_excess_s: Number
-    efficiencies: EfficienciesShape
+    efficiencies: Efficiencies
     notes: list[str]
     replays: Count
 
 
-class InjectedCauseShape(TypedDict):
+class InjectedCause(TypedDict):
     """What one cause took from a rank."""
 
     cause: str
@@ -160,7 +159,7 @@ class InjectedCauseShape(TypedDict):
     how: list[str]
 
 
-class InjectedRankShape(TypedDict):
+class InjectedRank(TypedDict):
     """What was injected into a rank."""
 
     rank: Count
@@ -177,12 +176,12 @@ class InjectedRankShape(TypedDict):
     too_short_s: NotNegative
     missed: Count
     missed_s: NotNegative
-    causes: list[InjectedCauseShape]
+    causes: list[InjectedCause]
     complaints: list[str]
     exposed: bool
 
 
-class InjectionShape(TypedDict):
+class InjectionDocument(TypedDict):
     """What was injected into a command: what `crosswind inject --json` prints."""
 
     command: Annotated[list[str], Len(1)]
@@ -201,5 +200,5 @@ class InjectionShape(TypedDict):
     asked_by_signal: int | None
     ranks_told_by: str | None
     priority: str
-    ranks: list[InjectedRankShape]
+    ranks: list[InjectedRank]
     warnings: list[Notice]

@@ -8,13 +8,12 @@ from annotated_types import Ge, Len
 from pydantic import AfterValidator
 from typing_extensions import TypedDict
 
-from crosswind.cost.blocks import FIELDS, contrasts
-from crosswind.files.shape import Host, LooksShape, Notice, NotNegative, Number, Share, Two, of_one_length
+from crosswind.documents.values import Head, Host, Looks, Notice, NotNegative, Number, Share, Two, of_one_length
 
 Cpus = list[Annotated[int, Ge(0)]]
 
 
-class TargetShape(TypedDict):
+class Target(TypedDict):
     """What was stopped and continued."""
 
     text: str
@@ -24,7 +23,7 @@ class TargetShape(TypedDict):
     used_s: NotRequired[NotNegative]
 
 
-class JobShape(TypedDict):
+class Job(TypedDict):
     """What ran beside it."""
 
     name: str
@@ -36,14 +35,14 @@ class JobShape(TypedDict):
     block_s: NotNegative
 
 
-class UndisturbedShape(TypedDict):
+class Undisturbed(TypedDict):
     """CPU time of each target, by windows."""
 
     wall_s: list[NotNegative]
     cpu_s: list[list[Number]]
 
 
-class QuadsShape(TypedDict):
+class Quads(TypedDict):
     """What was counted, a row a quad."""
 
     contrast: list[Annotated[int, Ge(0)]]
@@ -54,28 +53,28 @@ class QuadsShape(TypedDict):
     x_cpu_s: list[Two]
 
 
-class IntervalsShape(TypedDict):
+class Intervals(TypedDict):
     """When each target computed, undisturbed: start and duration, s."""
 
     length_s: NotNegative
     of: list[list[Two]]
 
 
-class _Fields(TypedDict):
+class _Fields(Head):
     """The cost of a process."""
 
     asked: NotRequired[str]
     margin: Share
-    of: Annotated[list[TargetShape], Len(1)]
-    job: JobShape
+    of: Annotated[list[Target], Len(1)]
+    job: Job
     host: Host
     steal_share: NotNegative
-    looks: LooksShape
-    undisturbed: UndisturbedShape
-    quads: QuadsShape
+    looks: Looks
+    undisturbed: Undisturbed
+    quads: Quads
     warnings: list[Notice]
-    intervals: NotRequired[IntervalsShape]
-    watched: NotRequired[UndisturbedShape]
+    intervals: NotRequired[Intervals]
+    watched: NotRequired[Undisturbed]
     unseen_s: NotRequired[list[NotNegative]]
     waited_for: NotRequired[list[Annotated[int, Ge(0)]]]
     interrupted: NotRequired[bool]
@@ -83,7 +82,7 @@ class _Fields(TypedDict):
 
 def _consistent(document: Any) -> Any:
     quads, targets = document["quads"], len(document["of"])
-    of_one_length(quads, ("at_s", "contrast", *FIELDS))
+    of_one_length(quads, ("at_s", "contrast", "work", "wall_s", "job_cpu_s", "x_cpu_s"))
     for name in ("undisturbed", "watched"):
         if name in document:
             of_one_length(document[name], ("wall_s", "cpu_s"))
@@ -93,10 +92,10 @@ def _consistent(document: Any) -> Any:
         raise ValueError(f"unseen_s has {len(document['unseen_s'])} values; there are {targets} targets")
     if any(each >= targets for each in document.get("waited_for", ())):
         raise ValueError(f"waited_for is {document['waited_for']}; there are {targets} targets")
-    most = len(contrasts(targets)) - 1
+    most = targets if targets > 1 else 0  # each alone, and all together
     if any(each > most for each in quads["contrast"]):
         raise ValueError(f"quads.contrast is {max(quads['contrast'])}; it must be at most {most}")
     return document
 
 
-CostShape = Annotated[_Fields, AfterValidator(_consistent)]
+CostDocument = Annotated[_Fields, AfterValidator(_consistent)]

@@ -7,10 +7,10 @@ from typing import Annotated, Any, NotRequired
 from annotated_types import Ge
 from typing_extensions import TypedDict
 
-from crosswind.files.shape import NotNegative
+from crosswind.documents.values import NotNegative
 
 
-class PairShape(TypedDict):
+class Pair(TypedDict):
     """A kernel and the traffic beside it."""
 
     kernel: str
@@ -26,7 +26,7 @@ class PairShape(TypedDict):
     cycles: Annotated[int, Ge(0)]
 
 
-class OwnTaskShape(TypedDict):
+class OwnTask(TypedDict):
     """A task of the user's own, and what one call takes."""
 
     name: str
@@ -34,15 +34,15 @@ class OwnTaskShape(TypedDict):
     host_s: NotNegative
 
 
-class GpuHeaderShape(TypedDict):
+class GpuMeasurementHeader(TypedDict):
     """How the blocks of a measured GPU came about."""
 
     version: str
     asked: NotRequired[Any]
     started: str
     device: dict[str, Any]
-    pairs: list[PairShape]
+    pairs: list[Pair]
     seed: int
     ended: str
     elapsed_s: NotNegative
-    task: NotRequired[OwnTaskShape]
+    task: NotRequired[OwnTask]

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Len
 from typing_extensions import TypedDict
 
-from crosswind.files.shape import Notice, Number, Positive, Two
+from crosswind.documents.values import Notice, Number, Positive, Two
 
 
-class FlowsShape(TypedDict):
+class Flows(TypedDict):
     """Which part of a link a number of flows uses."""
 
     flows: Annotated[int, Ge(2)]
@@ -21,7 +21,7 @@ class FlowsShape(TypedDict):
     forms: dict[str, Number]
 
 
-class FormShape(TypedDict):
+class Form(TypedDict):
     """A form that was fitted."""
 
     form: str
@@ -32,13 +32,13 @@ class FormShape(TypedDict):
     max_error: Number
 
 
-class ContentionShape(TypedDict):
+class ContentionDocument(TypedDict):
     """Which part of a link several flows use while they share it."""
 
     files: Annotated[list[str], Len(1)]
     by: Literal["latency", "throughput"]
     link_mb_per_s: Positive | None
-    points: Annotated[list[FlowsShape], Len(1)]
-    forms: list[FormShape]
+    points: Annotated[list[Flows], Len(1)]
+    forms: list[Form]
     effective: dict[str, Any]
     warnings: list[Notice]
