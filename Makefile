@@ -105,7 +105,7 @@ test-unit: $(VENV)/.built-dev
 # differs from it; tests/test_layout.py holds the list against the imports.
 BASE ?=
 LAB := tests/lab python/crosswind/lab
-LAB_ROOMS := absences access cluster description disturbance errors experiment files filter host inject lab links plan \
+LAB_ROOMS := absences access cluster description disturbance documents errors experiment files filter host inject lab links plan \
   platform run statistics terminal watch
 LAB_USES := constraints.txt Cargo.lock crates tests/lab tests/disturbed.py tests/interacting.py python/crosswind/__init__.py \
   $(foreach room,$(LAB_ROOMS),python/crosswind/$(room) python/crosswind/$(room).py)
@@ -147,6 +147,7 @@ fuzz:
 # After a change of the Rust types.
 schemas:
 	CROSSWIND_WRITE_SCHEMAS=1 cargo test --quiet -p crosswind-schema --test all json_schema_files
+	$(BIN)/python crates/schema/typed_documents.py
 
 bench: build
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group bench

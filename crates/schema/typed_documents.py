@@ -29,17 +29,23 @@ KINDS = {
     "program-runs": "ProgramRunsDocument",
     "runs": "RunsDocument",
     "streams-runs": "StreamsRunsDocument",
+    "trace": "TraceHeader",
 }
-"""Kind -> the name of its document. An experiment is read in Rust alone, and a trace is a table."""
+"""Kind -> the name of its document. An experiment is read in Rust alone."""
+OTHERS = {"Warning": "Notice"}
+"""Definitions that Python has already -> their names in `crosswind.errors`."""
 SIMPLE = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 WIDTH = 120
 Schema = Mapping[str, Any]
 
 
-def type_of(schema: Schema) -> str:
+def type_of(schema: Schema | bool) -> str:
     """Return the type of a value as Python writes it."""
+    if isinstance(schema, bool):
+        return "Any"
     if "$ref" in schema:
-        return str(schema["$ref"]).rpartition("/")[2]
+        name = str(schema["$ref"]).rpartition("/")[2]
+        return OTHERS.get(name, name)
     if "const" in schema:
         return f"Literal[{json.dumps(schema['const'])}]"
     if "enum" in schema:
@@ -137,9 +143,14 @@ def in_order(definitions: Mapping[str, Schema]) -> list[str]:
 def module(title: str, definitions: Mapping[str, Schema], shared: Mapping[str, Schema], top: str = "") -> str:
     """Return the text of a module."""
     names = in_order(definitions)
-    text = "\n\n".join(definition(name, definitions[name]) for name in names)
-    wanted = sorted({name for one in definitions.values() for name in references(one)} & shared.keys())
-    imports = f"\nfrom crosswind.documents.shared import {', '.join(wanted)}\n" if wanted else ""
+    text = "\n\n".join(definition(name, definitions[name]) for name in names if name not in OTHERS)
+    wanted = {name for one in definitions.values() for name in references(one)}
+    places = {
+        "documents.shared": wanted & shared.keys() - OTHERS.keys(),
+        "errors": {OTHERS[name] for name in wanted & OTHERS.keys()},
+    }
+    lines = [f"from crosswind.{place} import {', '.join(sorted(names))}\n" for place, names in places.items() if names]
+    imports = "".join(["\n" if lines else "", *lines])
     head = f'"""{title} Written by crates/schema/typed_documents.py."""\n\nfrom __future__ import annotations\n\n'
     used = [word for word in ("Any", "Literal", "NotRequired", "TypeAlias", "TypedDict") if word in text]
     return f"{head}from typing import {', '.join(used)}\n{imports}\n{text}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind import _core
-from crosswind.errors import warning
+from crosswind.errors import Notice, warning
 from crosswind.files.atomic import write_text
 
 
@@ -33,7 +33,7 @@ class Observed(ABC):
 
     @property
     @abstractmethod
-    def warnings(self) -> list[dict[str, str]]:
+    def warnings(self) -> list[Notice]:
         """What one should know before using it: code, message, hint."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def leftovers() -> list[dict[str, str]]:
     return found
 
 
-def remove_leftovers() -> list[dict[str, str]]:
+def remove_leftovers() -> list[Notice]:
     """Remove what killed commands have left in the kernel; return warnings that name it.
 
     Stopped processes and groups that still hold processes of a task are left alone.

@@ -3,10 +3,18 @@
 So has every warning, which stands beside a result: what one should know before one trusts it.
 """
 
-import os
+from __future__ import annotations
 
-Notice = dict[str, str]
-"""A warning: code, message, hint."""
+import os
+from typing import TypedDict
+
+
+class Notice(TypedDict):
+    """A warning, as it stands in files."""
+
+    code: str
+    hint: str
+    message: str
 
 
 def warning(code: str, message: str, hint: str) -> Notice:

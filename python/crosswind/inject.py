@@ -75,7 +75,7 @@ class Injected(Observed, Plotted):
         )
 
     @property
-    def warnings(self) -> list[dict[str, str]]:
+    def warnings(self) -> list[Notice]:
         """What one should know before comparing: code, message, hint."""
         return [*_warnings(self.summary), *self.summary.get("removed", [])]
 
@@ -361,8 +361,8 @@ def _listed(ranks: Sequence[int]) -> str:
     return ", ".join(map(str, sorted(ranks)[:10])) + (f" and {len(ranks) - 10} more" if len(ranks) > 10 else "")
 
 
-def _warnings(summary: dict[str, Any]) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = []
+def _warnings(summary: dict[str, Any]) -> list[Notice]:
+    found: list[Notice] = []
 
     def warning(code: str, message: str, hint: str) -> None:
         found.append({"code": code, "message": message, "hint": hint})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crosswind import _core
 from crosswind.description import Description
@@ -13,6 +13,8 @@ from crosswind.platform import as_html_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from crosswind.documents.links import Host, Link
 
 
 class Links(Description[_core.Links], Tabular):
@@ -33,15 +35,15 @@ class Links(Description[_core.Links], Tabular):
     _CORE = _core.Links
 
     @property
-    def hosts(self) -> list[dict[str, Any]]:
+    def hosts(self) -> list[Host]:
         """The hosts as in the file."""
-        hosts: list[dict[str, Any]] = self.to_dict()["host"]
+        hosts: list[Host] = self.to_dict()["host"]
         return hosts
 
     @property
-    def links(self) -> list[dict[str, Any]]:
+    def links(self) -> list[Link]:
         """The links as in the file."""
-        links: list[dict[str, Any]] = self.to_dict()["link"]
+        links: list[Link] = self.to_dict()["link"]
         return links
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crosswind import _core
-from crosswind.errors import DescriptionError
+from crosswind.errors import DescriptionError, Notice
 from crosswind.files.atomic import replaced
 from crosswind.files.columns import Column, checked
 from crosswind.files.reading import read_parquet
@@ -101,7 +101,7 @@ class Measurement(Tabular):
         return self.header["ended"] in ("interrupted", "peer-lost")
 
     @property
-    def warnings(self) -> list[dict[str, str]]:
+    def warnings(self) -> list[Notice]:
         """What to keep in mind when trusting the figures."""
         return list(self.header["warnings"])
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from crosswind import _core
 from crosswind.absences import Observed, remove_leftovers
-from crosswind.errors import DescriptionError, warning
+from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.files.atomic import is_standard_output
 from crosswind.files.intervals import save_recording
 from crosswind.host import interrupts
@@ -78,7 +78,7 @@ class Noise(Observed):
         ]
 
     @property
-    def warnings(self) -> list[dict[str, str]]:
+    def warnings(self) -> list[Notice]:
         """What one should know before using it: code, message, hint."""
         return [*_warnings(self.summary), *self.summary.get("removed", [])]
 
@@ -190,8 +190,8 @@ def no_trace() -> str | None:
     return _core.no_trace()
 
 
-def _warnings(summary: dict[str, Any]) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = []
+def _warnings(summary: dict[str, Any]) -> list[Notice]:
+    found: list[Notice] = []
 
     def warn(code: str, message: str, hint: str) -> None:
         found.append(warning(code, message, hint))

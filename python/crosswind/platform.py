@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ from crosswind.files.tabular import Tabular
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from crosswind.documents.shared import Node
 
 
 class Platform(Description[_core.Platform], Tabular):
@@ -41,15 +43,15 @@ class Platform(Description[_core.Platform], Tabular):
         return self._checked.name
 
     @property
-    def nodes(self) -> list[dict[str, Any]]:
+    def nodes(self) -> list[Node]:
         """The nodes as in the file."""
-        nodes: list[dict[str, Any]] = self.to_dict()["node"]
+        nodes: list[Node] = self.to_dict()["node"]
         return nodes
 
     @property
-    def warnings(self) -> list[dict[str, str]]:
+    def warnings(self) -> list[Notice]:
         """What the file says against its figures, and what is allowed but suspicious: code, message, hint."""
-        warnings: list[dict[str, str]] = json.loads(self._checked.warnings_json())
+        warnings: list[Notice] = json.loads(self._checked.warnings_json())
         return warnings
 
     def with_warnings(self, told: Sequence[Notice]) -> Platform:
@@ -91,7 +93,7 @@ class Platform(Description[_core.Platform], Tabular):
         return as_html_table(self.name, self.nodes)
 
 
-def as_html_table(caption: str, rows: list[dict[str, Any]], most: int = 200) -> str:
+def as_html_table(caption: str, rows: Sequence[Mapping[str, object]], most: int = 200) -> str:
     """Return rows as an HTML table for notebooks, at most `most` of them."""
     columns = list(dict.fromkeys(key for row in rows[:most] for key in row))
 

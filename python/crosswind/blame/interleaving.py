@@ -16,7 +16,7 @@ import numpy as np
 from crosswind.blame.iterations import Settled, settled, source
 from crosswind.blame.shares import Floats
 from crosswind.disturbance import Disturbance
-from crosswind.errors import CrosswindError, DescriptionError
+from crosswind.errors import CrosswindError, DescriptionError, Notice
 from crosswind.files.atomic import write_text
 from crosswind.inject import NOT_INJECTED, Injected, inject
 from crosswind.statistics.interval import SHOWN, MeanInterval, mean_interval, student_half
@@ -51,7 +51,7 @@ class Turns:
     variants: list[str]
     elapsed_s: Floats
     interrupted: bool
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
     iterations: dict[str, list[list[float]]] | None = None
 
     @property
@@ -215,7 +215,7 @@ def run_in_turns(
         raise DescriptionError(f"{blocks} runs of each are too few for an interval; at least 2", "argument")
     draw, names = random.Random(seed), list(variants)
     rows: list[list[float]] = []
-    told: dict[str, dict[str, str]] = {}
+    told: dict[str, Notice] = {}
     kept: dict[str, list[list[float]]] = {name: [] for name in names}
     begun = time.monotonic()
     interrupted = False

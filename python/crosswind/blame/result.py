@@ -27,7 +27,7 @@ from crosswind.blame.shares import (
     shapley,
 )
 from crosswind.blame.variants import ALIGNED, KEPT
-from crosswind.errors import DescriptionError, warning
+from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.files.atomic import is_of_kind, read_json, write_json
 from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
@@ -244,7 +244,7 @@ class Blame(Tabular):
         return cost_estimate(np.sum(costs, axis=0))
 
     @property
-    def warnings(self) -> list[dict[str, str]]:
+    def warnings(self) -> list[Notice]:
         """What to keep in mind when trusting the figures."""
         warnings = list(self.runs.warnings)
         if len(self.seeds) == 1:

@@ -104,7 +104,7 @@ def check(
     rates_of = base or (past[-1] if past else there[0] if peers is not None and there else None)
     limit_s = longest_s(seconds) if limit_s is None else limit_s
     document = performed(rates_of, tolerance, seconds, peer, token, tls, progress, limit_s)
-    document = {**document, "warnings": told + document["warnings"]}
+    document["warnings"] = told + document["warnings"]
     found = Check(document, base, None if history is None else past, None if peers is None else there)
     if history is not None and not found.interrupted:
         keep(history, found)

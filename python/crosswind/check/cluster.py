@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING
 
 from crosswind import _core
 from crosswind.check import SECONDS, TOLERANCE, at_host, fault, permitted
@@ -16,6 +16,9 @@ from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.measure.cluster import Cluster, measure_cluster
 from crosswind.measure.cluster.tour import START_S, Progress, call
 from crosswind.terminal.signals import wait_for_all
+
+if TYPE_CHECKING:
+    from crosswind.documents.check import CheckDocument
 
 LINKS_PART = 0.5
 """Of the progress that is shown."""
@@ -64,7 +67,8 @@ def check_cluster(
         hint = "`crosswind check` without --on checks one; add workers, or take each for a host with --per worker"
         raise DescriptionError(f"there are {len(hosts)} hosts, and one is held against the others", "hosts", hint)
     began, at = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    checks, failed = dict[str, dict[str, Any]](), dict[str, str]()
+    checks: dict[str, CheckDocument] = {}
+    failed: dict[str, str] = {}
     measured, interrupted = None, False
     part = LINKS_PART if links else 0.0
     try:
@@ -117,7 +121,7 @@ def _turns(hosts: dict[str, str]) -> Iterator[list[str]]:
 
 
 def _check_hosts(
-    cluster: Cluster, seconds: float, checks: dict[str, dict[str, Any]], failed: dict[str, str], progress: Progress
+    cluster: Cluster, seconds: float, checks: dict[str, CheckDocument], failed: dict[str, str], progress: Progress
 ) -> None:
     from crosswind.documents.check import CheckDocument
     from crosswind.documents.reading import refuse_wrong_fields

@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from crosswind.statistics.interval import pooled_freedom, reach
+
+if TYPE_CHECKING:
+    from crosswind.documents.check import Reading as ReadingDocument
 
 Outcome = Literal["healthy", "sick", "unknown"]
 LEVEL = 0.95
@@ -56,14 +59,16 @@ class Reading:
     error: float | None = None
     looks: int = LOOKS
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ReadingDocument:
         """Return it as it stands in files."""
-        return vars(self) | {"values": list(self.values)}
+        found: ReadingDocument = {**vars(self), "values": list(self.values)}  # type: ignore[typeddict-item]
+        return found
 
     @classmethod
-    def from_dict(cls, found: dict[str, Any]) -> Reading:
+    def from_dict(cls, found: ReadingDocument) -> Reading:
         """Read it from a file."""
-        return cls(**{**found, "values": tuple(found["values"])})
+        given: dict[str, Any] = {**found, "values": tuple(found["values"])}
+        return cls(**given)
 
     @property
     def known(self) -> bool:

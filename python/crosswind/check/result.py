@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -113,8 +113,9 @@ class Check:
             found = peers.against(self, self.peers)
             return sorted(found + self.failures(found), key=worst_first)
         if self.base is None and not self.past:
-            stored: list[dict[str, Any]] = self.document.get("result", {}).get("judged", [])
-            return [Judged(**(each | {name: math.nan for name in each if each[name] is None})) for each in stored]
+            stored: Sequence[Mapping[str, Any]] = self.document["result"]["judged"] if "result" in self.document else []
+            known: list[dict[str, Any]] = [{k: math.nan if v is None else v for k, v in one.items()} for one in stored]
+            return [Judged(**each) for each in known]
         if self.base is None:
             from crosswind.check.history import against
 
@@ -148,7 +149,7 @@ class Check:
         """Settings that differ from the baseline's, or the last check's; they do not make a node sick."""
         then = self.base or (self.past[-1] if self.past else None)
         if then is None:
-            return list(self.document.get("result", {}).get("changed", []))
+            return list(self.document["result"]["changed"]) if "result" in self.document else []
         return changes(then.document["host"], self.document["host"])
 
     @property
@@ -203,8 +204,8 @@ class Check:
             message = f"the host is busy: other processes use {100 * load['others']:.0f} % of the CPUs, "
             message += f"the hypervisor takes {100 * load['steal']:.1f} %"
             found.append(warning("busy-host", message, "check again when the node is idle"))
-        if self.document.get("hidden"):
-            found.append(warning("hidden", self.document["hidden"], "check the host of the virtual machine as well"))
+        if hidden := self.document["hidden"]:
+            found.append(warning("hidden", hidden, "check the host of the virtual machine as well"))
         if self.base is not None and self.base.busy:
             message = "the baseline was measured on a busy host"
             found.append(warning("busy-baseline", message, "save another on an idle, healthy node"))

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
 from crosswind.check import fault, rates, surroundings
@@ -23,6 +23,10 @@ from crosswind.errors import CrosswindError, DescriptionError, Notice, warning
 from crosswind.host.processor import allowed_cpus
 from crosswind.noise import record
 from crosswind.terminal.progress import Advance
+
+if TYPE_CHECKING:
+    from crosswind.documents.check import CheckDocument
+    from crosswind.documents.values import Host
 
 _NOISE_BATCHES = 4
 KERNELS_SHARE, NOISE_SHARE = 0.35, 0.25
@@ -42,7 +46,7 @@ def performed(
     tls: str | Path | None,
     progress: Advance | None,
     limit_s: float,
-) -> dict[str, Any]:
+) -> CheckDocument:
     """Measure, and return the document of a check; after ctrl-C or the time limit with what was complete."""
     session = _Session(base, seconds, token, tls, limit_s)
     described, watch = session.described(), surroundings.Watch.begin()
@@ -101,7 +105,7 @@ class _Session:
         self._paths: dict[str, Reading] = {}
         self._look_s = 0.0
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> Host:
         """Describe the host; a file of the kernel that is not as it should be costs the settings only."""
         try:
             return surroundings.settings()

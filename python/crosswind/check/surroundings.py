@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import resource
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from crosswind import host
 from crosswind.host.activity import Snapshot
 from crosswind.host.processor import allowed_cpus, is_virtual
 from crosswind.host.tree import ROOT, names, text
+
+if TYPE_CHECKING:
+    from crosswind.documents.check import Load
+    from crosswind.documents.values import Host
 
 BUSY_SHARE = 0.15
 """CPU time of others, part of all CPUs, from which on the host is called busy."""
@@ -32,7 +37,7 @@ class Watch:
         """Read the counters now."""
         return cls(Snapshot.take(processes=False), _own_s())
 
-    def load(self) -> dict[str, float]:
+    def load(self) -> Load:
         """Return the shares of all allowed CPUs (0 to 1) that others used and that the hypervisor took, until now."""
         activity, own = Snapshot.take(processes=False).since(self.before), _own_s() - self.own_s
         cpus = allowed_cpus()
@@ -41,7 +46,7 @@ class Watch:
         return {"others": round(max(0.0, busy - own / total), 4), "steal": round(activity.mean("steal", cpus), 4)}
 
 
-def is_busy(load: dict[str, float]) -> bool:
+def is_busy(load: Load) -> bool:
     """Whether others use so much that lost time says nothing about the node.
 
     Examples
@@ -52,15 +57,15 @@ def is_busy(load: dict[str, float]) -> bool:
     return load["others"] >= BUSY_SHARE or load["steal"] >= STEAL_SHARE
 
 
-def settings(root: Path = ROOT) -> dict[str, Any]:
+def settings(root: Path = ROOT) -> Host:
     """Describe this host, with the kernel's mitigations among its settings."""
     described = host.describe((), root=root)
     found = {f"mitigation {name}": text(root, f"{_WEAKNESSES}/{name}") for name in names(root, _WEAKNESSES)}
     described["settings"] |= {name: value.strip() for name, value in found.items() if value}
-    return described
+    return cast("Host", described)
 
 
-def changes(then: dict[str, Any], now: dict[str, Any]) -> list[str]:
+def changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return the settings that differ between two descriptions of hosts, each as `name: then -> now`."""
     was, is_now = (
         {name: of.get(name) for name in ("name", "cpu", "cpus", "kernel")} | of["settings"] for of in (then, now)

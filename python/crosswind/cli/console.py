@@ -9,10 +9,13 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from crosswind.terminal.printable import is_plain, printable
 from crosswind.terminal.table import Table
+
+if TYPE_CHECKING:
+    from crosswind.errors import Notice
 
 MOST_WARNINGS = 3
 """Warnings that one step says unasked; more are not read."""
@@ -58,7 +61,7 @@ def tell_error(message: str, hint: str | None) -> None:
         _say("hint:", "bold cyan", hint, indent="\n")
 
 
-def tell_warnings(warnings: Sequence[dict[str, str]], *, shown: int = 0) -> None:
+def tell_warnings(warnings: Sequence[Notice], *, shown: int = 0) -> None:
     """Say the warnings that matter most, at most three of a step, and how many more there are.
 
     `shown` is how many this step has said before.
@@ -68,10 +71,10 @@ def tell_warnings(warnings: Sequence[dict[str, str]], *, shown: int = 0) -> None
 
 
 def say_warnings(
-    warnings: Sequence[dict[str, str]],
+    warnings: Sequence[Notice],
     *,
     shown: int = 0,
-    earlier: Sequence[dict[str, str]] = (),
+    earlier: Sequence[Notice] = (),
     source: str = "an earlier step",
 ) -> list[str]:
     """Say the warnings that matter most, at most three of a step; return what is to be said about the others.
@@ -97,7 +100,7 @@ def say_warnings(
     return [f"{' and '.join(rest)}: --warnings"] if rest else []
 
 
-def _warn(warning: dict[str, str]) -> None:
+def _warn(warning: Notice) -> None:
     """Say one warning, and below it what to do; on a terminal both are broken between words."""
     hint = warning.get("hint")
     if not sys.stderr.isatty():

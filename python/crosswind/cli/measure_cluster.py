@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -169,7 +169,7 @@ def _answer(found: MeasuredCluster) -> Answer:
     return Answer(lines, tables, notes if rows else [], wide=_whole(found), rest="All hosts and links")
 
 
-def _extremes(rows: Sequence[dict[str, Any]], field: str) -> list[dict[str, Any]]:
+def _extremes(rows: Sequence[Mapping[str, Any]], field: str) -> list[Mapping[str, Any]]:
     """Return the rows with the least and the largest value of a field; one where both are the same."""
     ordered = sorted(rows, key=lambda one: one[field])
     return ordered[:1] if ordered[0][field] == ordered[-1][field] else [ordered[0], ordered[-1]]

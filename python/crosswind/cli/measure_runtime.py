@@ -19,7 +19,8 @@ def as_dict(measurement: Measurement, fit: Any) -> dict[str, Any]:
     from crosswind.measure.runtime.summary import compared, cpu_shares, direction_row
 
     runtime = measurement.header["runtime"]
-    document = {
+    assert runtime is not None
+    document: dict[str, Any] = {
         **runtime,
         "channels": [direction_row(measurement, fit, i) for i in range(len(measurement.header["channels"]))],
     }
@@ -34,6 +35,7 @@ def with_runtime(answer: Answer, measurement: Measurement, fit: Any) -> Answer:
     from crosswind.measure.runtime.summary import beside_sentence, compared, cpu_shares, direction_row
 
     runtime = measurement.header["runtime"]
+    assert runtime is not None
     columns = [("direction", "left"), ("unpaced MB/s", "right"), ("at MB/s", "right"), ("computing left", "right")]
     columns += [("const", "right"), ("IR s/GB", "right")]
     rows = [direction_row(measurement, fit, i) for i in range(len(measurement.header["channels"]))]

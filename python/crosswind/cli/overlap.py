@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -207,7 +208,7 @@ def _answer(found: Overlap) -> Answer:
             f"{cell['wait']}, nice {cell['burn_nice']}",
             f"{cell['ping_s'] / cell['ping_alone_s']:.2f}",
             f"{cell['burn_s'] / cell['burn_alone_s']:.2f}",
-            WORDS[cell["verdict"]],
+            WORDS[str(cell["verdict"])],
         ]
         for cell in cells
     ]
@@ -215,7 +216,7 @@ def _answer(found: Overlap) -> Answer:
     columns += [("verdict", "left")]
     first = ("verdict", "messages", "wait", "computation")
     tables = [Section(columns, rows, title="times as long as alone", first=first)]
-    changes = [[_cell(cell), cell["change"].partition(": ping ")[0]] for cell in cells if cell.get("change")]
+    changes = [[_cell(cell), change.partition(": ping ")[0]] for cell in cells if (change := cell.get("change"))]
     more = [Section([("where", "left"), ("what to change", "left")], changes)] if changes else []
     return Answer(
         lines,
@@ -233,7 +234,8 @@ def _whole(found: Overlap) -> Section:
     from crosswind.overlap.verdict import WORDS, seconds
 
     about = found.summary
-    where = f"{about['scheduler']} scheduler, simulated" if found.on == "sim" else about["host"]["name"]
+    host = about.get("host")
+    where = f"{about['scheduler']} scheduler, simulated" if found.on == "sim" or host is None else host["name"]
     title = f"{where}: messages beside {about['burners']} programs that compute, on {about['cpus']} processors"
     columns = [("messages", "right"), ("of", "right"), ("wait", "left"), ("nice", "right")]
     columns += [(name, "right") for name in ("ping alone", "together", "burn alone", "burn together")]
@@ -244,15 +246,15 @@ def _whole(found: Overlap) -> Section:
             f"{cell['message_bytes']:,} B",
             cell["wait"],
             str(cell["burn_nice"]),
-            *(seconds(cell[name]) for name in ("ping_alone_s", "ping_s", "burn_alone_s", "burn_s")),
-            WORDS[cell["verdict"]],
+            *map(seconds, (cell["ping_alone_s"], cell["ping_s"], cell["burn_alone_s"], cell["burn_s"])),
+            WORDS[str(cell["verdict"])],
         ]
         for cell in found
     ]
     return Section(columns, rows, title=title, first=("verdict", "wait", "nice", "messages", "of", "ping alone"))
 
 
-def _cell(cell: dict[str, Any]) -> str:
+def _cell(cell: Mapping[str, Any]) -> str:
     return f"{cell['messages']} x {cell['message_bytes']:,} B, {cell['wait']}, nice {cell['burn_nice']}"
 
 

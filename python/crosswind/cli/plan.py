@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +16,9 @@ from crosswind.errors import DescriptionError
 from crosswind.plan import BOUND, Method, Plan, Ports
 from crosswind.plan import plan as find_plan
 from crosswind.platform import Platform
+
+if TYPE_CHECKING:
+    from crosswind.documents.plan import PlannedNode
 
 EXAMPLES = """
 Examples:
@@ -105,7 +109,7 @@ def _answer(plan: Plan, platform: Platform, most: int) -> Answer:
     return Answer(lines, [Section(columns, rows)], notes, wide=_details(plan, most), rest="Order of service, all gains")
 
 
-def _shortened(rows: list[list[str]], idle: list[dict[str, Any]], most: int) -> list[list[str]]:
+def _shortened(rows: list[list[str]], idle: list[PlannedNode], most: int) -> list[list[str]]:
     """Return at most `most` rows of nodes that compute, and one for all that do not, by their parents."""
     left = len(rows) - most
     shown = rows[:most]
@@ -122,7 +126,7 @@ def _shortened(rows: list[list[str]], idle: list[dict[str, Any]], most: int) -> 
     return shown
 
 
-def _limit_of(one: dict[str, Any]) -> str:
+def _limit_of(one: PlannedNode) -> str:
     limit, parent = str(one["limited_by"]), one["parent"]
     words = {"compute": "its CPU", "port": "its port, which is always sending", "send-limit": "its sending rate"}
     words |= {"receive-limit": f"the link from {parent}", "local-compute": "its own CPU, which sending uses up"}
@@ -130,7 +134,7 @@ def _limit_of(one: dict[str, Any]) -> str:
     return words.get(limit, limit)
 
 
-def _why_idle(one: dict[str, Any]) -> str:
+def _why_idle(one: PlannedNode) -> str:
     if one["limited_by"] == "parent":
         return f"no sending time left at {one['parent']}"
     return "it computes nothing" if one["limited_by"] == "compute" else _limit_of(one)
@@ -161,7 +165,8 @@ def _most_to_gain(plan: Plan, platform: Platform) -> str:
     """Return where 1 % more of a resource brings most, by the marginal gains; empty where nothing brings any."""
     described = {node["name"]: node for node in platform.to_dict()["node"]}
     found: list[tuple[float, str]] = []
-    for one in plan.nodes:
+    nodes: Sequence[Mapping[str, Any]] = plan.nodes
+    for one in nodes:
         node, name = described[one["name"]], one["name"]
         for gain, field, what, unit in (
             ("gain_per_receive_mb_per_s", "receive_limit_mb_per_s", f"a faster link to {name}", "MB/s"),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import shlex
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from crosswind.compare.clock import BYS, By
 from crosswind.errors import DescriptionError
@@ -24,6 +24,8 @@ from crosswind.terminal.progress import Advance
 if TYPE_CHECKING:
     from crosswind.compare.result import Comparison
     from crosswind.compare.session import Settings
+    from crosswind.documents.comparison import ComparisonDocument
+    from crosswind.documents.values import Host
 
 SECONDS = 60.0
 MARGIN = 0.02
@@ -135,7 +137,7 @@ def asked_for(a: str, b: str, margin: float, by: By, *, shell: bool) -> str:
     return shlex.join([*options, a, b])
 
 
-def _document(commands: tuple[str, str], margin: float, by: By, settings: Settings, shell: bool) -> dict[str, Any]:
+def _document(commands: tuple[str, str], margin: float, by: By, settings: Settings, shell: bool) -> ComparisonDocument:
     from crosswind import _core
     from crosswind.compare.result import KIND, SCHEMA_VERSION
     from crosswind.host import describe
@@ -150,7 +152,7 @@ def _document(commands: tuple[str, str], margin: float, by: By, settings: Settin
         "shell": shell,
         "margin": margin,
         "by": by,
-        "host": describe(),
+        "host": cast("Host", describe()),
         "looks": Looks(planned_s=settings.seconds, one=settings.to_the_end).to_dict(),
         "interrupted": False,
         "wall_s": [],

@@ -20,6 +20,7 @@ from crosswind.statistics.jackknife import Estimate
 
 if TYPE_CHECKING:
     from crosswind.documents.comparison import ComparisonDocument
+    from crosswind.documents.values import Host
 
 SCHEMA_VERSION = 1
 KIND = "comparison"
@@ -183,7 +184,7 @@ class Comparison(Plotted):
         return found
 
 
-def _differences(then: dict[str, Any], now: dict[str, Any]) -> list[Notice]:
+def _differences(then: Host, now: Host) -> list[Notice]:
     """Return what differs between two hosts, and so what may be compared."""
     was, is_now = ({"cpu": host.get("cpu"), "kernel": host.get("kernel"), **host["settings"]} for host in (then, now))
     differing = [name for name in was | is_now if name not in _TRIVIAL and was.get(name) != is_now.get(name)]

@@ -18,7 +18,7 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from crosswind.errors import WATCHDOG_ONLY, DescriptionError, Notice
 from crosswind.terminal.progress import Advance
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from crosswind.cost.kernel import Kernel
     from crosswind.cost.result import Cost
     from crosswind.cost.targets import Target
+    from crosswind.documents.cost import CostDocument
+    from crosswind.documents.cost import Target as TargetDocument
+    from crosswind.documents.values import Host
 
 SECONDS = 60.0
 MARGIN = 0.01
@@ -144,7 +147,7 @@ def cost(
             refuse(target.members, f"--of {target.text}", {freezer.pid})
         chosen_progress(of_job, progress_of)
         asked_of = asked_for(texts, command, job, progress_of, kernel, margin)
-        document = {"asked": asked_of} | _document(targets, of_job, command, margin, settings)
+        document: CostDocument = {"asked": asked_of, **_document(targets, of_job, command, margin, settings)}
         if notify is not None:
             for told in document["warnings"]:
                 notify(told)
@@ -250,9 +253,8 @@ def _job(command: Sequence[str] | None, pid: int | None, kernel: str, targets: S
 
 def _document(
     targets: Sequence[Target], job: Job, command: Sequence[str] | None, margin: float, settings: Any
-) -> dict[str, Any]:
+) -> CostDocument:
     from crosswind import _core
-    from crosswind.cost.blocks import FIELDS
     from crosswind.cost.result import KIND, SCHEMA_VERSION
     from crosswind.host import describe
     from crosswind.statistics.interim import Looks
@@ -273,24 +275,30 @@ def _document(
             "wants_cpus": 0.0,
             "block_s": 0.0,
         },
-        "host": describe(),
+        "host": cast("Host", describe()),
         "steal_share": 0.0,
         "looks": looks.to_dict(),
         "undisturbed": {"wall_s": [], "cpu_s": []},
-        "quads": {name: [] for name in ("contrast", "at_s", *FIELDS)},
+        "quads": {"contrast": [], "at_s": [], "work": [], "wall_s": [], "job_cpu_s": [], "x_cpu_s": []},
         "warnings": [told for one in targets if (told := one.warning())],
     }
 
 
-def _described(target: Target) -> dict[str, Any]:
+def _described(target: Target) -> TargetDocument:
     from crosswind.cost.lifetime import lifetime
 
     age_s, used_s = lifetime(target.members, target.roots, target.group)
-    about = {"text": target.text, "name": target.name, "how": target.frozen.how, "cpus": []}
-    return about | {"age_s": age_s, "used_s": used_s}
+    return {
+        "text": target.text,
+        "name": target.name,
+        "how": target.frozen.how,
+        "cpus": [],
+        "age_s": age_s,
+        "used_s": used_s,
+    }
 
 
-def _resumed(before: Cost, now: dict[str, Any], settings: Any) -> dict[str, Any]:
+def _resumed(before: Cost, now: CostDocument, settings: Any) -> CostDocument:
     """Return the document of an earlier session, to continue it; refuse that of another job or target."""
     earlier = before.document
     was, is_now = _identity(earlier), _identity(now)
@@ -307,11 +315,16 @@ def _resumed(before: Cost, now: dict[str, Any], settings: Any) -> dict[str, Any]
     ended = ("job-ended", "target-ended", WATCHDOG_ONLY)
     kept = [one for one in earlier["warnings"] if one["code"] not in ended]
     kept += [one for one in now["warnings"] if one not in kept]
-    counted = {name: earlier[name] for name in ("undisturbed", "quads", "watched", "unseen_s") if name in earlier}
-    return now | counted | {"looks": looks.to_dict(), "warnings": kept}
+    found: CostDocument = {**now, "undisturbed": earlier["undisturbed"], "quads": earlier["quads"]}
+    if "watched" in earlier:
+        found["watched"] = earlier["watched"]
+    if "unseen_s" in earlier:
+        found["unseen_s"] = earlier["unseen_s"]
+    found["looks"], found["warnings"] = looks.to_dict(), kept
+    return found
 
 
-def _identity(document: dict[str, Any]) -> dict[str, Any]:
+def _identity(document: CostDocument) -> dict[str, object]:
     """Return what identifies a session later, when a process may have another number."""
     return {
         "--of": ["pid" if one["text"].startswith("pid:") else one["text"] for one in document["of"]],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crosswind.cost.blocks import FIELDS, OFF, ON, Floats, Quads, contrasts
+from crosswind.cost.blocks import OFF, ON, Floats, Quads, contrasts
 from crosswind.cost.bursts import FEW_BURSTS, LEAST_BURSTS, Doubt, Life, Watched, doubt, span, too_few
 from crosswind.cost.estimate import NAMES, Duty, Name, duty_while_on, estimate, exchange_rate, share_of_job, slow_down
 from crosswind.cost.verdict import Verdict, judge
@@ -21,7 +21,7 @@ from crosswind.statistics.interim import Looks
 from crosswind.statistics.jackknife import Estimate
 
 if TYPE_CHECKING:
-    from crosswind.documents.cost import CostDocument
+    from crosswind.documents.cost import CostDocument, Job, Target, Undisturbed
 
 SCHEMA_VERSION = 1
 KIND = "cost"
@@ -195,16 +195,14 @@ class Cost(Plotted):
         return float(self.document["margin"])
 
     @property
-    def targets(self) -> list[dict[str, Any]]:
+    def targets(self) -> list[Target]:
         """What was investigated: text, name, how it was held, CPUs."""
-        found: list[dict[str, Any]] = self.document["of"]
-        return found
+        return self.document["of"]
 
     @property
-    def job(self) -> dict[str, Any]:
+    def job(self) -> Job:
         """The job: name, progress, unit, CPUs."""
-        found: dict[str, Any] = self.document["job"]
-        return found
+        return self.document["job"]
 
     @property
     def interrupted(self) -> bool:
@@ -274,7 +272,8 @@ class Cost(Plotted):
         """Return what was counted of one contrast."""
         columns = self.document["quads"]
         which = np.array(columns["contrast"], dtype=int) == contrast
-        return Quads(*(np.array(columns[name], dtype=float).reshape(-1, 2)[which] for name in FIELDS))
+        each = (columns["work"], columns["wall_s"], columns["job_cpu_s"], columns["x_cpu_s"])
+        return Quads(*(np.array(pairs, dtype=float).reshape(-1, 2)[which] for pairs in each))
 
     def _cost_of(self, number: int, which: tuple[int, ...]) -> CostOf:
         quads = self.quads_of(number)
@@ -328,16 +327,17 @@ class Cost(Plotted):
         lives = [Life(self.targets[one].get("age_s", 0.0), self.targets[one].get("used_s", 0.0)) for one in which]
         age_s = min(one.age_s for one in lives)
         used_s = age_s * sum(one.duty for one in lives) if age_s > 0.0 else 0.0
-        blocks = self._columns("watched", which)
+        nothing: Undisturbed = {"wall_s": [], "cpu_s": []}
+        blocks = self._columns(self.document.get("watched", nothing), which)
         if not len(blocks[0]):
             blocks = quads.wall_s.sum(axis=1), quads.x_cpu_s.sum(axis=1)
         running = quads.wall_s[:, ON], quads.x_cpu_s[:, ON]
         unseen = self.document.get("unseen_s", [0.0] * len(self.targets))
         unseen_s = float(sum(unseen[one] for one in which))
-        return Watched(self._columns("undisturbed", which), blocks, running, Life(age_s, used_s), unseen_s)
+        undisturbed = self._columns(self.document["undisturbed"], which)
+        return Watched(undisturbed, blocks, running, Life(age_s, used_s), unseen_s)
 
-    def _columns(self, name: str, which: tuple[int, ...]) -> tuple[Floats, Floats]:
-        found = self.document.get(name, {"wall_s": [], "cpu_s": []})
+    def _columns(self, found: Undisturbed, which: tuple[int, ...]) -> tuple[Floats, Floats]:
         wall = np.array(found["wall_s"], dtype=float)
         cpu = np.array(found["cpu_s"], dtype=float).reshape(len(wall), len(self.targets))
         return wall, cpu[:, list(which)].sum(axis=1)

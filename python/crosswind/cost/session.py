@@ -265,10 +265,12 @@ class Session:
             row = self._quad(which[contrast], order, block_s, draw)
             if row is None:
                 continue
-            for name, value in (
-                {"contrast": contrast, "at_s": earlier_s + time.monotonic() - self._begun} | row
-            ).items():
-                columns[name].append(value)
+            columns["contrast"].append(contrast)
+            columns["at_s"].append(earlier_s + time.monotonic() - self._begun)
+            columns["work"].append(row["work"])
+            columns["wall_s"].append(row["wall_s"])
+            columns["job_cpu_s"].append(row["job_cpu_s"])
+            columns["x_cpu_s"].append(row["x_cpu_s"])
             self._refresh()
             now_ns, using = time.monotonic_ns(), [target.cpu.ns() for target in self.targets]
             watched["wall_s"].append((now_ns - at_ns) * _NS)

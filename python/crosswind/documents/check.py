@@ -77,6 +77,8 @@ class ClusterCheckDocument(Head):
     """A check of a cluster."""
 
     at: str
+    cluster: NotRequired[str]
+    took_s: NotRequired[NotNegative]
     hosts: dict[str, str]
     tolerance: Share
     checks: dict[str, CheckDocument]

@@ -18,6 +18,7 @@ class Target(TypedDict):
 
     text: str
     name: str
+    how: NotRequired[str]
     cpus: Cpus
     age_s: NotRequired[NotNegative]
     used_s: NotRequired[NotNegative]

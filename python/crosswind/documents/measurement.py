@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypeAlias, TypedDict
 
-from crosswind.documents.shared import Warning
+from crosswind.errors import Notice
 
 Direction: TypeAlias = Literal["receive", "send"]
 
@@ -120,4 +120,4 @@ class MeasurementHeader(TypedDict):
     started: str
     traffic: Traffic
     variation: Variation
-    warnings: list[Warning]
+    warnings: list[Notice]

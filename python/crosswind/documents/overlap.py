@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
-from crosswind.documents.shared import Warning
+from crosswind.errors import Notice
 
 
 class Host(TypedDict):
@@ -105,4 +105,4 @@ class OverlapDocument(TypedDict):
     schema_version: int
     seed: NotRequired[int]
     spin_s: NotRequired[float | None]
-    warnings: NotRequired[list[Warning]]
+    warnings: NotRequired[list[Notice]]

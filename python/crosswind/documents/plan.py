@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypeAlias, TypedDict
 
-from crosswind.documents.shared import Ports, Warning
+from crosswind.documents.shared import Ports
+from crosswind.errors import Notice
 
 LimitedBy: TypeAlias = Literal[
     "compute", "receive-limit", "send-limit", "port", "local-compute", "parent", "never-send"
@@ -50,4 +51,4 @@ class PlanDocument(TypedDict):
     task_size_mb: float
     task_work: float
     throughput_tasks_per_s: float
-    warnings: list[Warning]
+    warnings: list[Notice]

@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypeAlias, TypedDict
+from typing import NotRequired, TypedDict
 
-from crosswind.documents.shared import Warning
-
-Loss: TypeAlias = list[float]
-
-
-class Node(TypedDict):
-    """A computing resource of the platform."""
-
-    compute_per_s: float
-    ir_receive_s_per_mb: NotRequired[float]
-    ir_send_s_per_mb: NotRequired[float]
-    latency_s: NotRequired[float]
-    name: str
-    parent: NotRequired[str | None]
-    receive_limit_drop: NotRequired[float]
-    receive_limit_mb_per_s: NotRequired[float | None]
-    receive_losses: NotRequired[list[Loss]]
-    send_limit_mb_per_s: NotRequired[float | None]
-    send_losses: NotRequired[list[Loss]]
+from crosswind.documents.shared import Node
+from crosswind.errors import Notice
 
 
 class PlatformDocument(TypedDict):
@@ -31,4 +14,4 @@ class PlatformDocument(TypedDict):
     name: str
     node: list[Node]
     schema_version: int
-    warning: NotRequired[list[Warning]]
+    warning: NotRequired[list[Notice]]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
-from crosswind.documents.shared import ComputedBy, Warning
+from crosswind.documents.shared import ComputedBy
+from crosswind.errors import Notice
 
 ProgramKind: TypeAlias = Literal["program"]
 
@@ -50,7 +51,7 @@ class ProgramRun(TypedDict):
     slowdown: float
     slowdown_dedicated: float
     stalled_s: float
-    warnings: NotRequired[list[Warning]]
+    warnings: NotRequired[list[Notice]]
 
 
 class ProgramRunsDocument(TypedDict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
-from crosswind.documents.shared import Warning
+from crosswind.errors import Notice
 
 Class: TypeAlias = Literal["parallel", "local"]
 
@@ -79,7 +79,7 @@ class StreamsRun(TypedDict):
     queue: Discipline
     seed: int
     streams: NotRequired[list[StreamOutcome]]
-    warnings: NotRequired[list[Warning]]
+    warnings: NotRequired[list[Notice]]
 
 
 class StreamsRunsDocument(TypedDict):

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from crosswind.errors import DescriptionError, warning
+from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.gpu.measurement import GpuMeasurement
 from crosswind.model.interval import slope_interval
 from crosswind.statistics.bootstrap import of_cycles
@@ -142,7 +142,7 @@ class GpuFit:
     measurement: GpuMeasurement
     pairs: tuple[PairFit, ...]
     additive: tuple[Additivity, ...]
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
 
     @property
     def trustworthy(self) -> bool:
@@ -305,7 +305,7 @@ def _additive(pairs: list[PairFit]) -> list[Additivity]:
     return found
 
 
-def _warnings(measurement: GpuMeasurement, few: list[str]) -> list[dict[str, str]]:
+def _warnings(measurement: GpuMeasurement, few: list[str]) -> list[Notice]:
     found, columns = [], measurement.columns()
     if few:
         shown = ", ".join(few[:3]) + (f" and {len(few) - 3} more" if len(few) > 3 else "")

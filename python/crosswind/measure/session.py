@@ -18,7 +18,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from crosswind.errors import AgentLost, MeasurementError, warning
+from crosswind.errors import AgentLost, MeasurementError, Notice, warning
 from crosswind.measure import calibration, design
 from crosswind.measure.options import Options
 from crosswind.measure.peer_process import peer_process
@@ -74,7 +74,7 @@ class Session:
         self.cycle = 0
         self.ended = "time-limit"
         self.started = datetime.datetime.now(datetime.UTC)
-        self.found: list[dict[str, str]] = []
+        self.found: list[Notice] = []
 
     @property
     def tops(self) -> list[float]:
@@ -454,7 +454,7 @@ class Session:
         facts = subject.facts()
         unknown = [{"address": peer, "host": "", "loopback": False, "rtt_s": 0.0} for peer in self.peers]
         launch = self.launch if subject.name == "runtime" else None
-        header = {
+        header: Any = {
             "schema_version": 1,
             "started": self.started.isoformat().replace("+00:00", "Z"),
             **self.asked.described(self.peers, facts, launch, self.forks),

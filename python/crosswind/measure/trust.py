@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crosswind.errors import warning
+from crosswind.errors import Notice, warning
 from crosswind.measure.placement import Placed
 from crosswind.measure.runtime.warm_up import JIT_SHARE
 from crosswind.measurement import Measurement
@@ -21,7 +21,7 @@ ERGONOMICS = ("gc", "carriers", "gomaxprocs")
 """What runtimes decide by the CPUs that they see at their start."""
 
 
-def warnings_of(measurement: Measurement, placed: Placed, facts: dict[str, Any]) -> list[dict[str, str]]:
+def warnings_of(measurement: Measurement, placed: Placed, facts: dict[str, Any]) -> list[Notice]:
     """Return the warnings of a finished measurement, the gravest first.
 
     Parameters
@@ -34,7 +34,7 @@ def warnings_of(measurement: Measurement, placed: Placed, facts: dict[str, Any])
         What the probe reports of its sockets.
     """
     header = measurement.header
-    found: list[dict[str, str]] = []
+    found: list[Notice] = []
 
     def warn(code: str, message: str, hint: str) -> None:
         found.append(warning(code, message, hint))
@@ -77,8 +77,9 @@ def warnings_of(measurement: Measurement, placed: Placed, facts: dict[str, Any])
     return found
 
 
-def _of_runtime(measurement: Measurement) -> Iterator[dict[str, str]]:
+def _of_runtime(measurement: Measurement) -> Iterator[Notice]:
     runtime = measurement.header["runtime"]
+    assert runtime is not None
     samples = measurement.samples
     used = pc.and_(pc.is_in(samples["phase"].cast(pa.string()), DESIGNED), pc.invert(samples["settling"]))
     ladder = samples.filter(used)

@@ -7,7 +7,7 @@ contradicts it. `Fit.platform` writes the rates as a platform, which `plan` and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from crosswind.errors import DescriptionError
+from crosswind.errors import DescriptionError, Notice
 from crosswind.files.tabular import Tabular
 from crosswind.measurement import Measurement
 from crosswind.model import document, trust
@@ -81,7 +81,7 @@ class Fit(Tabular):
     baseline: Baseline
     hull: Hull
     normalise: Normalise
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
 
     @property
     def trustworthy(self) -> bool:
@@ -227,8 +227,10 @@ def _channel(measurement: Measurement, place: int, normalise: Normalise, seed: i
 def _like(measurement: Measurement, earlier: Measurement | str | Path) -> Measurement:
     """Return an earlier measurement, which must be of the same host and made in the same way."""
     other = earlier if isinstance(earlier, Measurement) else Measurement.load(earlier)
+    theirs: Mapping[str, Any] = other.header
+    ours: Mapping[str, Any] = measurement.header
     for section, field in (("host", "name"), ("kernel", "name"), ("placement", "mode")):
-        there, here = other.header[section][field], measurement.header[section][field]
+        there, here = theirs[section][field], ours[section][field]
         if there != here:
             message = f'the earlier measurement is of {section} "{there}", this one of "{here}"'
             raise DescriptionError(message, "other-kind", "only measurements of the same host tell how it changes")

@@ -12,6 +12,7 @@ purpose, and `fit_trace` says where they varied too little to tell anything.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,7 @@ class TraceFit(Tabular):
 
     def platform(self) -> Platform:
         """Return the run's platform with the trace's rates in place of the assumed ones."""
-        description = {**self.trace.header["platform"]}
+        description: Mapping[str, Any] = self.trace.header["platform"]
         found = {node.name: node for node in self.nodes}
         rates = {
             (rate.node, rate.direction, rate.peer): rate for node in self.nodes for rate in node.rates if rate.known

@@ -41,7 +41,7 @@ def judge(
     additive: tuple[Additivity, ...] | None,
 ) -> list[Notice]:
     """Return the measurement's own warnings, then those of the fit; each code and message once."""
-    told = [dict(w) for w in measurement.header["warnings"]]
+    told = list(measurement.header["warnings"])
     known = {w["code"] for w in told}
     about = _about_measurement(measurement, base, channels[0].estimator if channels else "wall")
     told += [w for w in about if w["code"] not in known]

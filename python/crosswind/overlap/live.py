@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 from crosswind import _core, host
-from crosswind.errors import DescriptionError, warning
+from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.files.atomic import write_json
 from crosswind.files.output import writable
 from crosswind.host import Snapshot, priority
@@ -27,7 +27,7 @@ from crosswind.overlap.result import SCHEMA_VERSION, Overlap, cells_of
 from crosswind.serve import greet
 from crosswind.terminal.progress import Advance
 
-Notice = dict[str, Any]
+Message = dict[str, Any]
 
 CALIBRATION_S = 0.2
 SPIN_MESSAGES = 500
@@ -64,11 +64,11 @@ class Session:
     cpus: tuple[int, ...]
     peer: str | None
     limit_s: float
-    document: Notice = field(default_factory=dict)
+    document: Message = field(default_factory=dict)
     token: str | None = field(default=None, repr=False)
     tls: str | None = None
 
-    def settings(self) -> Notice:
+    def settings(self) -> Message:
         """Return what must be the same for runs to stand in one file."""
         return {
             "waits": list(self.asked.waits),
@@ -87,7 +87,7 @@ class Session:
         document = {**self.document, "warnings": self.document["warnings"] + self._warnings_of_runs()}
         return Overlap.judged(document, cells_of(document["runs"], self.asked.cell_keys()))
 
-    def _warnings_of_runs(self) -> list[dict[str, str]]:
+    def _warnings_of_runs(self) -> list[Notice]:
         runs = self.document["runs"]
         others = median(run["others_cpus"] for run in runs) if runs else 0.0
         if others <= QUIET_CPUS:
@@ -139,7 +139,7 @@ def _other_end(session: Session) -> AbstractContextManager[str]:
     return nullcontext(session.peer) if session.peer is not None else peer_process(session.cpus)
 
 
-def _document(session: Session) -> Notice:
+def _document(session: Session) -> Message:
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "overlap",
@@ -156,7 +156,7 @@ def _document(session: Session) -> Notice:
     }
 
 
-def _kept(session: Session, out: Path) -> Notice | None:
+def _kept(session: Session, out: Path) -> Message | None:
     """Return what a file holds of this very matrix; None: there is no file."""
     if not out.exists():
         return None
@@ -181,12 +181,12 @@ def _held_by(out: Path) -> int:
         return 0
 
 
-def _machine(document: Mapping[str, Any]) -> Notice:
+def _machine(document: Mapping[str, Any]) -> Message:
     described = document.get("host") or {}
     return {name: described.get(name) for name in ("name", "cpu", "kernel")}
 
 
-def _warnings(session: Session, peer: Notice) -> list[dict[str, str]]:
+def _warnings(session: Session, peer: Message) -> list[Notice]:
     found = []
     if peer["loopback"]:
         message = "both ends are this machine: the messages are copied by the same processors that compute, by no card"
@@ -208,7 +208,7 @@ class _Bench:
         self._address = address
         self._seen: list[int] = list(session.cpus)
 
-    def perform(self, step: Step, tick: Callable[[], None] = lambda: None) -> Notice:
+    def perform(self, step: Step, tick: Callable[[], None] = lambda: None) -> Message:
         """Make a run, and return its row."""
         burners = [] if step.what == "ping-alone" else [self._burner(step.burn_nice or 0)] * self._session.asked.burners
         remote = not self._session.document["peer"]["loopback"]
@@ -225,7 +225,7 @@ class _Bench:
         row["others_cpus"] = max(0.0, used - self._own_s(told) / activity.seconds)
         return row
 
-    def _burner(self, nice: int) -> Notice:
+    def _burner(self, nice: int) -> Message:
         return {
             "program": "burn",
             "iterations": self._session.document["iterations"],
@@ -233,7 +233,7 @@ class _Bench:
             "cpus": list(self._session.cpus),
         }
 
-    def _ping(self, step: Step, burn: bool) -> Notice:
+    def _ping(self, step: Step, burn: bool) -> Message:
         iterations = self._session.document.get("iterations")
         return {
             "program": "ping",
@@ -250,8 +250,8 @@ class _Bench:
             },
         }
 
-    def _times(self, step: Step, burnt: Sequence[Notice], pinged: Sequence[Notice]) -> Notice:
-        row: Notice = {}
+    def _times(self, step: Step, burnt: Sequence[Message], pinged: Sequence[Message]) -> Message:
+        row: Message = {}
         if burnt:
             ends = [_since_start(one) for one in burnt]
             row |= {"burn_s": max(ends), "burn_first_s": min(ends)}
@@ -263,7 +263,7 @@ class _Bench:
                 row["burn_there_s"] = max(one["there"]["burn_ns"]) * 1e-9
         return row
 
-    def _own_s(self, told: Sequence[Notice]) -> float:
+    def _own_s(self, told: Sequence[Message]) -> float:
         """Return the CPU time of Crosswind's processes on this machine, s."""
         own = sum(one["cpu_ns"] for one in told)
         if self._session.document["peer"]["loopback"]:
@@ -292,7 +292,7 @@ def _since_start(told: Mapping[str, Any]) -> float:
 
 def _run_missing(session: Session, bench: _Bench, out: Path | None, least: int, progress: Advance | None) -> None:
     """Make the runs; `out` is written as soon as it holds `least` of them, which an older file has."""
-    runs: list[Notice] = session.document["runs"]
+    runs: list[Message] = session.document["runs"]
     made = {_identity(run) for run in runs}
     steps = session.asked.steps()
     missing = [step for step in steps if _identity(step.to_dict()) not in made]
@@ -322,7 +322,7 @@ def _identity(run: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(run.get(name) for name in Step._fields)
 
 
-def _expected_s(session: Session, runs: Sequence[Notice], step: Step) -> float:
+def _expected_s(session: Session, runs: Sequence[Message], step: Step) -> float:
     """Return about how long a run takes, s: as the same one before, else at worst as both one after the other."""
     start_s = 0.5
     same = [run for run in runs if _identity(run)[0] == step.what and _identity(run)[2:] == tuple(step)[2:]]

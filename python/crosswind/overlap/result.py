@@ -21,6 +21,9 @@ from crosswind.platform import as_html_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from crosswind.documents.overlap import OverlapCell, OverlapDocument
+    from crosswind.errors import Notice
+
 SCHEMA_VERSION = 1
 TIMES = ("ping_alone_s", "burn_alone_s", "ping_s", "burn_s")
 _KEYS = ("wait", "burn_nice", "messages", "message_bytes")
@@ -36,7 +39,7 @@ class Overlap(Tabular):
         The content of an `overlap.json` (docs/reference/files.md).
     """
 
-    summary: dict[str, Any]
+    summary: OverlapDocument
 
     @classmethod
     def load(cls, path: str | Path) -> Overlap:
@@ -62,7 +65,7 @@ class Overlap(Tabular):
         return cls(json.loads(_core.read_result("overlap", json.dumps(summary).encode(), "overlap.json")))
 
     @property
-    def cells(self) -> list[dict[str, Any]]:
+    def cells(self) -> list[OverlapCell]:
         """The cells: what each is of, its four times in s, `verdict`, `says`, and `change` where there is one."""
         return list(self.summary["cells"])
 
@@ -77,19 +80,21 @@ class Overlap(Tabular):
         return list(self.summary["findings"])
 
     @property
-    def warnings(self) -> list[dict[str, str]]:
+    def warnings(self) -> list[Notice]:
         """What to keep in mind when trusting the figures."""
         return list(self.summary["warnings"])
 
     @cached_property
-    def by_key(self) -> dict[Key, dict[str, Any]]:
+    def by_key(self) -> dict[Key, OverlapCell]:
         """The cells, by wait, nice level, messages and bytes."""
-        return {Key(*(cell[name] for name in _KEYS)): cell for cell in self.cells}
+        return {
+            Key(cell["wait"], cell["burn_nice"], cell["messages"], cell["message_bytes"]): cell for cell in self.cells
+        }
 
     def __len__(self) -> int:
         return len(self.summary["cells"])
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[OverlapCell]:
         return iter(self.cells)
 
     def save(self, path: str | Path) -> None:

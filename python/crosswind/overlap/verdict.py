@@ -22,7 +22,7 @@ MOSTLY = 0.5
 WORTH = 0.1
 """A change is worth it when it saves this part of both times' sum and more than the grain; the smallest is reported."""
 
-WORDS: dict[Word, str] = {
+WORDS: Mapping[str, str] = {
     "overlapped": "overlapped",
     "serialised": "serialised",
     "ping-delayed": "communication delayed",

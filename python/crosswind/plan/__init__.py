@@ -22,6 +22,9 @@ from crosswind.platform import Platform, as_html_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from crosswind.documents.plan import PlanDocument, PlannedNode
+    from crosswind.errors import Notice
+
 Ports = Literal["single", "multi"]
 Method = Literal["exact", "greedy"]
 
@@ -48,7 +51,7 @@ class Plan(Tabular):
         The content of `plan.json` (docs/reference/files.md).
     """
 
-    data: Mapping[str, Any]
+    data: PlanDocument
 
     @classmethod
     def load(cls, path: str | Path) -> Plan:
@@ -83,18 +86,18 @@ class Plan(Tabular):
         return float(self.data["gap_to_exact"])
 
     @property
-    def nodes(self) -> list[dict[str, Any]]:
+    def nodes(self) -> list[PlannedNode]:
         """One entry per node, in the platform's order."""
         return list(self.data["nodes"])
 
     @property
-    def warnings(self) -> list[dict[str, str]]:
+    def warnings(self) -> list[Notice]:
         """What to keep in mind when trusting the figures."""
         return list(self.data["warnings"])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlanDocument:
         """Return the content of `plan.json`."""
-        return dict(self.data)
+        return {**self.data}
 
     def save(self, path: str | Path) -> None:
         """Write a `plan.json`; an existing file is replaced only once the new one is complete."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
-from crosswind.errors import DescriptionError
+from crosswind.errors import DescriptionError, Notice
 from crosswind.files.tabular import Tabular
 from crosswind.links import Links
 from crosswind.plan import Ports
@@ -65,7 +65,7 @@ class BuiltTree(Tabular):
         return list(self.data["compared"])
 
     @property
-    def warnings(self) -> list[dict[str, str]]:
+    def warnings(self) -> list[Notice]:
         """What to keep in mind when trusting the figures."""
         return list(self.data["warnings"])
 

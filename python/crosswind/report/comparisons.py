@@ -224,5 +224,6 @@ def _alike(predicted: Run, run: Run) -> bool:
 def _point(run: Run) -> str:
     """Return what was run, whether it was swept or set: runs of one point differ in place and seed alone."""
     swept = {path: value for path, value in run.params.items() if not path.startswith("execution.") and path != "seed"}
-    told = {path: run.data[name] for path, name in TOLD_BY_RUN.items()}
-    return json.dumps({**swept, **told, "tasks": run.data["tasks"]}, sort_keys=True)
+    data: Mapping[str, Any] = run.data
+    told = {path: data[name] for path, name in TOLD_BY_RUN.items()}
+    return json.dumps({**swept, **told, "tasks": data["tasks"]}, sort_keys=True)

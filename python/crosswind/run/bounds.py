@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from crosswind import _core
+from crosswind.documents.shared import Run
 from crosswind.experiment import FarmPoint
 from crosswind.run.drift import stale_warnings
 
 
-def complete(summary: Mapping[str, Any], point: FarmPoint) -> dict[str, Any]:
+def complete(summary: Mapping[str, Any], point: FarmPoint) -> Run:
     """Return a live run's summary with what the sweep set and the bounds that go with it.
 
     For tasks that differ the bound is that of as many tasks of mean size and work, and a warning says so: a schedule
@@ -21,7 +22,7 @@ def complete(summary: Mapping[str, Any], point: FarmPoint) -> dict[str, Any]:
     return judged(json.loads(run), point)
 
 
-def judged(whole: Mapping[str, Any], point: FarmPoint) -> dict[str, Any]:
+def judged(whole: Run, point: FarmPoint) -> Run:
     """Return a run with what the sweep set, and the warning that its platform's file is stale, where it is.
 
     A simulation runs on exactly what the file says, unless the experiment changes it in mid-run.

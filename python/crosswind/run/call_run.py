@@ -270,7 +270,8 @@ class CallRun(Generic[C]):
     def _close(self) -> None:
         try:
             summary, self.columns = self.live.close()
-            self.summary = Run({"params": {}, **self._with_calls(summary)})
+            entry: Any = {"params": {}, **self._with_calls(summary)}
+            self.summary = Run(entry)
         except BaseException as error:
             self._break(error)
         finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,20 +12,23 @@ from crosswind.experiment import FarmPoint
 from crosswind.platform import Platform
 from crosswind.run.trace import COLUMNS, SCHEMA_VERSION, Trace
 
+if TYPE_CHECKING:
+    from crosswind.documents.shared import Run
+
 KINDS = ("compute", "send", "result")
 """The words of the column `kind`, by their codes."""
 NOBODY = 0xFFFF_FFFF
 """Code of a child that is none."""
 
 
-def traced(columns: dict[str, Any], summary: dict[str, Any], point: FarmPoint, on: str) -> Trace:
+def traced(columns: dict[str, Any], summary: Run, point: FarmPoint, on: str) -> Trace:
     """Return the trace of a point's run."""
     return as_trace(columns, summary, point.platform, str(point.description["name"]), on)
 
 
-def as_trace(columns: dict[str, Any], summary: dict[str, Any], platform: Platform, name: str, on: str) -> Trace:
+def as_trace(columns: dict[str, Any], summary: Run, platform: Platform, name: str, on: str) -> Trace:
     """Return columns of activities as a trace, with the header that says of which run."""
-    header = {
+    header: Any = {
         "schema_version": SCHEMA_VERSION,
         "experiment": name,
         "on": on,

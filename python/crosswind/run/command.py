@@ -205,7 +205,7 @@ def map_command(
             # On this machine the agents' logs are shown as they grow (`crosswind.run.echo`).
             shows_stderr=not quiet and launch.on != "local",
         )
-    whole = {"bound_tasks_per_s": None, "root_only_tasks_per_s": None, **summary, "params": {}}
+    whole: Any = {"bound_tasks_per_s": None, "root_only_tasks_per_s": None, **summary, "params": {}}
     if resume or befores[0].resumed:
         whole["resumed"] = befores[0].summary()
         whole["warnings"] = [*whole.get("warnings", []), *_damaged(befores[0]), *_gone(befores[0])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
 from crosswind.description import Description
@@ -14,6 +14,9 @@ from crosswind.platform import Platform
 from crosswind.run.deployment import MeanTask, Placing
 from crosswind.run.processes import AgentProcesses, Launch
 from crosswind.run.this_machine import LINK_MB_PER_S
+
+if TYPE_CHECKING:
+    from crosswind.documents.hosts import Host
 
 
 class Hosts(Description[_core.Hosts]):
@@ -31,9 +34,9 @@ class Hosts(Description[_core.Hosts]):
     _CORE = _core.Hosts
 
     @property
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Host]:
         """The hosts as in the file."""
-        rows: list[dict[str, Any]] = self.to_dict()["host"]
+        rows: list[Host] = self.to_dict()["host"]
         return rows
 
     @property
@@ -41,7 +44,7 @@ class Hosts(Description[_core.Hosts]):
         """Name of the node that holds the tasks."""
         return next(str(host["name"]) for host in self.rows if host.get("parent") is None)
 
-    def _row(self, name: str) -> dict[str, Any]:
+    def _row(self, name: str) -> Host:
         found = next((host for host in self.rows if host["name"] == name), None)
         if found is None:
             there = ", ".join(host["name"] for host in self.rows)

@@ -40,7 +40,7 @@ def _put(pool: _core.Simulations, point: ProgramPoint) -> None:
 
 def run_of(point: ProgramPoint, text: str, _: Columns = None) -> ProgramRun:
     """Return the run of a point that was simulated: its entry of `runs.json` as JSON."""
-    return ProgramRun({**json.loads(text), "params": point.params})
+    return ProgramRun(json.loads(text) | {"params": point.params})
 
 
 def remember(point: ProgramPoint, run: ProgramRun) -> None:

@@ -18,14 +18,17 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosswind import _core, errors
-from crosswind.errors import AgentLost, CrosswindError, warning
+from crosswind.errors import AgentLost, CrosswindError, Notice, warning
 from crosswind.experiment import ProgramPoint
 from crosswind.run.rank_processes import RankProcesses
 from crosswind.run.results import ProgramRun
 from crosswind.run.spool import temporary_place
+
+if TYPE_CHECKING:
+    from crosswind.documents.program_runs import ProgramRun as Entry
 
 _LOOK_S = 0.1
 
@@ -64,13 +67,14 @@ class RanksHere:
         burns = point.description["execution"]["compute"] == "burn"
         perform = _injected if burns and point.disturbance is not None else run_once
         entry = perform(point, dedicated_s, self._limits)
-        warnings = [*entry["warnings"], *_warnings(entry["ranks"], burns)]
-        return ProgramRun({**entry, "params": point.params, "warnings": warnings})
+        entry["warnings"] = [*entry["warnings"], *_warnings(entry["ranks"], burns)]
+        entry["params"] = point.params
+        return ProgramRun(entry)
 
 
 def run_once(
     point: ProgramPoint, dedicated_s: float | None, limits: RankLimits, start_file: Path | None = None
-) -> dict[str, Any]:
+) -> Entry:
     """Run a point's ranks as processes, once.
 
     Parameters
@@ -123,7 +127,7 @@ def run_once(
         finally:
             conductor.interrupt()
         over = True
-        entry: dict[str, Any] = json.loads(conductor.entry(dedicated_s))
+        entry: Entry = json.loads(conductor.entry(dedicated_s))
         return entry
     finally:
         processes.end(keep_logs=not over)
@@ -134,7 +138,7 @@ def _alone(point: ProgramPoint) -> ProgramPoint:
     return replace(point, description=description, disturbance=None, params={}, number=0)
 
 
-def _warnings(ranks: int, burns: bool) -> list[dict[str, str]]:
+def _warnings(ranks: int, burns: bool) -> list[Notice]:
     cpus = len(os.sched_getaffinity(0))
     if burns and ranks > cpus:
         message = f"{ranks} ranks compute on {cpus} CPUs: they take each other's time"
@@ -142,7 +146,7 @@ def _warnings(ranks: int, burns: bool) -> list[dict[str, str]]:
     return []
 
 
-def _injected(point: ProgramPoint, dedicated_s: float | None, limits: RankLimits) -> dict[str, Any]:
+def _injected(point: ProgramPoint, dedicated_s: float | None, limits: RankLimits) -> Entry:
     """Run once as a command into which the disturbance is injected."""
     from crosswind.inject import inject
 
@@ -171,7 +175,7 @@ def _injected(point: ProgramPoint, dedicated_s: float | None, limits: RankLimits
     if "error" in told:
         failed = told["error"]
         raise getattr(errors, failed["class"])(failed["message"], failed["code"], failed["hint"])
-    entry: dict[str, Any] = told["entry"]
+    entry: Entry = told["entry"]
     return {**entry, "warnings": [*entry["warnings"], *injected.warnings]}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, overload
 
 from crosswind import _core
 from crosswind.files.atomic import write_json
@@ -19,7 +19,7 @@ from crosswind.platform import as_html_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from crosswind.documents import program_runs, runs, streams_runs
+    from crosswind.documents import program_runs, shared, streams_runs
     from crosswind.errors import Notice
     from crosswind.run.trace import Trace
 
@@ -78,7 +78,7 @@ class AnyRun(ABC):
         return float(self.data["makespan_s"])
 
     @property
-    def events(self) -> list[runs.RunEvent]:
+    def events(self) -> list[shared.RunEvent]:
         """What happened: agents lost, tasks run again."""
         return list(self.data.get("events", []))
 
@@ -107,7 +107,7 @@ class AnyRun(ABC):
 class Run(AnyRun):
     """The result of one run of a farm."""
 
-    data: runs.Run
+    data: shared.Run
 
     @property
     def throughput_tasks_per_s(self) -> float:
@@ -137,7 +137,7 @@ class Run(AnyRun):
         return self.throughput_tasks_per_s / self.bound_tasks_per_s if self.bound_tasks_per_s else None
 
     @property
-    def nodes(self) -> list[runs.RunNode]:
+    def nodes(self) -> list[shared.RunNode]:
         """What each node did, in the platform's order."""
         return list(self.data["nodes"])
 
@@ -148,7 +148,7 @@ class Run(AnyRun):
 
     def row(self) -> dict[str, Any]:
         """Return the run as one flat row: what the sweep set, and the results."""
-        d = self.data
+        d: Mapping[str, Any] = self.data
         return {
             **self._swept(),
             **{name: d[name] for name in ("seed", "platform", "order", "ports", "compute", "tasks")},
@@ -210,7 +210,7 @@ class ProgramRun(AnyRun):
 
     def row(self) -> dict[str, Any]:
         """Return the run as one flat row: what the sweep set, and the results; bounds as `bound.NAME`."""
-        d = self.data
+        d: Mapping[str, Any] = self.data
         numbers = ("makespan_s", "dedicated_s", "coscheduled_s", "slowdown", "slowdown_dedicated")
         return {
             **self._swept(),
@@ -262,7 +262,7 @@ class StreamsRun(AnyRun):
         return next((one for one in self.jobs if one["name"] == name), None) or self._no(name, self.jobs)
 
     @staticmethod
-    def _no(name: str, there: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def _no(name: str, there: Sequence[Mapping[str, Any]]) -> NoReturn:
         raise KeyError(f"{name!r}; there are {', '.join(repr(one['name']) for one in there) or 'none'}")
 
     def summary(self) -> dict[str, Any]:
@@ -271,8 +271,10 @@ class StreamsRun(AnyRun):
 
     def row(self) -> dict[str, Any]:
         """Return the run as one flat row: what the sweep set, and each slowdown as `NAME.slowdown_fifo` and so on."""
-        flat = {f"{one['name']}.{which}": one[which] for one in self.streams for which in _SLOWDOWNS}
-        flat |= {f"{one['name']}.{which}": one[which] for one in self.jobs for which in _ETAS}
+        streams: Sequence[Mapping[str, Any]] = self.streams
+        jobs: Sequence[Mapping[str, Any]] = self.jobs
+        flat = {f"{one['name']}.{which}": one[which] for one in streams for which in _SLOWDOWNS}
+        flat |= {f"{one['name']}.{which}": one[which] for one in jobs for which in _ETAS}
         return {**self._swept(), **self._head(), **flat}
 
     def rows(self) -> list[dict[str, Any]]:
@@ -281,7 +283,8 @@ class StreamsRun(AnyRun):
         A job's slowdowns are 1 + eta; it has no latencies.
         """
         found = []
-        for one in (*self.streams, *self.jobs):
+        both: Sequence[Mapping[str, Any]] = [*self.streams, *self.jobs]
+        for one in both:
             slowdowns = {
                 which: one.get(which, 1.0 + one.get(eta, 0.0)) for which, eta in zip(_SLOWDOWNS, _ETAS, strict=True)
             }
@@ -306,7 +309,8 @@ class StreamsRun(AnyRun):
         return found
 
     def _head(self) -> dict[str, Any]:
-        return {name: self.data[name] for name in ("seed", "hosts", "queue", "makespan_s", "frames", "dropped")}
+        d: Mapping[str, Any] = self.data
+        return {name: d[name] for name in ("seed", "hosts", "queue", "makespan_s", "frames", "dropped")}
 
     def __repr__(self) -> str:
         slowdowns = ", ".join(
@@ -401,7 +405,7 @@ class Runs(Tabular, Sequence[R], Generic[R]):
         return next((run.trace for run in self.runs if run.trace is not None), None)
 
     @property
-    def warnings(self) -> list[dict[str, str]]:
+    def warnings(self) -> list[Notice]:
         """The warnings of all runs, each text once."""
         return list({warning["message"]: warning for run in self.runs for warning in run.warnings}.values())
 

@@ -36,7 +36,7 @@ def _put(pool: _core.Simulations, point: StreamsPoint) -> None:
 
 def run_of(point: StreamsPoint, text: str, _: Columns = None) -> StreamsRun:
     """Return the run of a point that was simulated: its entry of `runs.json` as JSON."""
-    return StreamsRun({**json.loads(text), "params": point.params})
+    return StreamsRun(json.loads(text) | {"params": point.params})
 
 
 def complete(summary: Mapping[str, Any], point: StreamsPoint) -> StreamsRun:
@@ -49,4 +49,4 @@ def complete(summary: Mapping[str, Any], point: StreamsPoint) -> StreamsRun:
         from crosswind.run.namespaces import beside
 
         whole["bounds"] |= beside(json.loads(_core.simulate_streams(point.json)))
-    return StreamsRun({**whole, "params": point.params})
+    return StreamsRun(whole | {"params": point.params})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +18,10 @@ from crosswind.files.columns import Column, checked
 from crosswind.files.reading import parquet_metadata, read_parquet
 from crosswind.files.tabular import Tabular
 from crosswind.platform import Platform, as_html_table
+
+if TYPE_CHECKING:
+    from crosswind.documents.shared import Node, Run
+    from crosswind.documents.trace import TraceHeader
 
 KEY = b"crosswind.trace"
 SCHEMA_VERSION = 1
@@ -59,7 +63,7 @@ class Trace(Tabular):
     """
 
     activities: pa.Table
-    header: dict[str, Any]
+    header: TraceHeader
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
@@ -101,16 +105,14 @@ class Trace(Tabular):
             pq.write_table(self.activities.replace_schema_metadata({KEY: text.encode()}), file, compression="zstd")
 
     @property
-    def run(self) -> dict[str, Any]:
+    def run(self) -> Run:
         """The run's result: its entry in `runs.json`."""
-        run: dict[str, Any] = self.header["run"]
-        return run
+        return self.header["run"]
 
     @property
-    def nodes(self) -> list[dict[str, Any]]:
+    def nodes(self) -> list[Node]:
         """The platform's nodes."""
-        nodes: list[dict[str, Any]] = self.header["platform"]["node"]
-        return nodes
+        return self.header["platform"]["node"]
 
     def of_kind(self, kind: str) -> pa.Table:
         """Return the activities of one kind: compute, send or result."""

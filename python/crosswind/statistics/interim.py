@@ -15,10 +15,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import special
+
+if TYPE_CHECKING:
+    from crosswind.documents.values import Looks as LooksDocument
 
 Spending = Literal["pocock", "obrien-fleming"]
 
@@ -167,7 +170,7 @@ class Looks:
         self.planned_s = self.began_s + more_s
         self.one = False
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> LooksDocument:
         """Return it as it stands in files."""
         return {
             "planned_s": self.planned_s,
@@ -179,6 +182,13 @@ class Looks:
         }
 
     @classmethod
-    def from_dict(cls, found: dict[str, Any]) -> Looks:
+    def from_dict(cls, found: LooksDocument) -> Looks:
         """Read it from a file."""
-        return cls(**{**found, "taken": [(float(at), float(error)) for at, error in found["taken"]]})
+        return cls(
+            planned_s=found["planned_s"],
+            alpha=found["alpha"],
+            one=found["one"],
+            taken=[(float(at), float(error)) for at, error in found["taken"]],
+            began_s=found["began_s"],
+            before=found["before"],
+        )

@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 
 from crosswind import __version__
-from crosswind.lab.lesson.scenes import BUFFER_TASKS, TASKS, Scene, Scenes
+from crosswind.lab.lesson.scenes import BUFFER_TASKS, TASKS, Scene, Scenes, rate_of
 from crosswind.terminal.printable import printable_values
 
 POLICY = (
@@ -31,7 +31,7 @@ def page_of(scenes: Scenes) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    slowest = min(scenes.platform.nodes[1:], key=lambda node: float(node["receive_limit_mb_per_s"]))
+    slowest = min(scenes.platform.nodes[1:], key=rate_of)
     return environment.get_template("lesson.html.j2").render(
         **printable_values(
             {
@@ -41,7 +41,7 @@ def page_of(scenes: Scenes) -> str:
                 "children": _children(scenes),
             }
         ),
-        holds_s=scenes.task_size_mb / float(slowest["receive_limit_mb_per_s"]),
+        holds_s=scenes.task_size_mb / rate_of(slowest),
         scenes=scenes,
         root_computes=float(scenes.platform.nodes[0]["compute_per_s"]) > 0.0,
         sending_costs=any(map(_costs_its_sender, scenes.platform.nodes[1:])),
@@ -68,7 +68,7 @@ def _children(scenes: Scenes) -> list[dict[str, Any]]:
     planned = {node["name"]: node for node in scenes.plan.nodes}
     rows = []
     for node in scenes.platform.nodes[1:]:
-        rate = float(node["receive_limit_mb_per_s"])
+        rate = rate_of(node)
         hold_s = scenes.task_size_mb / rate
         received = float(planned[node["name"]]["received_tasks_per_s"])
         rows.append(

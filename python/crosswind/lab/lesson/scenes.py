@@ -155,9 +155,14 @@ def _check_fork(platform: Platform) -> None:
         raise DescriptionError(message, "argument", hint)
 
 
+def rate_of(node: Mapping[str, Any]) -> float:
+    """Return the rate of the link to a child, MB/s."""
+    return float(node["receive_limit_mb_per_s"])
+
+
 def _changes(platform: Platform) -> Iterator[tuple[str, float]]:
     """Yield each link with each rate: steps of 1, 2, 5 over the range of the fork's links, its own left out."""
-    links = {node["name"]: float(node["receive_limit_mb_per_s"]) for node in platform.nodes[1:]}
+    links = {node["name"]: rate_of(node) for node in platform.nodes[1:]}
     lowest, highest = min(links.values()), max(links.values())
     steps = [
         round(digit * 10.0**power, 6)

@@ -153,7 +153,7 @@ def measure_cluster(
     tree = Platform.load(platform) if isinstance(platform, (str, Path)) else platform
     pairs = pairs or ("tree" if tree else "all")
     placed = _placed(tree, hosts, host_of) if tree else {}
-    edges = [(placed[n["parent"]], placed[n["name"]]) for n in tree.nodes if "parent" in n] if tree else None
+    edges = [(placed[up], placed[n["name"]]) for n in tree.nodes if (up := n.get("parent"))] if tree else None
     wanted = links_wanted(pairs, hosts, edges, root)
     if not wanted:
         hint = "a link needs two: add workers, or take each for a host with --per worker"

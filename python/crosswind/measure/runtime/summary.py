@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from crosswind.errors import DescriptionError
@@ -26,7 +27,7 @@ def direction_row(measurement: Measurement, fit: Fit | None, index: int) -> dict
         "computing_left": 1 - fitted.loss_at_top if fitted else None,
         "intercept": fitted.intercept if fitted else None,
         "ir_s_per_gb": fitted.ir_s_per_gb if fitted else None,
-        "why": explanation(measurement.header["runtime"], channel["direction"], moves),
+        "why": explanation(measurement.header.get("runtime") or {}, channel["direction"], moves),
     }
 
 
@@ -34,7 +35,8 @@ def cpu_shares(measurement: Measurement) -> dict[str, float]:
     """Return the parts of the process's CPU time by cause, in the blocks at the tops of the ladders."""
     from crosswind.model.points import samples
 
-    if not measurement.header["runtime"]["split"]:
+    runtime = measurement.header["runtime"]
+    if runtime is None or not runtime["split"]:
         return {}
     columns = samples(measurement)
     top = columns["phase"].astype(str) == "ladder"
@@ -59,7 +61,7 @@ def compared(measurement: Measurement) -> list[Beside]:
         return []
 
 
-def beside_sentence(runtime: dict[str, Any], one: Beside) -> str:
+def beside_sentence(runtime: Mapping[str, Any], one: Beside) -> str:
     """Return what this direction costs over what native threads pay.
 
     Examples

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from crosswind.errors import DescriptionError, warning
+from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.files.tabular import Tabular
 from crosswind.measure.sweep.index import Index
 from crosswind.measure.sweep.kinds import Value, kind_of
@@ -110,13 +110,13 @@ class Sweep(Tabular):
         return all(found is not None and found.trustworthy for found in self._fits)
 
     @property
-    def warnings(self) -> list[dict[str, str]]:
+    def warnings(self) -> list[Notice]:
         """What to keep in mind: each warning of the points once, with the values that it was given at."""
-        found: dict[str, tuple[dict[str, str], list[str]]] = {}
+        found: dict[str, tuple[Notice, list[str]]] = {}
         for (value, _), fitted in zip(self.points, self._fits, strict=True):
             for told in _NO_FIT if fitted is None else fitted.warnings:
                 found.setdefault(told["code"], (told, []))[1].append(self._shown(value))
-        warnings = [
+        warnings: list[Notice] = [
             {**told, "message": f"at {', '.join(dict.fromkeys(values))}: {told['message']}"}
             for told, values in found.values()
         ]

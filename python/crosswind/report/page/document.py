@@ -21,7 +21,7 @@ import vl_convert
 from markupsafe import Markup
 
 from crosswind._core import __version__
-from crosswind.errors import CrosswindError, DescriptionError
+from crosswind.errors import CrosswindError, DescriptionError, Notice
 from crosswind.files.atomic import is_standard_output, write_text
 from crosswind.files.output import writable, writable_directory
 from crosswind.report.figures.export import VEGA_LITE, write_figures
@@ -290,7 +290,7 @@ def _tried(kind: Kind, sections: list[Section]) -> list[Section]:
     return sections
 
 
-def _rendered(kind: Kind, section: Section, limits: Sequence[dict[str, str]], terms: Terms, titled: str = "") -> Markup:
+def _rendered(kind: Kind, section: Section, limits: Sequence[Notice], terms: Terms, titled: str = "") -> Markup:
     """Return the HTML of a section. `titled`: the page's title, where the section stands below it."""
     terms.know([MEASURED[0], *section.terms])
     environment = _environment()
@@ -333,7 +333,7 @@ def _short(sections: Sequence[Section]) -> list[tuple[str, str, str]]:
     return found
 
 
-def _limits(sections: Sequence[Section]) -> dict[str, list[dict[str, str]]]:
+def _limits(sections: Sequence[Section]) -> dict[str, list[Notice]]:
     """Return the warnings of each section by its id, each text once on the page: a plan repeats its platform's."""
     found, told = {}, set[str]()
     for section in sections:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.blame.result import Blame
+from crosswind.errors import Notice
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.slowdowns import cost_bars
 from crosswind.report.sections.measurement import Card
@@ -71,7 +72,7 @@ class BlamedSection:
     cards: list[Card]
     bars: Figure
     table: Table
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
     terms: Sequence[Term] = TERMS
 
     @property

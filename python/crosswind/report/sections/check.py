@@ -11,6 +11,7 @@ from crosswind.check.cluster_result import ClusterCheck
 from crosswind.check.decision import Judged, Reading
 from crosswind.check.outliers import group_of
 from crosswind.check.result import Check
+from crosswind.errors import Notice
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.link_map import link_map
 from crosswind.report.figures.trend import trend
@@ -50,7 +51,7 @@ class CheckedSection:
     headline: str
     figures: list[Figure]
     tables: list[Table]
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
     limits: str = ""
 
     @property

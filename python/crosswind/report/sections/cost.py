@@ -16,6 +16,7 @@ from crosswind.compare.runs import Pairs, slowdown
 from crosswind.compare.several import Several
 from crosswind.cost.estimate import NAMES, estimate
 from crosswind.cost.result import Cost, CostOf
+from crosswind.errors import Notice
 from crosswind.report.figures.estimates import by_estimator, over_time
 from crosswind.report.figures.figure import Figure
 from crosswind.report.sections.measurement import Card
@@ -69,7 +70,7 @@ class CostedSection:
     estimates: Figure | None
     course: Figure | None
     table: Table
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
 
     @property
     def figures(self) -> list[Figure]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosswind.errors import DescriptionError
+from crosswind.errors import DescriptionError, Notice
 from crosswind.gpu.fit import GpuFit, Loss, PairFit, fit_gpu
 from crosswind.gpu.measurement import GpuMeasurement
 from crosswind.gpu.words import gb_per_s, per_cent, sentences, with_half
@@ -52,7 +52,7 @@ class GpuSection:
     slowed: list[Figure]
     table: Table
     additive: Table | None
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
 
     @property
     def figures(self) -> list[Figure]:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from statistics import fmean
 from typing import Any
 
+from crosswind.errors import Notice
 from crosswind.files.reading import parse_json, read_bytes
 from crosswind.inject import Injected
 from crosswind.report.figures.figure import Figure
@@ -50,7 +51,7 @@ class InjectedSection:
     headline: str
     beside: Figure | None
     table: Table
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
 
     @property
     def figures(self) -> list[Figure]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from crosswind.errors import DescriptionError
+from crosswind.errors import DescriptionError, Notice
 from crosswind.measurement import Measurement
 from crosswind.model.channel import ChannelFit
 from crosswind.model.fit import Fit, fit
@@ -218,7 +218,7 @@ class MeasuredSection:
     timelines: list[tuple[Figure, str]]
     facts: list[tuple[str, str]]
     settings: list[tuple[str, str]]
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
 
     @property
     def figures(self) -> list[Figure]:
@@ -267,7 +267,7 @@ def measured_section(item: Fit | Unfitted, place: int) -> MeasuredSection:
     )
 
 
-def _unfitted_warnings(item: Any) -> list[dict[str, str]]:
+def _unfitted_warnings(item: Any) -> list[Notice]:
     own = {"code": "no-fit", "message": f"no fit was possible: {item.reason}", "hint": "measure longer"}
     return [own, *item.measurement.warnings]
 

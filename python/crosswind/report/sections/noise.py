@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crosswind.disturbance import Disturbance
-from crosswind.errors import DescriptionError, warning
+from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.report.figures.absences import MOST_BARS, MOST_CAUSES, MOST_CPUS, Lane, cause_bars, timeline
 from crosswind.report.figures.figure import Figure
 from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
@@ -43,7 +43,7 @@ class RecordedSection:
     timeline: Figure
     bars: Figure
     table: Table
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
 
     @property
     def figures(self) -> list[Figure]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from crosswind.errors import Notice
 from crosswind.overlap.result import Overlap
 from crosswind.overlap.verdict import WORDS
 from crosswind.report.figures.figure import Figure
@@ -53,7 +54,7 @@ class OverlappedSection:
     times: Figure | None
     table: Table
     changes: Table | None
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
 
     @property
     def figures(self) -> list[Figure]:
@@ -69,9 +70,8 @@ class OverlappedSection:
 def overlapped_section(overlap: Overlap, place: int) -> OverlappedSection:
     """Prepare the section of an overlap matrix at `place` (from 1)."""
     about, prefix = overlap.summary, f"overlap-{place}"
-    by = (
-        f"under the {about['scheduler']} scheduler, simulated" if overlap.on == "sim" else f"on {about['host']['name']}"
-    )
+    host = about.get("host")
+    by = f"on {host['name']}" if host else f"under the {about['scheduler']} scheduler, simulated"
     there = about.get("peer")
     with_whom = "" if there is None else " with this machine itself" if there["loopback"] else f" with {there['host']}"
     findings = [f"{finding[0].upper()}{finding[1:]}." for finding in overlap.findings]
@@ -109,9 +109,10 @@ def _name(cell: Mapping[str, Any]) -> str:
 
 
 def _times(overlap: Overlap, prefix: str) -> Figure | None:
+    cells: Sequence[Mapping[str, Any]] = overlap.cells
     rows = [
         {"cell": _name(cell), "which": which, "alone": cell[f"{name}_alone_s"], "together": cell[f"{name}_s"]}
-        for cell in overlap
+        for cell in cells
         for which, name in (("messages", "ping"), ("computation", "burn"))
     ]
     if not rows:
@@ -136,8 +137,8 @@ def _table(overlap: Overlap) -> Table:
             f"{cell['messages']:,} × {size(cell['message_bytes'])}",
             str(cell["wait"]),
             str(cell["burn_nice"]).replace("-", "−"),
-            *(number(cell[name]) for name in ("ping_alone_s", "ping_s", "burn_alone_s", "burn_s")),
-            WORDS[cell["verdict"]],
+            *map(number, (cell["ping_alone_s"], cell["ping_s"], cell["burn_alone_s"], cell["burn_s"])),
+            WORDS[str(cell["verdict"])],
         ]
         for cell in overlap
     ]
@@ -145,7 +146,7 @@ def _table(overlap: Overlap) -> Table:
 
 
 def _changes(overlap: Overlap) -> Table | None:
-    rows = [[_name(cell), cell["says"], cell["change"]] for cell in overlap if cell.get("change")]
+    rows = [[_name(cell), cell["says"] or "", change] for cell in overlap if (change := cell.get("change"))]
     if not rows:
         return None
     columns = [

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from crosswind.errors import Notice
 from crosswind.plan import Plan
 from crosswind.platform import Platform
 from crosswind.report.figures.figure import Figure
@@ -78,7 +79,7 @@ class PlanSection:
     tree: Figure
     bars: Figure
     table: Table
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
 
     @property
     def figures(self) -> list[Figure]:
@@ -102,7 +103,7 @@ class PlatformSection:
     tree: Figure
     note: str
     table: Table
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
 
     @property
     def figures(self) -> list[Figure]:
@@ -180,7 +181,7 @@ def _without_tasks(nodes: Sequence[Mapping[str, Any]]) -> Card:
     return Card("nodes without tasks", f"{without:,}", f"of them never sent to: {never:,}", "never-send")
 
 
-def _caution(warnings: Sequence[Mapping[str, str]]) -> str:
+def _caution(warnings: Sequence[Notice]) -> str:
     """Say beside the throughput that it cannot be reached, where nodes share one machine; else nothing."""
     shared = [warning["message"] for warning in warnings if warning["code"] == "same-machine"]
     return f"Not reachable as planned: {'; '.join(shared)}." if shared else ""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from crosswind.errors import Notice
 from crosswind.report.comparisons import shown_param, shown_value
 from crosswind.report.figures.axes import axes
 from crosswind.report.figures.figure import Figure, identifier
@@ -100,7 +101,7 @@ class DisturbedSection:
     curves: list[tuple[Figure, str]]
     beside: Figure | None
     table: Table
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
 
     @property
     def figures(self) -> list[Figure]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from crosswind import _core
+from crosswind.errors import Notice
 from crosswind.plan import BOUND
 from crosswind.report.comparisons import Group, Pair, groups_of, pairs_of
 from crosswind.report.figures.figure import Figure, identifier
@@ -93,7 +94,7 @@ class RunsSection:
     pairs: tuple[Figure, Table] | None
     nodes: list[Table]
     events: Table | None
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
 
     @property
     def figures(self) -> list[Figure]:
@@ -118,7 +119,7 @@ class TraceSection:
     lanes: Figure
     table: Table
     events: Table | None
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
 
     @property
     def figures(self) -> list[Figure]:

@@ -41,6 +41,7 @@ class RuntimePart:
 def runtime_part(measurement: Measurement, fit: Fit | None) -> RuntimePart:
     """Prepare the part of a measurement whose header has a `runtime`."""
     runtime, channels = measurement.header["runtime"], measurement.header["channels"]
+    assert runtime is not None
     rows = [direction_row(measurement, fit, index) for index in range(len(channels))]
     columns = [
         Column("direction", numeric=False),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from crosswind.errors import Notice
 from crosswind.report.figures.figure import Figure
 
 
@@ -49,7 +50,7 @@ class Section(Protocol):
     @property
     def title(self) -> str: ...  # noqa: D102
     @property
-    def warnings(self) -> list[dict[str, str]]: ...  # noqa: D102
+    def warnings(self) -> list[Notice]: ...  # noqa: D102
     @property
     def figures(self) -> list[Figure]: ...  # noqa: D102
     @property

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.blame.recorded import RecordedBlame
+from crosswind.errors import Notice
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.ranks import CALLS, COMPUTES, DOING, causes, ranks_over_time, savings, waits_by_step
 from crosswind.report.sections.blame import listed
@@ -60,7 +61,7 @@ class SlowRankSection:
     strip: Figure | None
     savings: Figure | None
     tables: list[Table]
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
     terms: Sequence[Term] = TERMS
 
     @property

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from crosswind.errors import Notice
 from crosswind.report.comparisons import shown_value
 from crosswind.report.figures.axes import axes
 from crosswind.report.figures.figure import Figure, identifier
@@ -94,7 +95,7 @@ class StreamedSection:
     curves: list[Figure]
     latencies: Figure | None
     table: Table
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
 
     @property
     def figures(self) -> list[Figure]:

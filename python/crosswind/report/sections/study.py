@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from crosswind.errors import Notice
 from crosswind.lab.papers import studies
 from crosswind.lab.papers.grading import HOLDS
 from crosswind.lab.papers.scheduling_and_communication import variants
@@ -55,7 +56,7 @@ class StudiedSection:
     parts: list[tuple[str, list[Figure], Table]]
     calibration: Table
     daemons: Table | None
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
 
     @property
     def figures(self) -> list[Figure]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from crosswind.errors import Notice
 from crosswind.measure.sweep import Sweep
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.sweep import sweep_interference, sweep_reached
@@ -39,7 +40,7 @@ class SweepSection:
     where: str
     figures: list[Figure]
     table: Table
-    warnings: list[dict[str, str]]
+    warnings: list[Notice]
 
     @property
     def terms(self) -> Sequence[Term]:
