@@ -2,7 +2,8 @@
 
 A file that names every member of a kind must name a new one, too. Counted is code, not text: in Rust, variants and
 strings outside comments and tests; in Python, strings that are just the name. A member has one file of its own beside
-these where `OWN` says so. The papers' studies name what the papers tried.
+these where `OWN` says so. The papers' studies name what the papers tried, and `make schemas` writes
+the modules of `documents`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def names_in(path: Path, members: list[str]) -> bool:
 
 def files_that_name(kind: str) -> list[str]:
     rust = [path for path in ROOT.glob("crates/*/src/**/*.rs") if "bin" not in path.parts]
-    python = [path for path in ROOT.glob("python/crosswind/**/*.py") if "papers" not in path.parts]
+    python = [path for path in ROOT.glob("python/crosswind/**/*.py") if not {"papers", "documents"} & {*path.parts}]
     return sorted(str(path.relative_to(ROOT)) for path in rust + python if names_in(path, MEMBERS[kind]))
 
 
