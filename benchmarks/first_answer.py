@@ -45,8 +45,10 @@ def first_answer(user: str) -> dict[str, Any]:
             if code not in FINE:
                 raise SystemExit(f"error: `{command.line}` ended with {code}\n{screen}")
             took.append(round(seconds, 2))
+    shown = [typed.plain(line) for line in command.shown]
     lines = [line for line in screen.splitlines() if line.strip()]
-    return {"seconds": round(sum(took), 2), "each_s": took, "most_s": most_s, "line": command.line, "answer": lines[0]}
+    answer = next((line for line in lines if any(one in typed.plain(line) for one in shown)), lines[-1])
+    return {"seconds": round(sum(took), 2), "each_s": took, "most_s": most_s, "line": command.line, "answer": answer}
 
 
 def main(rounds: int = 3) -> None:

@@ -107,7 +107,7 @@ def test_a_reader_searches_and_finds_without_a_server(site, tmp_path):
         show(driver, site / "start" / "researcher.html", 1280, drawn=False)
         box = driver.find_element(By.CSS_SELECTOR, ".md-search__input")
         # All at once: typed letter by letter on a slow host, the search also runs for "bandwidth-" and logs an error.
-        paste = "arguments[0].select(); document.execCommand('insertText', false, arguments[1])"
+        paste = "arguments[0].focus(); arguments[0].select(); document.execCommand('insertText', false, arguments[1])"
         for sought, pages in SOUGHT.items():
             driver.execute_script(paste, box, sought)
             led_to = "return [...document.querySelectorAll('.md-search-result__item a')].map((link) => link.href)"

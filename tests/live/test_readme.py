@@ -23,7 +23,13 @@ SHORTER = {
 """What a test types instead: exit code 3 is as good an answer there as 0."""
 EXACT = ("plan", "map", "report")
 """Verbs whose answer is the same on each host, but for numbers."""
-JOB = "total = 0\nwhile True:\n    total += sum(range(1000))\n"
+JOB = """
+total = 0
+with open("steps", "w") as log:
+    while True:
+        total += sum(range(1000))
+        print(total, file=log, flush=True)
+"""
 
 
 def lines() -> Iterator[tuple[str, str]]:

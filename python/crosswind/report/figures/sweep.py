@@ -101,7 +101,8 @@ def _shown(sweep: Sweep, rows: list[dict[str, Any]]) -> list[str]:
 
 def _places(sweep: Sweep) -> dict[str, Any]:
     """Put values at equal steps (they are chosen so, numbers mostly by factors), and channels beside each other."""
-    title = f"{sweep.kind}, {sweep.unit}" if sweep.unit and sweep.unit != "bytes" else sweep.kind
+    words = sweep.kind.replace("-", " ")
+    title = f"{words}, {sweep.unit}" if sweep.unit and sweep.unit != "bytes" else words
     return beside("value", "channel", title)
 
 

@@ -78,7 +78,7 @@ def _tabled(study: TabledStudy, place: int) -> StudiedSection:
     id_ = f"study-{place}"
     return StudiedSection(
         id=id_,
-        title=study.title,
+        title=f"Which claims of “{study.title}” hold?",
         where=f"{study.form} form; {sum(len(part.rows) for part in study.parts):,} rows",
         large=_holding(study),
         headline=_headline(study),
@@ -140,7 +140,7 @@ def _scheduling(study: Study, place: int) -> StudiedSection:
     count = sum(len(figure["rows"]) for figure in study.figures.values())
     return StudiedSection(
         id=id_,
-        title=TITLE,
+        title=f"Which claims of “{TITLE}” hold?",
         where=f"{study.form} form; {count:,} points",
         large=_holding(study),
         headline=_headline(study),

@@ -55,7 +55,7 @@ def sweep_section(sweep: Sweep, place: int) -> SweepSection:
     findings = _findings(rows, sweep.unit)
     return SweepSection(
         id=id_,
-        title=f"How does the {sweep.kind.replace('-', ' ')} change interference?",
+        title=f"How does the {_words(sweep)} change interference{_on(sweep)}?",
         large=_answers(rows, sweep.unit),
         headline=findings[0] if findings else "",
         findings=[],
@@ -67,20 +67,29 @@ def sweep_section(sweep: Sweep, place: int) -> SweepSection:
 
 
 def _figures(sweep: Sweep, prefix: str) -> list[Figure]:
-    points = f"{len(sweep.points)} values of {sweep.kind}"
+    points = f"{len(sweep.points)} values of the {_words(sweep)}"
     interference = Figure(
         f"{prefix}-interference",
-        f"Interference rate against {sweep.kind}",
+        f"Interference rate against {_words(sweep)}",
         f"Interference rate with its interval for {points}.",
         sweep_interference(sweep),
     )
     reached = Figure(
         f"{prefix}-reached",
-        f"Rate reached against {sweep.kind}",
+        f"Rate reached against {_words(sweep)}",
         f"Highest transfer rate reached for {points}.",
         sweep_reached(sweep),
     )
     return [interference, reached]
+
+
+def _words(sweep: Sweep) -> str:
+    """Return what is swept, in words."""
+    return sweep.kind.replace("-", " ")
+
+
+def _on(sweep: Sweep) -> str:
+    return f" on {sweep.points[0][1].header['host']['name']}" if sweep.points else ""
 
 
 def _where(sweep: Sweep) -> str:
@@ -96,7 +105,8 @@ def _ends(rows: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any], dic
     for direction in dict.fromkeys(row["direction"] for row in rows):
         own = [row for row in rows if row["direction"] == direction and np.isfinite(row["ir_s_per_mb"])]
         if len(own) >= 2:
-            low, high = (choose(own, key=lambda row: row["ir_s_per_mb"]) for choose in (min, max))
+            low = min(own, key=lambda row: row["ir_s_per_mb"])
+            high = max(reversed(own), key=lambda row: row["ir_s_per_mb"])  # another one, where all are alike
             yield direction, low, high
 
 
