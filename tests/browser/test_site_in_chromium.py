@@ -93,7 +93,7 @@ SOUGHT = {
     "noisy neighbour": "start/ml",
     "OS jitter": "start/ml|guides/your-own-program",
     "tail": "start/ml|guides/your-own-program",
-    "GOAL": "guides/your-own-program|guides/run-a-program|reference/files",
+    "GOAL": "concepts/engine|guides/your-own-program|guides/run-a-program|reference/files",
     "PyTorch": "start/ml|guides/slow-rank-pytorch",
     "loader": "start/ml|guides/(gpu|your-own-program|what-a-process-costs)",
     "steal": "start/ml|guides/(record-and-inject|your-own-program|check-a-node)",
@@ -107,7 +107,11 @@ def test_a_reader_searches_and_finds_without_a_server(site, tmp_path):
         show(driver, site / "start" / "researcher.html", 1280, drawn=False)
         box = driver.find_element(By.CSS_SELECTOR, ".md-search__input")
         # All at once: typed letter by letter on a slow host, the search also runs for "bandwidth-" and logs an error.
-        paste = "arguments[0].focus(); arguments[0].select(); document.execCommand('insertText', false, arguments[1])"
+        paste = """
+            arguments[0].focus(); arguments[0].select();
+            document.execCommand("insertText", false, arguments[1]);
+            arguments[0].dispatchEvent(new KeyboardEvent("keyup", {bubbles: true}));
+        """
         for sought, pages in SOUGHT.items():
             driver.execute_script(paste, box, sought)
             led_to = "return [...document.querySelectorAll('.md-search-result__item a')].map((link) => link.href)"

@@ -12,7 +12,8 @@ from recorded_ranks import write_profiles
 FIRST = 10
 """Lines in which the answer begins."""
 WARNINGS = 3
-LIMIT_S = 120
+LIMIT_S = 600
+"""A command that takes longer hangs."""
 TASK = "--task-size-mb 2 --task-work 5"
 
 pytestmark = pytest.mark.live
@@ -33,8 +34,19 @@ ANSWERS = {
     "crosswind lesson -o lesson.html": (0, "Wrote lesson.html. Open it in a browser."),
     "crosswind reproduce quadrics-overlap -o study": (0, "# of # claims of the paper hold"),
     "crosswind report plan.json -o report.html": (0, "Wrote report.html. Its answers:"),
+    "crosswind schema": (0, "# kinds of file have a schema. Print one: crosswind schema platform"),
+    "crosswind doctor": ((0, 3), "Ready. Nothing here will disturb a measurement.|Not ready to measure: "),
+    "crosswind inject half.toml --compare 2 -- sleep 0.05": ((0, 3), "slows the command by "),
+    "crosswind inject half.toml --ranks 2 -- sleep 0.05": (3, "of # ranks # was found"),
+    "crosswind blame half.toml --blocks 2 -- sleep 0.05": ((0, 3), "ll causes slow the command by "),
+    "crosswind record --how none -o app.trace -- python steps.py": (0, "Recorded # rank."),
+    "crosswind compare 'sleep 0.01' 'sleep 0.02' 'sleep 0.03' --seconds 5": ((0, 3), "is the fastest|Not settled: "),
+    "crosswind run examples/fork_graph.toml --set platform=fork_of_table_4.toml --set repetitions=2": (
+        0,
+        "One send at a time: planned was fastest at # of # points",
+    ),
 }
-"""Line -> exit code, and what must stand in the first lines; # stands for any number."""
+"""Line -> exit codes, and what must stand in the first lines; # stands for any number. 3: a host may leave it open."""
 FORGOTTEN = {
     "crosswind inject half.toml true -n 2": "put -- before the command: crosswind inject half.toml -- true -n 2",
     "crosswind blame --ranks 2 -- true": "error: the disturbance file is missing before --",
@@ -42,6 +54,9 @@ FORGOTTEN = {
     "crosswind compare 'true | cat' true --seconds 1": "'|' is shell syntax, and no shell runs it",
     "crosswind map 'wc -c < {input}' --inputs data": "--inputs 'data/*'",
     "crosswind schema blam": "'blame'",
+    "crosswind schema -o x.json": "name one, as in `crosswind schema platform -o x.json`",
+    "crosswind report nosuch": "error: nosuch: no such file or directory",
+    "crosswind cost --of 1234 -- true": "hint: --of pid:1234",
 }
 """Line with something missing -> what the error says."""
 
@@ -68,6 +83,7 @@ def folder(tmp_path: Path) -> Path:
         'schema_version = 1\nname = "half"\n[[source]]\nkind = "coscheduled"\nquantum_s = 0.01\n'
     )
     (tmp_path / "ring.goal").write_text(RING)
+    (tmp_path / "steps.py").write_text("import crosswind\nfor _ in range(3):\n    crosswind.record_step()\n")
     (tmp_path / "traces").mkdir()
     write_profiles(tmp_path / "traces", "late")
     return tmp_path
@@ -84,7 +100,7 @@ def test_the_answer_is_on_the_first_screen(line, folder):
         typed.type_in(f"crosswind plan examples/fork_of_table_4.toml {TASK} -o plan.json", folder, LIMIT_S)
     expected, answer = ANSWERS[line]
     code, screen, _ = typed.type_in(line, folder, LIMIT_S)
-    assert code == expected, screen
+    assert code in (expected if isinstance(expected, tuple) else (expected,)), screen
     assert any(typed.plain(one) in seen(screen, FIRST) for one in answer.split("|")), screen
     assert screen.count("warning: ") <= WARNINGS, screen
     assert len(screen.splitlines()) <= typed.ROWS, screen

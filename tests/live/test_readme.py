@@ -17,6 +17,7 @@ README = typed.ROOT / "README.md"
 HANGS_S = 600
 SHORTER = {
     r"--seconds 90": "--seconds 5",
+    r"check --save good.json": "check --save good.json --force",
     r"check ": "check --seconds 10 ",
     r"measure ": "measure --max-seconds 3 ",
 }

@@ -110,9 +110,7 @@ def schema(
     if kind is None:
         if out is not None:
             message = "--out writes a schema, and no kind is named"
-            raise DescriptionError(
-                message, "argument", f"`crosswind schema platform -o {out}`; without -o it lists all"
-            )
+            raise DescriptionError(message, "argument", f"name one, as in `crosswind schema platform -o {out}`")
         typer.echo("\n".join(kinds_in_lines()))
         return
     writable(out, "schema", force=force)
