@@ -27,6 +27,8 @@ RECORDS = {
     "scheduling-and-communication": "scheduling_study",
     "communication-interactions": "interactions_study",
     "quadrics-overlap": "overlap_study",
+    "interference-aware-scheduling": "fork_study",
+    "interference-in-java": "java_study",
 }
 
 

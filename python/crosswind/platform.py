@@ -49,6 +49,21 @@ class Platform(Description[_core.Platform], Tabular):
         return nodes
 
     @property
+    def links_mb_per_s(self) -> dict[str, float]:
+        """Highest rate from its parent of each node below the root, MB/s: what one sender reaches of the receive limit.
+
+        Examples
+        --------
+        >>> root = {"name": "r", "compute_per_s": 2.0}
+        >>> leaf = {"name": "a", "parent": "r", "compute_per_s": 4.0, "receive_limit_mb_per_s": 10.0}
+        >>> leaf["one_sender_share"] = 0.9
+        >>> Platform.from_dict({"schema_version": 1, "name": "pair", "node": [root, leaf]}).links_mb_per_s
+        {'a': 9.0}
+        """
+        rates = {str(node["name"]): link_mb_per_s(node) for node in self.nodes}
+        return {name: rate for name, rate in rates.items() if rate is not None}
+
+    @property
     def warnings(self) -> list[Notice]:
         """What the file says against its figures, and what is allowed but suspicious: code, message, hint."""
         warnings: list[Notice] = json.loads(self._checked.warnings_json())
@@ -93,7 +108,33 @@ class Platform(Description[_core.Platform], Tabular):
         return as_html_table(self.name, self.nodes)
 
 
+<<<<<<< HEAD
 def as_html_table(caption: str, rows: Sequence[Mapping[str, object]], most: int = 200) -> str:
+=======
+def link_mb_per_s(node: Mapping[str, Any]) -> float | None:
+    """Return the highest rate from a node's parent, MB/s: what one sender reaches of its receive limit.
+
+    Parameters
+    ----------
+    node : mapping
+        A node as in the file.
+
+    Returns
+    -------
+    float or None
+        None at the root.
+
+    Examples
+    --------
+    >>> link_mb_per_s({"name": "a", "parent": "r", "receive_limit_mb_per_s": 11.0, "one_sender_share": 0.9})
+    9.9
+    """
+    limit = node.get("receive_limit_mb_per_s")
+    return None if limit is None else float(limit) * float(node.get("one_sender_share", 1.0))
+
+
+def as_html_table(caption: str, rows: list[dict[str, Any]], most: int = 200) -> str:
+>>>>>>> ee3ae193 (One sender's share of a link in platform, plan, simulator and agents; studies of both interference papers)
     """Return rows as an HTML table for notebooks, at most `most` of them."""
     columns = list(dict.fromkeys(key for row in rows[:most] for key in row))
 

@@ -141,7 +141,7 @@ impl<P: TaskBytes> Agent<P> {
             changes: run.placed_changes()?.into(),
             events: VecDeque::new(),
             zero_ns: 0,
-            result_limit: own.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
+            result_limit: own.link_mb_per_s().unwrap_or(f64::INFINITY),
             own_latency_ns: if emulated { latency(&run, place) } else { 0 },
             late: Late::default(),
             policy: Node::new(layout.settings(&run, place)),

@@ -145,8 +145,8 @@ impl Child {
             reported: false,
             draining: None,
             link: Link {
-                receive_limit: node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
-                receive_limit_drop: node.receive_limit_drop.get(),
+                receive_limit: node.link_mb_per_s().unwrap_or(f64::INFINITY),
+                receive_limit_drop: node.link_drop(),
                 latency_ns: latency(run, place),
                 sends: 0.0,
                 limit: None,

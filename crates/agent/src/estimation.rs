@@ -76,9 +76,7 @@ impl<P: TaskBytes> Agent<P> {
             let node = &self.run.platform.nodes[place as usize];
             let ir = node.ir_send_s_per_mb.get();
             let seen = ObservedNode {
-                receive_limit_mb_per_s: seen
-                    .receive_limit_mb_per_s
-                    .beside(node.receive_limit_mb_per_s.map(Quantity::get)),
+                receive_limit_mb_per_s: seen.receive_limit_mb_per_s.beside(node.link_mb_per_s()),
                 ir_send_s_per_mb: seen.ir_send_s_per_mb.and_then(|seen| seen.beside(Some(ir))),
                 ..ObservedNode::default()
             };

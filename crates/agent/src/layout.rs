@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use crosswind_policy::farm::estimate::Estimator;
 use crosswind_policy::farm::{Basis, ChildSettings, Outside, Settings};
+use crosswind_schema::units::Share;
 use crosswind_schema::{Node, Platform, Tree};
 
 use crate::SettingsError;
@@ -122,6 +123,7 @@ fn as_root(node: &Node) -> Node {
         name: node.name.clone(),
         parent: None,
         receive_limit_mb_per_s: None,
+        one_sender_share: Share::ALL,
         receive_losses: Vec::new(),
         send_losses: Vec::new(),
         ..*node
@@ -166,6 +168,7 @@ mod tests {
                         ("latency_s", slope * 0.1),
                         ("ir_receive_s_per_mb", slope / limit),
                         ("ir_send_s_per_mb", (0.3 - slope) / limit),
+                        ("one_sender_share", 1.0 - slope),
                         ("receive_limit_drop", slope),
                     ] {
                         about[field] = json!(value);

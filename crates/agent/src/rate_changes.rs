@@ -19,12 +19,13 @@ impl<P: TaskBytes> Agent<P> {
             }
             self.changes.pop_front();
             let ChangeKind::Rates { compute_per_s, receive_limit_mb_per_s } = change.kind else { continue };
-            let name = self.run.platform.nodes[change.node as usize].name.clone();
+            let node = &self.run.platform.nodes[change.node as usize];
+            let (name, limit) = (node.name.clone(), receive_limit_mb_per_s.map(|limit| node.reached(limit)));
             let mine = name == self.name;
             if let (true, Some(compute), Processor::Emulated(processor)) = (mine, compute_per_s, &mut self.processor) {
                 processor.compute_at(compute, due);
             }
-            if let Some(limit) = receive_limit_mb_per_s {
+            if let Some(limit) = limit {
                 if mine {
                     self.result_limit = limit;
                 }

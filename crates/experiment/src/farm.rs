@@ -222,9 +222,7 @@ impl<'a> FarmPoint<'a> {
 fn beside(node: &Node, seen: &NodeObserved) -> ObservedNode {
     ObservedNode {
         compute_per_s: seen.compute_per_s.beside(Some(node.compute_per_s.get())),
-        receive_limit_mb_per_s: seen
-            .receive_limit_mb_per_s
-            .and_then(|seen| seen.beside(node.receive_limit_mb_per_s.map(Quantity::get))),
+        receive_limit_mb_per_s: seen.receive_limit_mb_per_s.and_then(|seen| seen.beside(node.link_mb_per_s())),
         ir_receive_s_per_mb: seen
             .ir_receive_s_per_mb
             .and_then(|seen| seen.beside(Some(node.ir_receive_s_per_mb.get()))),

@@ -32,7 +32,7 @@ pub fn fork_throughput(platform: &Platform, task: Task, order: Order) -> Result<
         return Err(ModelError::NoClosedForm { order: order.described().0, where_: "where children have children" });
     }
     let node = |n: u32| &platform.nodes[n as usize];
-    let receive = |n: u32| node(n).receive_limit_mb_per_s.map_or(0.0, Quantity::get);
+    let receive = |n: u32| node(n).link_mb_per_s().unwrap_or(0.0);
     let key = |n: u32| match order {
         Order::Bandwidth => -receive(n),
         Order::Compute => -node(n).compute_per_s.get(),

@@ -6,6 +6,7 @@ mod contention;
 mod curved;
 mod disturbances;
 mod golden_fork;
+mod one_sender;
 mod overlay;
 mod steady_state;
 mod streams;

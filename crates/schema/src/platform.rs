@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{DescriptionError, Problem, Warning, nearest};
 use crate::read;
-use crate::units::{MegabytesPerSecond, Quantity, Ratio, Seconds, SecondsPerMegabyte, WorkPerSecond};
+use crate::units::{MegabytesPerSecond, Quantity, Ratio, Seconds, SecondsPerMegabyte, Share, WorkPerSecond};
 
 /// A tree of nodes; the root holds the input data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +46,10 @@ pub struct Node {
     /// Highest rate from the parent while it sends nothing, MB/s (MR^n of the paper). Required below the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_limit_mb_per_s: Option<MegabytesPerSecond>,
+    /// Share of the receive limit that one sender reaches, above 0 and at most 1; absent: all of it. A node of a tree has
+    /// one sender, its parent. The limit is what several senders reach together.
+    #[serde(default = "all", skip_serializing_if = "is_all")]
+    pub one_sender_share: Share,
     /// MB/s of receive limit lost per MB/s sent to children; 0: sending does not slow receiving.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub receive_limit_drop: Ratio,
@@ -106,6 +110,35 @@ pub(crate) fn is_none(latency: &Seconds) -> bool {
 
 fn is_zero(ratio: &Ratio) -> bool {
     ratio.get() == 0.0
+}
+
+fn all() -> Share {
+    Share::ALL
+}
+
+fn is_all(share: &Share) -> bool {
+    *share == Share::ALL
+}
+
+impl Node {
+    /// Returns the highest rate from the parent, MB/s: the share of the receive limit that one sender reaches. `None` at
+    /// the root.
+    #[must_use]
+    pub fn link_mb_per_s(&self) -> Option<f64> {
+        self.receive_limit_mb_per_s.map(|limit| self.reached(limit.get()))
+    }
+
+    /// Returns what one sender reaches of a receive limit, MB/s.
+    #[must_use]
+    pub fn reached(&self, receive_limit_mb_per_s: f64) -> f64 {
+        receive_limit_mb_per_s * self.one_sender_share.get()
+    }
+
+    /// Returns the MB/s that the rate from the parent loses per MB/s sent to children.
+    #[must_use]
+    pub fn link_drop(&self) -> f64 {
+        self.reached(self.receive_limit_drop.get())
+    }
 }
 
 /// The shape of a platform by index, for planners and simulators.
@@ -305,6 +338,9 @@ impl Platform {
                 (None, Some(_)) => {
                     return Err(Problem::RootReceives { node: node.name.clone() }.at(field("receive_limit_mb_per_s")));
                 }
+                (None, None) if !is_all(&node.one_sender_share) => {
+                    return Err(Problem::RootReceives { node: node.name.clone() }.at(field("one_sender_share")));
+                }
                 _ => {}
             }
             for (name, losses) in [("receive_losses", &node.receive_losses), ("send_losses", &node.send_losses)] {
@@ -331,7 +367,7 @@ impl Platform {
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = self.warnings.clone();
         for node in &self.nodes {
-            let Some(limit) = node.receive_limit_mb_per_s else { continue };
+            let Some(link) = node.link_mb_per_s() else { continue };
             for (what, owner, rate, losses) in [
                 ("ir_receive_s_per_mb", "its own", node.ir_receive_s_per_mb, &node.receive_losses),
                 ("ir_send_s_per_mb", "its parent's", node.ir_send_s_per_mb, &node.send_losses),
@@ -339,14 +375,14 @@ impl Platform {
                 if !losses.is_empty() {
                     continue; // the rate is not used
                 }
-                let product = rate.get() * limit.get();
+                let product = rate.get() * link;
                 if product > 1.0 {
                     warnings.push(Warning::new(
                         "interference-exceeds-compute",
                         format!(
                             "node {:?}: {what} {:.3e} s/MB times the link's {:.2} MB/s is {product:.3}: at full rate it would take \
                              more than all of {owner} computation",
-                            node.name, rate.get(), limit.get()
+                            node.name, rate.get(), link
                         ),
                         "the plan never lets local compute fall below 0; check the rate, or measure it nearer to the link's limit",
                     ));

@@ -121,12 +121,15 @@ macro_rules! default {
 
 default!(SecondsPerMegabyte: 0.0, Ratio: 0.0, Seconds: 0.0, MegabytesOrNone: 0.0, TimeScale: 1.0);
 
-/// Share of a processor, above 0 and at most 1.
+/// Share of a processor or of a link, above 0 and at most 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
 #[serde(transparent)]
 pub struct Share(f64);
 
 impl Share {
+    /// The whole of it.
+    pub const ALL: Self = Self(1.0);
+
     #[must_use]
     pub fn get(self) -> f64 {
         self.0

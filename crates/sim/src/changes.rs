@@ -32,6 +32,7 @@ impl World<'_> {
             self.sites[node as usize].processor.compute_at(compute);
         }
         if let Some(limit) = receive_limit_mb_per_s {
+            let limit = self.farm.platform.nodes[node as usize].reached(limit);
             self.sites[node as usize].link.receive_limit = limit * 1e-9;
             if !self.sites[node as usize].link.gone {
                 self.receiving_changed(node);

@@ -135,8 +135,8 @@ impl<'a> Run<'a> {
             let link = Link {
                 parent: tree.parent[n],
                 child: 0,
-                receive_limit: node.receive_limit_mb_per_s.map_or(0.0, Quantity::get) * 1e-9,
-                drop: node.receive_limit_drop.get(),
+                receive_limit: node.link_mb_per_s().unwrap_or(0.0) * 1e-9,
+                drop: node.link_drop(),
                 ir_send: line(&node.send_losses, node.ir_send_s_per_mb.get()) * 1e9,
                 latency: nanos(node.latency_s.get()),
                 received_mb: 0.0,

@@ -101,6 +101,39 @@ fn sending_takes_from_what_a_node_receives() {
 }
 
 #[test]
+fn one_sender_fills_its_share_of_a_link_and_several_sends_fill_the_card() {
+    // Links of 10 MB/s, of which one sender reaches 6; the root's card sends 10. One send at a time: 6 MB/s. Two: 10.
+    let leaf = Spot { missed: 0.4, ..below(0, 1e9, 10.0) };
+    let fork = platform(&[Spot { send: Some(10.0), ..root(0.0) }, leaf.clone(), leaf]);
+    for (ports, rate) in [(Ports::Single, 6.0), (Ports::Multi, 10.0)] {
+        let outcome = run(&fork, &same(60, 3.0, 1.0), way(Order::Arrival, ports, Some(1)));
+        close(outcome.makespan_s, 60.0 * 3.0 / rate + 1e-9);
+    }
+}
+
+#[test]
+fn a_change_of_the_receive_limit_leaves_one_sender_its_share() {
+    // 6 of 10 MB/s for 1 s, then 3 of 5: the 9 MB are there after 2 s, and their result goes up as fast.
+    let fork = platform(&[root(0.0), Spot { missed: 0.4, ..below(0, 1e9, 10.0) }]);
+    let slower = ChangeKind::Rates { compute_per_s: None, receive_limit_mb_per_s: Some(5.0) };
+    let changes = [PlacedChange { at_s: 1.0, node: 1, kind: slower }];
+    for ports in PORTS {
+        let options = Options { changes: &changes, ..Options::default() };
+        let outcome = run_with(&fork, &same(1, 9.0, 1.0), way(Order::Arrival, ports, Some(1)), 1.5, options);
+        close(outcome.makespan_s, 2.0 + 1e-9 + 0.5);
+    }
+}
+
+#[test]
+fn sending_takes_from_what_one_sender_reaches_in_the_same_proportion() {
+    // As above, with limits of 8 MB/s of which one sender reaches half: 4, and 1 less for each MB/s sent at a drop of 2.
+    let inner = Spot { drop: 2.0, missed: 0.5, ..below(0, 0.0, 8.0) };
+    let spots = [root(0.0), inner, Spot { missed: 0.5, ..below(1, 1e9, 4.0) }];
+    let outcome = run(&platform(&spots), &same(3, 2.0, 1.0), way(Order::Arrival, Ports::Single, Some(2)));
+    close(outcome.makespan_s, 3.5 + 1e-9);
+}
+
+#[test]
 fn a_preferred_child_holds_another_at_the_end_of_its_chunk() {
     let chunk = 512.0 * 1024.0 / 1e6;
     let spots = [

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from crosswind.lab.papers.grading import Claim
     from crosswind.lab.papers.studies import AnyStudy
 
-Paper = Literal["scheduling-and-communication", "communication-interactions", "quadrics-overlap"]
+Paper = Literal[
+    "scheduling-and-communication",
+    "communication-interactions",
+    "quadrics-overlap",
+    "interference-aware-scheduling",
+    "interference-in-java",
+]
 MOST_REASONS = 3
 
 Form = Literal["quick", "full"]
@@ -35,6 +41,11 @@ in the interface (8 to 10). The same command goes on where it was stopped.
 quadrics-overlap: tables 1 to 4 (a ping beside burners: waiting for events or polling, three priorities) on simulated
 processors, and what buffered coscheduling and a fair-share scheduler would have given. Takes seconds.
 
+interference-aware-scheduling: six algorithms on the fork graph of table 4 (figure 5), over what one sender fills of a
+link; table 4; the claims of both measuring papers. Takes seconds.
+
+interference-in-java: what table 2 and the text say, asked of each other. Takes a second.
+
 What a text leaves open is calibrated, and the calibration is shown.
 
 Examples:
@@ -44,6 +55,10 @@ Examples:
     crosswind reproduce communication-interactions
 
     crosswind reproduce quadrics-overlap
+
+    crosswind reproduce interference-aware-scheduling
+
+    crosswind reproduce interference-in-java
 
     crosswind reproduce scheduling-and-communication --form full --out study --figures study/figures
 """

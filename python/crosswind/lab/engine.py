@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind import Platform, _core
-from crosswind._core import EXACT_BUDGET, lpt_ratio_bound, makespan, tight_family
+from crosswind._core import EXACT_BUDGET, lpt_ratio_bound, makespan, three_point, tight_family
 
 __all__ = [
     "EXACT_BUDGET",
@@ -21,6 +21,7 @@ __all__ = [
     "makespan",
     "simulate_overlap",
     "skeleton",
+    "three_point",
     "tight_family",
 ]
 

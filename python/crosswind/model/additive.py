@@ -38,6 +38,8 @@ class Additivity:
         none did.
     matched_points, points : int
         Points with a matched rate (none for `both`), and all.
+    total_max_mb_per_s : float
+        Highest rate of all peers together, MB/s: what a link carries that one peer may not fill.
     """
 
     direction: str
@@ -48,6 +50,7 @@ class Additivity:
     matched_ci95: tuple[float, float]
     matched_points: int
     points: int
+    total_max_mb_per_s: float
 
 
 def check_additivity(blocks: Blocks, reference: float, lines: dict[int, LineFit]) -> tuple[Additivity, ...]:
@@ -95,6 +98,7 @@ def check_additivity(blocks: Blocks, reference: float, lines: dict[int, LineFit]
                 matched_ci95=(same_low, same_high),
                 matched_points=int(np.count_nonzero(matched)),
                 points=y.size,
+                total_max_mb_per_s=float(rates.sum(axis=1).max()),
             )
         )
     return tuple(found)

@@ -118,8 +118,23 @@ def _rate(ir: ChannelFit | None) -> float:
 
 
 def _send_limit(fit: Fit) -> float | None:
+    """Return the highest rate sent, to one peer or to several at once; None where nothing was sent."""
     sends = [c.transfer_max_mb_per_s for c in fit.channels if c.direction == "send"]
-    return max(sends) if sends else None
+    return max(*sends, _of_several(fit, "send")) if sends else None
+
+
+def _of_several(fit: Fit, direction: str) -> float:
+    """Return the highest rate of several peers at once, MB/s; 0 where there was one at a time."""
+    return max((one.total_max_mb_per_s for one in fit.additive or () if one.direction == direction), default=0.0)
+
+
+def _shared(node: Node, measured: Fit | None) -> Node:
+    """Return a node with its receive limit as several senders reached it, and the share that its parent alone reaches.
+
+    Measured are the link from the parent, on the parent, and what several senders reach, on the node itself.
+    """
+    several, link = _of_several(measured, "receive") if measured else 0.0, node["receive_limit_mb_per_s"]
+    return node | {"receive_limit_mb_per_s": several, "one_sender_share": link / several} if several > link else node
 
 
 def _receiving(fit: Fit, parent: str | None = None) -> Node:
@@ -197,8 +212,7 @@ def _described(fits: Sequence[Fit], name: str | None) -> Calibration:
             link = _link(fit, address, told)
             node: Node = {"name": node_name, "parent": host_of(fit)}
             node |= _peer_itself(fit, address, node_name, own.get(node_name), told)
-            node |= link
-            nodes.append(node)
+            nodes.append(_shared(node | link, own.get(node_name)))
             placed.add(node_name)
     description = {"schema_version": 1, "name": name or first.measurement.header["name"], "node": nodes}
     return Calibration(Platform.from_dict(description).with_warnings([*_of_fits(fits), *told]), told)
@@ -243,7 +257,8 @@ def _recalibrated(fits: Sequence[Fit], platform: Platform) -> Calibration:
             if child is None or child.get("parent") != host_of(fit) or not sends:
                 continue
             touched.add(peer)
-            child.pop("send_losses", None)
+            for replaced in ("send_losses", "one_sender_share"):  # a link is measured with one sender
+                child.pop(replaced, None)
             child |= _link(fit, address, told)
     if not touched:
         measured = ", ".join(sorted({n for fit in fits for n in (host_of(fit), *peer_names(fit).values())}))

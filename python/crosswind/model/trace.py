@@ -100,6 +100,7 @@ class TraceFit(Tabular):
                 node["compute_per_s"] = fitted.compute_per_s
             if parent is not None and np.isfinite(fitted.receive_mb_per_s):
                 node["receive_limit_mb_per_s"] = fitted.receive_mb_per_s
+                node.pop("one_sender_share", None)  # measured with one sender
             receive = rates.get((node["name"], "receive", parent or ""))
             send = rates.get((parent or "", "send", node["name"]))
             if receive:

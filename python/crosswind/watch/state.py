@@ -7,6 +7,8 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from crosswind.platform import link_mb_per_s
+
 _BIN_S = 0.5
 _WINDOW_S, _LONG_WINDOW_S = 10.0, 60.0
 _FEW = 10  # results in the window, below which a rate is taken over the long one
@@ -199,7 +201,7 @@ class WatchedRun:
         rows = []
         for name, depth in self._in_order():
             node = self._nodes[name]
-            limit = node.get("receive_limit_mb_per_s")
+            limit = link_mb_per_s(node)
             speed = float(node.get("compute_per_s", 0.0))
             has_link = known and limit is not None
 

@@ -7,7 +7,7 @@ from crosswind.errors import DescriptionError
 from crosswind.model.calibrate import calibrate, platform_of
 from crosswind.model.fit import fit
 from crosswind.plan import Plan, plan
-from crosswind.platform import Platform
+from crosswind.platform import Platform, link_mb_per_s
 from crosswind.report import report
 
 QUIET = {"noise": 0.0, "drift": 0.0, "loopback": False}
@@ -129,3 +129,29 @@ def test_what_was_known_against_figures_that_are_all_replaced_is_dropped():
 def with_one_more(platform):
     nodes = [*platform.nodes, {"name": "far", "parent": "east", "compute_per_s": 1.0, "receive_limit_mb_per_s": 1.0}]
     return Platform.from_dict(platform.to_dict() | {"node": nodes})
+
+
+def test_several_peers_at_once_give_the_send_limit_that_one_does_not_reach():
+    one = measured("north", ["east", "west"], receive=None, together_cycles=0)
+    both = measured("north", ["east", "west"], receive=None, together_cycles=12)
+    (together,) = both.additive
+    root, *children = platform_of(both).platform.nodes
+    assert one.additive is None
+    assert (
+        root["send_limit_mb_per_s"]
+        == together.total_max_mb_per_s
+        > platform_of(one).platform.nodes[0]["send_limit_mb_per_s"]
+    )
+    assert all(child["receive_limit_mb_per_s"] < root["send_limit_mb_per_s"] for child in children)
+
+
+def test_a_node_that_several_senders_fill_has_the_share_that_its_parent_reaches():
+    here = measured("north", ["east"])
+    there = measured("east", ["north", "west"], send=None, together_cycles=12)
+    (together,) = there.additive
+    link = platform_of(here).platform.nodes[1]["receive_limit_mb_per_s"]
+    _, east, _ = calibrate([here, there]).platform.nodes
+    assert east["receive_limit_mb_per_s"] == together.total_max_mb_per_s > link
+    assert link_mb_per_s(east) == pytest.approx(link, rel=1e-12)
+    again = calibrate([here], calibrate([here, there]).platform).platform.nodes[1]
+    assert (again["receive_limit_mb_per_s"], again.get("one_sender_share")) == (link, None)

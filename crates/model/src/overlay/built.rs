@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crosswind_schema::error::{Warning, nearest};
 use crosswind_schema::plan::{Method, Ports};
 use crosswind_schema::platform::Node;
+use crosswind_schema::units::Share;
 use crosswind_schema::{Links, Platform, SCHEMA_VERSION};
 use serde::Serialize;
 
@@ -263,6 +264,7 @@ fn platform_of(links: &Links, shape: &Shape) -> Result<Platform, ModelError> {
             compute_per_s: known.compute_per_s,
             send_limit_mb_per_s: known.send_limit_mb_per_s,
             receive_limit_mb_per_s: link.map(|link| link.receive_limit_mb_per_s),
+            one_sender_share: Share::ALL, // a link is measured with one sender
             receive_limit_drop: Default::default(),
             latency_s: link.map(|link| link.latency_s).unwrap_or_default(),
             ir_receive_s_per_mb: link.map(|link| link.ir_receive_s_per_mb).unwrap_or_default(),

@@ -96,7 +96,7 @@ fn with_chords(platform: &Platform, rate: &dyn Fn(usize) -> f64) -> Result<Platf
     let mut line = platform.clone();
     for (n, node) in line.nodes.iter_mut().enumerate().filter(|(_, node)| is_bent(node)) {
         let at = match rate(n) {
-            0.0 => node.receive_limit_mb_per_s.map_or(0.0, Quantity::get),
+            0.0 => node.link_mb_per_s().unwrap_or(0.0),
             planned => planned,
         };
         let chord = |losses: &[Loss], else_as: SecondsPerMegabyte| match losses {

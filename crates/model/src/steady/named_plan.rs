@@ -2,7 +2,7 @@
 
 use crosswind_schema::plan::{Method, Plan, PlanKind, PlannedNode, Ports};
 use crosswind_schema::units::Quantity;
-use crosswind_schema::{Platform, SCHEMA_VERSION};
+use crosswind_schema::{Node, Platform, SCHEMA_VERSION};
 
 use super::linear::{Solved, solved};
 use super::{Columns, Task, tree};
@@ -55,7 +55,8 @@ pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Re
         rank: rates.rank[n],
         never_send: rates.never_send[n],
         limited_by: rates.limited_by[n],
-        gain_per_receive_mb_per_s: rates.gain_per_receive_mb_per_s[n],
+        // The gain per MB/s of the limit, of which a sender reaches a share.
+        gain_per_receive_mb_per_s: node.reached(rates.gain_per_receive_mb_per_s[n]),
         gain_per_send_mb_per_s: rates.gain_per_send_mb_per_s[n],
         gain_per_work_per_s: Some(rates.gain_per_work_per_s[n]).filter(|gain| gain.is_finite()),
         ir_receive_s_per_mb: bent[n].0.then(|| node.ir_receive_s_per_mb.get()),
@@ -86,9 +87,9 @@ pub(super) fn walk(platform: &Platform, task: Task, ports: Ports) -> Result<tree
     let parent: Vec<i32> =
         (0..nodes.len() as u32).map(|n| if n == shape.root { -1 } else { shape.parent[n as usize] as i32 }).collect();
     let send: Vec<f64> = nodes.iter().map(|n| n.send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get)).collect();
-    let receive: Vec<f64> = nodes.iter().map(|n| n.receive_limit_mb_per_s.map_or(0.0, Quantity::get)).collect();
+    let receive: Vec<f64> = nodes.iter().map(|n| n.link_mb_per_s().unwrap_or(0.0)).collect();
     let compute: Vec<f64> = nodes.iter().map(|n| n.compute_per_s.get()).collect();
-    let drop: Vec<f64> = nodes.iter().map(|n| n.receive_limit_drop.get()).collect();
+    let drop: Vec<f64> = nodes.iter().map(Node::link_drop).collect();
     let ir_receive: Vec<f64> = nodes.iter().map(|n| n.ir_receive_s_per_mb.get()).collect();
     let ir_send: Vec<f64> = nodes.iter().map(|n| n.ir_send_s_per_mb.get()).collect();
     let columns = Columns {

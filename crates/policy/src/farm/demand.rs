@@ -54,11 +54,7 @@ impl Demand {
             can: vec![0.0; count],
             empties: vec![0.0; count],
             served: vec![false; count],
-            link: platform
-                .nodes
-                .iter()
-                .map(|node| node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get) / size)
-                .collect(),
+            link: platform.nodes.iter().map(|node| node.link_mb_per_s().unwrap_or(f64::INFINITY) / size).collect(),
             key: vec![f64::INFINITY; count],
             below: vec![0.0; count],
         };

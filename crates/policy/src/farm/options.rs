@@ -84,7 +84,7 @@ impl<'a> FarmOptions<'a> {
             task: self.task,
             own_compute_per_s: parent.compute_per_s.get(),
             compute_per_s: node.compute_per_s.get(),
-            receive_limit_mb_per_s: node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
+            receive_limit_mb_per_s: node.link_mb_per_s().unwrap_or(f64::INFINITY),
             ir_send_s_per_mb: node.ir_send_s_per_mb.get(),
             planned_tasks_per_s: self.planned_tasks_per_s.map_or(0.0, |rates| rates[child as usize]),
         }

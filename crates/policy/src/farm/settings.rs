@@ -13,7 +13,7 @@ use super::order::{self, Rule};
 /// Planned rate of a node that joins in mid-run, tasks/s: what it and its link can do.
 #[must_use]
 pub fn planned_of_a_late_joiner(node: &Node, task: MeanTask) -> f64 {
-    let link = node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get) / task.size_mb;
+    let link = node.link_mb_per_s().unwrap_or(f64::INFINITY) / task.size_mb;
     (node.compute_per_s.get() / task.work).min(link)
 }
 

@@ -11,7 +11,8 @@ use crosswind_schema::plan::{Method, Ports};
 use crosswind_sim::{Farm, Options, Outcome, SimError, simulate};
 use proptest::prelude::*;
 
-/// A node: parent's place, compute rate, receive limit, ir_receive, ir_send, send limit, drop.
+/// A node: parent's place, compute rate, receive limit, ir_receive, ir_send, send limit, drop, what one sender does not
+/// reach of the receive limit.
 #[derive(Clone, Debug, Default)]
 pub struct Spot {
     pub parent: Option<usize>,
@@ -22,6 +23,7 @@ pub struct Spot {
     pub send: Option<f64>,
     pub drop: f64,
     pub latency: f64,
+    pub missed: f64,
 }
 
 pub fn root(compute: f64) -> Spot {
@@ -39,8 +41,12 @@ pub fn platform(spots: &[Spot]) -> Platform {
         if let Some(parent) = spot.parent {
             text += &format!(
                 "parent = \"n{parent}\"\nreceive_limit_mb_per_s = {}\nir_receive_s_per_mb = {}\nir_send_s_per_mb = {}\n\
-                 latency_s = {}\n",
-                spot.receive, spot.ir_receive, spot.ir_send, spot.latency
+                 latency_s = {}\none_sender_share = {}\n",
+                spot.receive,
+                spot.ir_receive,
+                spot.ir_send,
+                spot.latency,
+                1.0 - spot.missed
             );
         }
         if let Some(send) = spot.send {

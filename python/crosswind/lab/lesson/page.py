@@ -89,7 +89,7 @@ def _data(scenes: Scenes) -> dict[str, Any]:
     nodes = scenes.platform.nodes
     return {
         "nodes": [node["name"] for node in nodes],
-        "rates": [node.get("receive_limit_mb_per_s") for node in nodes],
+        "rates": [None if node.get("parent") is None else rate_of(node) for node in nodes],
         "tasks": TASKS,
         "task_size_mb": scenes.task_size_mb,
         "window_ms": round(1000 * scenes.window_s),

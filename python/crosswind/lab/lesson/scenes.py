@@ -156,8 +156,8 @@ def _check_fork(platform: Platform) -> None:
 
 
 def rate_of(node: Mapping[str, Any]) -> float:
-    """Return the rate of the link to a child, MB/s."""
-    return float(node["receive_limit_mb_per_s"])
+    """Return the rate of the link to a child, MB/s: what one sender reaches of its receive limit."""
+    return float(node["receive_limit_mb_per_s"]) * float(node.get("one_sender_share", 1.0))
 
 
 def _changes(platform: Platform) -> Iterator[tuple[str, float]]:
@@ -179,6 +179,7 @@ def _with_rate(platform: Platform, link: str, rate: float) -> Platform:
     for node in description["node"]:
         if node["name"] == link:
             node["receive_limit_mb_per_s"] = rate
+            node.pop("one_sender_share", None)  # the rate is the link's
     return Platform.from_dict(description)
 
 

@@ -82,6 +82,7 @@ class _Drawing(TypedDict):
     points: Annotated[list[dict[str, _Word]], Len(1)]
     x: str
     log: bool
+    y: NotRequired[str]
 
 
 class _Part(TypedDict):

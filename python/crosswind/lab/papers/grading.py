@@ -158,6 +158,17 @@ def excluded(asked: Check, arithmetic: str) -> Check:
     return asked if asked.verdict == HOLDS else replace(asked, verdict=WRONG, hangs_on=arithmetic)
 
 
+def unsettled(text: str, settles: str, found: str = "the text prints no figures to ask") -> Check:
+    """Return a check that the printed figures cannot answer: not decidable, with what would settle it.
+
+    Examples
+    --------
+    >>> unsettled("the same with two threads", "a measurement with two").verdict
+    'not decidable from the text'
+    """
+    return Check(text, found, OPEN, settles)
+
+
 def check_readings(text: str, results: Sequence[tuple[str, bool, str]], hangs_on: str = "") -> Check:
     """Return a check over readings, each `(name, whether it holds, numbers)`.
 

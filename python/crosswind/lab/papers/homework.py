@@ -329,9 +329,10 @@ def priority_queues(fork: Platform, task_size_mb: float, task_work: float) -> di
     nodes = fork.to_dict()["node"]
     root = next(n["name"] for n in nodes if not n.get("parent"))
     children = [n for n in nodes if n.get("parent") == root]
+    links = fork.links_mb_per_s
     keys = {
         "interference-rate": lambda n: n.get("ir_send_s_per_mb", 0.0),
-        "bandwidth": lambda n: -n["receive_limit_mb_per_s"],
+        "bandwidth": lambda n: -links[n["name"]],
         "compute": lambda n: -n["compute_per_s"],
     }
     orders: dict[str, list[str]] = {name: _names(children, key) for name, key in keys.items()}

@@ -21,6 +21,8 @@ MODULES = {
     SCHEDULING: "scheduling_and_communication",
     "communication-interactions": "communication_interactions",
     "quadrics-overlap": "quadrics_overlap",
+    "interference-aware-scheduling": "interference_aware_scheduling",
+    "interference-in-java": "interference_in_java",
 }
 """Name of each paper on the command line -> its package, whose `study` is a `driver.Paper`."""
 

@@ -15,6 +15,7 @@ from crosswind.files.tabular import Plotted
 from crosswind.lab.papers.grading import HINT, Claim
 
 SCHEMA_VERSION = 1
+SLOWDOWN = "slowdown"
 Cell = str | float | int | None
 
 
@@ -30,6 +31,8 @@ class Drawing:
         What is varied, with its unit; empty for dots.
     log : bool
         Whether slowdowns stand on a logarithmic scale.
+    y : str
+        What is drawn, where it is no slowdown.
     points : list of dict
         `series`, `low`, `middle`, `high`; `value` (curves) or `name` (dots).
     """
@@ -39,11 +42,12 @@ class Drawing:
     points: Sequence[Mapping[str, Any]]
     x: str = ""
     log: bool = False
+    y: str = SLOWDOWN
 
     def summary(self) -> dict[str, Any]:
         """Return it as JSON could hold it."""
         points = [dict(point) for point in self.points]
-        return {"title": self.title, "words": self.words, "points": points, "x": self.x, "log": self.log}
+        return {"title": self.title, "words": self.words, "points": points, "x": self.x, "log": self.log, "y": self.y}
 
 
 @dataclass(frozen=True)

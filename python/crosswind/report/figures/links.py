@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 
+from crosswind.platform import link_mb_per_s
 from crosswind.report.figures.look import BLUE, GREY, INK, MUTED, layered, records
 from crosswind.report.words import number, shortened
 
@@ -52,7 +53,7 @@ def links_tree(nodes: Sequence[Mapping[str, Any]], most: int = MOST_ROWS) -> alt
     """
     rows = rows_of(nodes, most)
     at = {str(node["name"]): k for k, (node, _) in enumerate(rows)}
-    fastest = max((float(node.get("receive_limit_mb_per_s") or 0.0) for node, _ in rows), default=0.0)
+    fastest = max((link_mb_per_s(node) or 0.0 for node, _ in rows), default=0.0)
     spots = {name: (LEFT_PX + STEP_PX * rows[k][1], TOP_PX + ROW_PX * k) for name, k in at.items()}
     lines, dots = [], []
     for node, _ in rows:
@@ -60,7 +61,7 @@ def links_tree(nodes: Sequence[Mapping[str, Any]], most: int = MOST_ROWS) -> alt
         dots.append({"x": x, "y": y, "name": shortened(name), "compute": _computes(node), "link": _link(node)})
         if node.get("parent") in spots:
             px, py = spots[str(node["parent"])]
-            limit = float(node.get("receive_limit_mb_per_s") or 0.0)
+            limit = link_mb_per_s(node) or 0.0
             width = max(WIDEST_PX * limit / fastest, THINNEST_PX) if fastest else THINNEST_PX
             lines.append({"x": px, "x2": px, "y": py, "y2": y, "width": THINNEST_PX})
             lines.append({"x": px, "x2": x, "y": y, "y2": y, "width": width})
@@ -105,4 +106,4 @@ def _link(node: Mapping[str, Any]) -> str:
         return "root: holds the input data"
     prices = (1e3 * float(node.get(f"ir_{way}_s_per_mb") or 0.0) for way in ("receive", "send"))
     received, sent = (number(price) for price in prices)
-    return f"link {number(node.get('receive_limit_mb_per_s'))} MB/s, IR {received} here, {sent} s/GB at the parent"
+    return f"link {number(link_mb_per_s(node))} MB/s, IR {received} here, {sent} s/GB at the parent"

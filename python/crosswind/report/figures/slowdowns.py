@@ -15,14 +15,19 @@ ROW_PX = 30.0
 SERIES_COLOURS = (BLUE, ORANGE, GREEN, PINK, OCHRE, VIOLET, GREY)
 WHICH = {"simulated": (BLUE, "circle"), "run": (ORANGE, "diamond"), "injected": (PINK, "square")}
 FORM = ",.4~g"
-_SPAN = (
-    alt.Tooltip("middle:Q", title="slowdown", format=FORM),
-    alt.Tooltip("low:Q", title="from", format=FORM),
-    alt.Tooltip("high:Q", title="to", format=FORM),
-)
 
 
-def slowdown_curves(rows: Sequence[Mapping[str, Any]], x: str, log: bool = False) -> alt.LayerChart:
+def _span(what: str = "slowdown") -> tuple[alt.Tooltip, ...]:
+    return (
+        alt.Tooltip("middle:Q", title=what, format=FORM),
+        alt.Tooltip("low:Q", title="from", format=FORM),
+        alt.Tooltip("high:Q", title="to", format=FORM),
+    )
+
+
+def slowdown_curves(
+    rows: Sequence[Mapping[str, Any]], x: str, log: bool = False, y: str = "slowdown"
+) -> alt.LayerChart:
     """Draw the slowdown of each series against a value at equal steps.
 
     Parameters
@@ -33,6 +38,8 @@ def slowdown_curves(rows: Sequence[Mapping[str, Any]], x: str, log: bool = False
         What is varied, with its unit.
     log : bool
         Whether slowdowns stand on a logarithmic scale.
+    y : str
+        What is drawn.
 
     Returns
     -------
@@ -44,7 +51,7 @@ def slowdown_curves(rows: Sequence[Mapping[str, Any]], x: str, log: bool = False
     tooltip = [
         alt.Tooltip("value:N", title=x),
         alt.Tooltip("series:N", title=" "),
-        *_SPAN,
+        *_span(y),
     ]
     names = list(dict.fromkeys(str(row["series"]) for row in rows))
     base = alt.Chart(data).encode(
@@ -52,13 +59,13 @@ def slowdown_curves(rows: Sequence[Mapping[str, Any]], x: str, log: bool = False
         x=alt.X("value:N", title=x, sort=None, axis=alt.Axis(labelAngle=0, labelOverlap="greedy")),
     )
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
-    y = alt.Y("middle:Q", title="slowdown", **(logarithmic(low, high) if log else {"scale": alt.Scale(zero=False)}))
+    axis = alt.Y("middle:Q", title=y, **(logarithmic(low, high) if log else {"scale": alt.Scale(zero=False)}))
     spans = base.mark_rule(strokeWidth=2).encode(y="low:Q", y2="high:Q", tooltip=tooltip)
-    dots = base.mark_point(filled=True, size=46, opacity=1).encode(y=y, tooltip=tooltip)
+    dots = base.mark_point(filled=True, size=46, opacity=1).encode(y=axis, tooltip=tooltip)
     return layered(line(base).encode(y="middle:Q"), spans, dots, height=HEIGHT)
 
 
-def slowdown_dots(rows: Sequence[Mapping[str, Any]], log: bool = False) -> alt.LayerChart:
+def slowdown_dots(rows: Sequence[Mapping[str, Any]], log: bool = False, x: str = "slowdown") -> alt.LayerChart:
     """Draw slowdowns of things that have no order, each series beside the others.
 
     Parameters
@@ -67,6 +74,8 @@ def slowdown_dots(rows: Sequence[Mapping[str, Any]], log: bool = False) -> alt.L
         `name`, `series` (words), `middle`, `low`, `high` (95 % interval over the seeds).
     log : bool
         Whether slowdowns stand on a logarithmic scale.
+    x : str
+        What is drawn.
 
     Returns
     -------
@@ -81,7 +90,7 @@ def slowdown_dots(rows: Sequence[Mapping[str, Any]], log: bool = False) -> alt.L
     tooltip = [
         alt.Tooltip("name:N", title=" "),
         alt.Tooltip("series:N", title=" "),
-        *_SPAN,
+        *_span(x),
     ]
     base = alt.Chart(data).encode(
         y=alt.Y("name:N", title=None, sort=names, axis=alt.Axis(labelLimit=190, domain=False, ticks=False, grid=True)),
@@ -93,7 +102,7 @@ def slowdown_dots(rows: Sequence[Mapping[str, Any]], log: bool = False) -> alt.L
     linear = {"scale": alt.Scale(zero=False, padding=18), "axis": alt.Axis(grid=True)}
     scale = logarithmic(low, high) if log else linear
     spans = base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
-    dots = base.mark_point(filled=True, size=46, opacity=1).encode(x=alt.X("middle:Q", title="slowdown", **scale))
+    dots = base.mark_point(filled=True, size=46, opacity=1).encode(x=alt.X("middle:Q", title=x, **scale))
     return layered(spans, dots, height=(9.0 * len(series) + 10.0) * len(names))
 
 
@@ -130,7 +139,7 @@ def simulated_and_bounds(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
     tooltip = [
         alt.Tooltip("name:N", title="point"),
         alt.Tooltip("which:N", title=" "),
-        *_SPAN,
+        *_span(),
     ]
     found = [row for row in rows if not row["is_bound"]]
     forms = [row for row in rows if row["is_bound"]]

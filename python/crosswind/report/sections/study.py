@@ -98,9 +98,9 @@ def _drawings(part: Part, prefix: str) -> list[Figure]:
             identifier(prefix, part.id, str(number_)),
             drawing.title,
             drawing.words,
-            slowdown_curves(drawing.points, drawing.x, log=drawing.log)
+            slowdown_curves(drawing.points, drawing.x, log=drawing.log, y=drawing.y)
             if drawing.x
-            else slowdown_dots(drawing.points, log=drawing.log),
+            else slowdown_dots(drawing.points, log=drawing.log, x=drawing.y),
         )
         for number_, drawing in enumerate(part.drawings, 1)
     ]

@@ -197,7 +197,7 @@ impl Estimator {
     #[must_use]
     pub fn of_node(platform: &Platform, tree: &Tree, options: &FarmOptions<'_>, basis: &Basis, n: u32) -> Self {
         let node = &platform.nodes[n as usize];
-        let receives = node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get);
+        let receives = node.link_mb_per_s().unwrap_or(f64::INFINITY);
         let compute = Compute::known(node.compute_per_s.get(), node.ir_receive_s_per_mb.get(), receives);
         let reckoned = (compute.per_s(), compute.ir_receive());
         let mut estimator = Self {
@@ -227,7 +227,7 @@ impl Estimator {
 
     fn link(&mut self, platform: &Platform, options: &FarmOptions<'_>, tree: &Tree, basis: &Basis, child: u32) {
         let node = &platform.nodes[child as usize];
-        let limit = node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get);
+        let limit = node.link_mb_per_s().unwrap_or(f64::INFINITY);
         let ir_send = node.ir_send_s_per_mb.get();
         self.compute.child(self.links.len() as Child, ir_send, limit);
         self.links.push(Link {

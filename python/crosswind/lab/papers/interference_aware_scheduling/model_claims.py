@@ -1,0 +1,265 @@
+"""What the paper claims about C, its testbed, its model and its principles (K-6, K-16 to K-18)."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+from crosswind import Platform, plan
+from crosswind.lab.engine import three_point
+from crosswind.lab.papers import table_2, table_3, table_4
+from crosswind.lab.papers.grading import Claim, check, check_readings, excluded, unsettled
+from crosswind.lab.papers.interference_aware_scheduling.calibration import Reading
+from crosswind.lab.papers.interference_aware_scheduling.figures import APPLICATIONS
+from crosswind.lab.papers.interference_aware_scheduling.rows import Rows
+from crosswind.lab.papers.interference_in_java import measured_here
+from crosswind.lab.papers.table_4 import ROOT_COMPUTE_PER_S, Leaf
+
+MARGINAL = 0.20
+"""Part by which C's rates may be below Java's and be "marginally lower"."""
+AROUND = 0.10
+"""Part by which a ratio may differ from one that is "around" it."""
+REACHED = 0.97
+"""Part of the bound that 1000 tasks reach where it "can be achieved": the start and the end take the rest."""
+RATIOS = {(2, 11): 5.0, (10, 1): 0.1}
+"""Application -> its computing over its sending (section 4.3)."""
+TIE = 1e-9
+
+POINT = (9.0, (11.0, 4.8), (10.0, 6.0, 3.6))
+"""A node's rates for the formulas of section 3.1: C; MR and C_r; SR, RR and C_sr."""
+THREE_POINTS = {"mean": (0.012, 0.0067), "most": (0.055, 0.039)}
+"""Errors inside the hull, of the plane and of three points (section 3.1)."""
+OVERALL = (0.022, 0.026)
+"""Mean errors over all points, of the plane and of three points."""
+CONSTANT = 0.9440
+"""Of the law through three points (section 3.1)."""
+COUNTER_EXAMPLE = {
+    "schema_version": 1,
+    "name": "two children",
+    "node": [
+        {"name": "root", "compute_per_s": 1.0},
+        {
+            "name": "a",
+            "parent": "root",
+            "compute_per_s": 100.0,
+            "receive_limit_mb_per_s": 10.0,
+            "ir_send_s_per_mb": 0.5,
+        },
+        {
+            "name": "b",
+            "parent": "root",
+            "compute_per_s": 100.0,
+            "receive_limit_mb_per_s": 4.0,
+            "ir_send_s_per_mb": 0.01,
+        },
+    ],
+}
+"""Where the derived order with one port is not the best (E0-4)."""
+
+
+def claims(rows: Rows) -> list[Claim]:
+    """Grade K-6 and K-16 to K-18."""
+    return [_three_points(), _language(), _testbed(), _principles(rows)]
+
+
+def _three_points() -> Claim:
+    compute, receiving, (sent, received, left) = POINT
+
+    def predicted(formula: str) -> float:
+        ir_receive, (ir_send,) = three_point(compute, receiving, [(sent, received, left)], formula)
+        return compute * (1 - ir_receive * received - ir_send * sent)
+
+    literal, corrected = predicted("literal"), predicted("corrected")
+    checks = [
+        check(
+            "inside the hull of the three points their law errs less than the plane, on average and at most",
+            all(three < plane for plane, three in THREE_POINTS.values()),
+            ", ".join(f"{name} {three:.2%} and {plane:.1%}" for name, (plane, three) in THREE_POINTS.items())
+            + " (printed)",
+        ),
+        check(
+            "over all points it errs more", OVERALL[1] > OVERALL[0], f"{OVERALL[1]:.1%} and {OVERALL[0]:.1%} (printed)"
+        ),
+        check(
+            "the law, as corrected, meets every point that it was made of",
+            abs(corrected - left) < TIE,
+            f"{corrected:.2f} diagonals/s of {left}",
+        ),
+        excluded(
+            check("the formula for IR_s(i), as printed, does", abs(literal - left) < TIE, f"{literal:.2f} of {left}"),
+            "it subtracts tasks/s from MB tasks/s^2 (E0-1)",
+        ),
+        excluded(
+            check(
+                "the law through three points has the constant 1", abs(CONSTANT - 1) < TIE, f"{CONSTANT} in the example"
+            ),
+            "the law divides by C^n and has 1; the example divides by the highest rate (E0-3)",
+        ),
+    ]
+    return Claim("K-6", "3.1", "Three measured points describe what a scheduler needs better than a plane", checks)
+
+
+def _language() -> Claim:
+    java, c = {peer.node: peer for peer in table_2.load()}, {peer.node: peer for peer in table_3.load()}
+    common = [node for node in c if node in java]
+    here = measured_here.load()
+    checks = []
+    for direction, word in (("receive", "receiving"), ("send", "sending")):
+        less = [
+            1 - getattr(c[node], direction).ir_s_per_mb / getattr(java[node], direction).ir_s_per_mb for node in common
+        ]
+        ours = here["stream", direction]
+        checks.append(
+            check_readings(
+                f"{word}: C's rates are marginally lower than Java's, by at most {MARGINAL:.0%}",
+                [
+                    (
+                        "tables 2 and 3, the nodes of both",
+                        min(less) > 0 and max(less) <= MARGINAL,
+                        f"{min(less):.0%} to {max(less):.0%} lower",
+                    ),
+                    (
+                        "Socket streams beside native code, measured here",
+                        ours.lowest > 1 and 1 - 1 / ours.highest <= MARGINAL,
+                        f"Java {ours} times C ({measured_here.RECORD})",
+                    ),
+                ],
+            )
+        )
+    checks += [
+        excluded(
+            check(
+                "the nodes of both are Lab0, Lab1, Campus0 and Campus2",
+                common == ["Lab0", "Lab1", "Campus0", "Campus2"],
+                ", ".join(common),
+            ),
+            "Lab0 is the node that is measured; table 3 has Lab2 (E0-9)",
+        ),
+        check(
+            "in C receiving costs more than sending, for every node",
+            all(peer.receive.ir_s_per_mb > peer.send.ir_s_per_mb for peer in c.values()),
+            f"{len(c)} of {len(c)}",
+        ),
+        unsettled(
+            "in C a line is 2.51 % off on average",
+            "the rates of single experiments; table 3 has deviations and largest errors by node",
+            f"table 3: deviation {fmean(p.receive.std_dev for p in c.values()):.2%} receiving,"
+            f" {fmean(p.send.std_dev for p in c.values()):.2%} sending",
+        ),
+    ]
+    return Claim("K-16", "2.5, table 3", "C interferes as Java does, marginally less", checks)
+
+
+def _testbed() -> Claim:
+    leaves = table_4.load()
+    java = {peer.node: peer for peer in table_2.load()}
+    odd = [leaf.leaf for leaf in leaves if not leaf.consistent]
+    rows_7_and_2 = all(leaf.ir_send_root_computes_s_per_mb == java[leaf.leaf].send.ir_s_per_mb for leaf in leaves)
+    rates = [leaf.rate_no_compute_mb_per_s for leaf in leaves]
+    speeds = {
+        "the highest rate to all nodes": table_4.ROOT_SEND_LIMIT_MB_PER_S,
+        "table 4's mean rate, row 5": fmean(rates),
+    }
+
+    def ratios(mb_per_s: float) -> tuple[bool, str]:
+        found = {one: (work / ROOT_COMPUTE_PER_S) / (size / mb_per_s) for one, work, size in _sized()}
+        near = all(abs(found[one] / ratio - 1) <= AROUND for one, ratio in RATIOS.items())
+        return near, ", ".join(f"{ratio:.1f}:1" if ratio > 1 else f"1:{1 / ratio:.1f}" for ratio in found.values())
+
+    by_bandwidth = _without_lab5(leaves, 7, by="rate")
+    checks = [
+        excluded(
+            check("rows 8 and 9 of table 4 follow from rows 1 to 6", not odd, f"not for {', '.join(odd)}"),
+            "rows 3, 1, 6 and 4, 2, 6 give 0.0773 and 0.2003 for Tenn; printed are Lab6's 0.0331 and 0.1300 (E0-6)",
+        ),
+        check("row 7 of table 4 is table 2's IR of sending", rows_7_and_2, f"{len(leaves)} of {len(leaves)}"),
+        excluded(
+            check(
+                "rows 7 to 9 are percentages (caption)",
+                leaves[0].ir_send_root_computes_s_per_mb > 1,
+                "fractions per MB/s",
+            ),
+            "0.0299 % for each MB/s would be 0.3 % at 10 MB/s; row 3 has 36 % less than row 1 (E0-9)",
+        ),
+        check_readings(
+            f"2 MB with 11 diagonals is around 5:1, 10 MB with 1 around 1:10 ({AROUND:.0%})",
+            [(name, *ratios(speed)) for name, speed in speeds.items()],
+            "which transfer rate is meant: the mean of table 4's row 5 gives both ratios",
+        ),
+        check_readings(
+            "the orders of IA:Single and BWC differ in Lab5 only",
+            [
+                (
+                    f"row {row}",
+                    _without_lab5(leaves, row, by="ir") == by_bandwidth,
+                    " ".join(_order(leaves, row, by="ir")),
+                )
+                for row in (7, 8)
+            ],
+            "which row has the interference of sending: this sentence says row 7 (E0-7)",
+        ),
+    ]
+    return Claim("K-17", "4.2, 4.3, table 4", "Table 4 describes the testbed of the experiments", checks)
+
+
+def _sized() -> list[tuple[tuple[int, int], int, int]]:
+    return [((size, work), work, size) for size, work in RATIOS]
+
+
+def _order(leaves: list[Leaf], row: int, by: str) -> list[str]:
+    def key(leaf: Leaf) -> float:
+        if by == "rate":
+            return -leaf.rate_no_compute_mb_per_s
+        return leaf.ir_send_root_computes_s_per_mb if row == 7 else leaf.ir_send_both_compute_s_per_mb
+
+    return [leaf.leaf for leaf in sorted(leaves, key=key)]
+
+
+def _without_lab5(leaves: list[Leaf], row: int, by: str) -> list[str]:
+    return [name for name in _order(leaves, row, by) if name != "Lab5"]
+
+
+def _principles(rows: Rows) -> Claim:
+    readings = rows.calibration.readings
+
+    def optimal(reading: Reading) -> tuple[bool, str]:
+        gaps = [
+            plan(reading.checked, task_size_mb=size, task_work=work, ports="multi", method="greedy").gap_to_exact
+            for size, work in APPLICATIONS
+        ]
+        return max(gaps) < TIE, f"gap to the bound at most {max(gaps):.1%}"
+
+    def reached(reading: Reading) -> tuple[bool, str]:
+        least = rows.of_bound(reading)
+        return least >= REACHED, f"{least:.1%} or more"
+
+    two = Platform.from_dict(COUNTER_EXAMPLE)
+    greedy, exact = (
+        plan(two, task_size_mb=1.0, task_work=1.0, ports="single", method=method).throughput_tasks_per_s
+        for method in ("greedy", "exact")
+    )
+    links = "what a reading says of links, which changes the optimum and not whether it is one"
+    checks = [
+        check_readings(
+            "several ports: children in order of IR_s reach the bound, in all applications",
+            [(one.name, *optimal(one)) for one in readings],
+            links,
+        ),
+        excluded(
+            check(
+                "one port: children in order of B (1 - IR_s Z C) are the best",
+                greedy >= exact * (1 - TIE),
+                f"{greedy:.2f} tasks/s; {exact:.2f} are possible",
+            ),
+            "with C = 1, B = 10 and 4 tasks/s, IR_s Z = 0.5 and 0.01 the root's own computation runs out first (E0-4)",
+        ),
+        check_readings(
+            f"a schedule reaches the bound after its start: 1000 tasks come to {REACHED:.0%} of it",
+            [(one.name, *reached(one)) for one in readings],
+            links,
+        ),
+        excluded(
+            check("mutual exclusion is an IR of 1/Z", False, "1/Z is per MB, an IR is s/MB"),
+            "1/b, b the link's MB/s: only then does IR Z C >= 1 mean that a send takes longer than the task (E0-2)",
+        ),
+    ]
+    return Claim("K-18", "3, 3.2", "Two orders of service are the best, and a bound says what they reach", checks)
