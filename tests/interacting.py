@@ -7,12 +7,14 @@ from typing import Any
 
 from crosswind.lab.papers.communication_interactions import printed, study
 from crosswind.lab.papers.communication_interactions.calibration import PROGRAMS, QUICK, Calibration
-from crosswind.lab.papers.communication_interactions.figures import SIDES, Figure, all_figures
+from crosswind.lab.papers.communication_interactions.figures import LOCAL_STREAMS, SIDES, Figure, all_figures
 from crosswind.lab.papers.tabled_study import TabledStudy
 from crosswind.run.results import Runs
 
 # Nothing is computed, so that the time of communication is that of the run.
-CALIBRATION = replace(QUICK, repetitions=2, programs=tuple((name, {"operation_s": 0.0}) for name in PROGRAMS))
+CALIBRATION = replace(
+    QUICK, repetitions=2, stream_repetitions=2, programs=tuple((name, {"operation_s": 0.0}) for name in PROGRAMS)
+)
 ALONE_S = 500e-6
 DELTA = {1: 1.0, 5: 0.7, 6: 0.66, **printed.DELTA_SLOWDOWN}
 SENDING_16_KB = {"A": (15.0, 1.4), "B": (8.0, 1.5)}
@@ -52,28 +54,25 @@ def as_printed(figure: str, params: dict[str, Any]) -> dict[str, Any]:
     tested, part = params["stream"], params["local_kib"] / 16
     one, two = printed.SLOWDOWNS_16_KB.get(side, SENDING_16_KB)[tested]
     local_one, local_two = LOCAL[side][tested]
-    return {
-        "streams": [
-            stream(tested, fifo=1.0 + (one - 1.0) * part, queued=two * (0.9 + 0.1 * part)),
-            stream("local", fifo=local_one, queued=local_two),
-        ]
-    }
+    both_ways = side == "one-to-all"
+    local = [stream(name, fifo=local_one, queued=local_two) for name in LOCAL_STREAMS[: 1 + both_ways]]
+    return {"streams": [stream(tested, fifo=1.0 + (one - 1.0) * part, queued=two * (0.9 + 0.1 * part)), *local]}
 
 
-def figure_runs(figure: Figure, calibration: Calibration) -> Runs[Any]:
+def figure_runs(figure: Figure) -> Runs[Any]:
     """Return the runs of a figure as `as_printed` says."""
     entry = {"makespan_s": 1.0, "bounds": {}, "warnings": []}
     runs = [
         Runs.KINDS["streams"]({"params": params, "seed": 1 + turn, **entry, **as_printed(figure.id, params)})
         for params, _ in figure.settings
-        for turn in range(calibration.repetitions)
+        for turn in range(figure.repetitions)
     ]
     return Runs(f"{figure.id}: {figure.title}", "sim", runs, "digest", "streams")
 
 
 def study_runs(calibration: Calibration = CALIBRATION) -> dict[str, Runs[Any]]:
     """Return the runs of all figures in a world where every claim holds."""
-    return {figure.id: figure_runs(figure, calibration) for figure in all_figures(calibration)}
+    return {figure.id: figure_runs(figure) for figure in all_figures(calibration)}
 
 
 def studied(calibration: Calibration = CALIBRATION, runs: dict[str, Runs[Any]] | None = None) -> TabledStudy:

@@ -165,6 +165,41 @@ proptest! {
     }
 }
 
+proptest! {
+    /// A receiver that is busy with other work takes no local frame, while parallel ones come at every step.
+    #[test]
+    fn what_waits_at_a_busy_receiver_does_not_slow_a_local_sender_until_its_places_are_full(
+        places in 1u32..40, receive_threshold in 1u32..8, latency in 1u64..30
+    ) {
+        let settings = credits(places, receive_threshold, false);
+        let (mut sender, mut receiver) = (SenderCredits::new(settings), ReceiverCredits::new(settings));
+        let (mut frames, mut grants) = (VecDeque::new(), VecDeque::new());
+        grants.extend(receiver.on_parallel_elsewhere(0, false).map(|grant| (0, grant)));
+        let on_their_way = u64::from(receive_threshold.min(places));
+        // A round trip, and a step for each of its frames.
+        let round = 2 * latency + on_their_way + 1;
+        let mut arrived = 0;
+        for now in 1..=(u64::from(places).div_ceil(on_their_way) + 1) * round {
+            while grants.front().is_some_and(|&(at, _)| at <= now) {
+                sender.on_grant(grants.pop_front().unwrap().1);
+            }
+            if sender.may_send(Local) {
+                sender.on_sent(Local);
+                frames.push_back(now + latency);
+                prop_assert!(frames.len() as u64 <= on_their_way);
+            }
+            while frames.front().is_some_and(|&at| at <= now) {
+                frames.pop_front();
+                arrived += 1;
+                grants.extend(receiver.on_frame(Local, now, false).map(|grant| (now + latency, grant)));
+            }
+            prop_assert_eq!(receiver.on_parallel_elsewhere(now, false), None);
+        }
+        // A grant is worth half of what may be on its way, so that many places may be left.
+        prop_assert!(arrived <= places && u64::from(arrived) + (on_their_way / 2).max(1) > u64::from(places));
+    }
+}
+
 #[test]
 fn as_printed_the_parallel_class_stops_for_good_after_as_many_frames_as_the_receiver_has_places() {
     let mut wire = Wire::new(queue(Discipline::Threshold, 4), credits(16, 1, true), 1, 1);
@@ -210,11 +245,13 @@ fn as_printed_the_local_class_may_overrun_the_receiver_and_repaired_it_may_not()
 fn the_local_class_is_held_back_while_parallel_frames_come_and_free_after_the_idle_time() {
     let mut receiver = ReceiverCredits::new(credits(16, 2, false));
     assert_eq!(receiver.on_frame(Local, 1, false), None);
-    assert_eq!(receiver.on_frame(Parallel, 5, true), Some(Grant { class: Local, frames: 2, taken: 0 }));
+    assert_eq!(receiver.on_frame(Parallel, 5, true), Some(Grant { class: Local, frames: 3, taken: 0 }), "one waits");
     assert_eq!(receiver.on_frame(Parallel, 9, true), None, "it has been told");
-    assert_eq!(receiver.on_dequeue(Local, 9), Some(Grant { class: Local, frames: 2, taken: 1 }));
+    assert_eq!(receiver.on_dequeue(Local, 9), None, "what waits makes no difference");
+    assert_eq!(receiver.on_frame(Local, 9, false), Some(Grant { class: Local, frames: 3, taken: 1 }));
+    assert_eq!(receiver.on_dequeue(Local, 9), None);
     assert_eq!((receiver.next_timer(), receiver.on_timer(9 + IDLE - 1)), (Some(9 + IDLE), None));
-    assert_eq!(receiver.on_timer(9 + IDLE), Some(Grant { class: Local, frames: 16, taken: 1 }));
+    assert_eq!(receiver.on_timer(9 + IDLE), Some(Grant { class: Local, frames: 16, taken: 2 }));
     assert_eq!((receiver.next_timer(), receiver.on_timer(u64::MAX)), (None, None));
 }
 

@@ -33,6 +33,7 @@ fn trees(with_drop: bool) -> impl Strategy<Value = Vec<Spot>> {
                 send: node.5,
                 drop: if with_drop { node.6 } else { 0.0 },
                 latency: 0.0,
+                missed: 0.0,
             });
         }
         for n in 0..spots.len() {
@@ -221,6 +222,7 @@ fn messages_to_a_node_that_left_do_not_reach_the_one_that_joins_in_its_place() {
         send: None,
         drop: 0.0,
         latency: 0.01,
+        missed: 0.0,
     };
     let (platform, count) = (platform(&[spot(None), spot(Some(0)), spot(Some(1))]), 30);
     let tasks = same(count, 1.0, 1.0);

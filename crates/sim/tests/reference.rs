@@ -219,6 +219,7 @@ fn trees() -> impl Strategy<Value = Vec<Spot>> {
                     drop: node.3.2,
                     send,
                     latency: 0.0,
+                    missed: 0.0,
                 };
             nodes.into_iter().enumerate().map(spot).collect()
         })

@@ -67,6 +67,7 @@ fn tree(draw: &mut Draw) -> Vec<Spot> {
                 send: (!draw.one_in(4)).then(|| rate(draw, scarce, 40.0)),
                 drop: if drops { draw.between(0.0, 0.3) } else { 0.0 },
                 latency: if draw.one_in(4) { 0.0 } else { latency },
+                missed: 0.0,
             }
         })
         .collect()

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use crosswind_schema::plan::{Method, Plan, Ports};
 use crosswind_schema::platform::{Loss, Node, Platform};
-use crosswind_schema::units::{Quantity, SecondsPerMegabyte};
+use crosswind_schema::units::SecondsPerMegabyte;
 
 use super::curved::{Curved, CurvedRates};
 use super::{Rates, Task, named_plan};

@@ -1,4 +1,4 @@
-//! The receiver's side of receiver credits: while parallel frames arrive, few local frames may be in flight.
+//! The receiver's side of receiver credits: while parallel frames arrive, few local frames may be on their way.
 
 use crosswind_schema::Class;
 
@@ -8,8 +8,13 @@ use super::settings::{CreditSettings, Grant};
 ///
 /// The repaired algorithm differs from the printed one, which deadlocks and starves (E4-15), in four ways. A place is
 /// free again once its frame has been taken from the queue. The sender counts frames in flight against its window. The
-/// local class may always have one frame in flight. Parallel frames are considered to have stopped when none arrived
+/// local class may always have one frame on its way. Parallel frames are considered to have stopped when none arrived
 /// for `idle_ns`, whatever was lost. The end of a message means nothing, because the next message may follow at once.
+///
+/// While parallel frames arrive, a local sender may have `receive_threshold` frames on their way that have not arrived:
+/// as printed, each local frame that arrives allows more. What waits in the receiver's queue counts against its places
+/// only. So a local stream is never slowed by its receiver's other work: it sends `receive_threshold` frames a round
+/// trip, until its places are full.
 ///
 /// The printed algorithm (`literal`) never frees the place of a parallel frame. The parallel sender stops for good
 /// after `receive_frames` frames, plus those in flight when the first grant reached it. A local sender that was granted
@@ -30,11 +35,13 @@ use super::settings::{CreditSettings, Grant};
 #[derive(Clone, Debug)]
 pub struct ReceiverCredits {
     settings: CreditSettings,
-    /// Frames that may be in flight, by class.
+    /// Frames that may be sent as printed, by class.
     windows: [u32; 2],
-    /// Frames taken from the queue, and how many of them the last grant reported.
+    /// Frames that arrived, and those taken from the queue.
+    arrived: [u64; 2],
     taken: [u64; 2],
-    granted: [u64; 2],
+    /// Frames that the last grant permits, counted from the connection's first.
+    permitted: [u64; 2],
     /// When the last parallel frame arrived; `None` once they have stopped.
     parallel_at: Option<u64>,
     /// The variable `current_buf_p` of the printed algorithm.
@@ -47,7 +54,15 @@ impl ReceiverCredits {
     #[must_use]
     pub fn new(settings: CreditSettings) -> Self {
         let window = settings.window();
-        Self { settings, windows: [window; 2], taken: [0; 2], granted: [0; 2], parallel_at: None, places: window }
+        Self {
+            settings,
+            windows: [window; 2],
+            arrived: [0; 2],
+            taken: [0; 2],
+            permitted: [u64::from(window); 2],
+            parallel_at: None,
+            places: window,
+        }
     }
 
     /// Handles a frame from this connection. `last_of_parallel`: no other parallel frame follows it. The returned grant
@@ -57,7 +72,11 @@ impl ReceiverCredits {
         if self.settings.literal {
             return self.as_printed(class, now_ns, last_of_parallel);
         }
-        if class == Class::Parallel { self.on_parallel_elsewhere(now_ns, last_of_parallel) } else { None }
+        self.arrived[class as usize] += 1;
+        match class {
+            Class::Parallel => self.on_parallel_elsewhere(now_ns, last_of_parallel),
+            Class::Local => self.due(class),
+        }
     }
 
     /// Handles a parallel frame from another connection of the same receiver. The returned grant is for this
@@ -69,10 +88,7 @@ impl ReceiverCredits {
             return last_of_parallel.then(|| self.printed(Class::Local, self.settings.window()));
         }
         let first = self.parallel_at.replace(now_ns).is_none();
-        first.then(|| {
-            self.windows[Class::Local as usize] = self.settings.receive_threshold.clamp(1, self.settings.window());
-            self.grant(Class::Local)
-        })
+        first.then(|| self.grant(Class::Local))
     }
 
     /// Handles a frame of this connection that was taken from the queue, which frees its place.
@@ -81,11 +97,8 @@ impl ReceiverCredits {
         if self.settings.literal {
             return None;
         }
-        let class_at = class as usize;
-        self.taken[class_at] += 1;
-        // Report in steps of half a window, so that a sender that has used up its window always gets a grant.
-        let ungranted = self.taken[class_at] - self.granted[class_at];
-        (ungranted >= u64::from(self.windows[class_at] / 2).max(1)).then(|| self.grant(class))
+        self.taken[class as usize] += 1;
+        self.due(class)
     }
 
     /// Checks whether parallel frames have stopped. Calling it early does no harm.
@@ -94,7 +107,6 @@ impl ReceiverCredits {
             return None;
         }
         self.parallel_at = None;
-        self.windows[Class::Local as usize] = self.settings.window();
         Some(self.grant(Class::Local))
     }
 
@@ -110,14 +122,37 @@ impl ReceiverCredits {
 
     /// The current grant, to be repeated if messages may be lost.
     #[must_use]
-    pub const fn standing(&self, class: Class) -> Grant {
+    pub fn current(&self, class: Class) -> Grant {
         let at = class as usize;
-        Grant { class, frames: self.windows[at], taken: self.taken[at] }
+        if self.settings.literal {
+            return Grant { class, frames: self.windows[at], taken: self.taken[at] };
+        }
+        let places = self.settings.window();
+        let frames = self.held_back(class).map_or(places, |on_their_way| {
+            let waiting = self.arrived[at].saturating_sub(self.taken[at]);
+            u32::try_from(waiting + u64::from(on_their_way)).map_or(places, |frames| frames.min(places))
+        });
+        Grant { class, frames, taken: self.taken[at] }
+    }
+
+    /// Frames that may be on their way, if few may.
+    fn held_back(&self, class: Class) -> Option<u32> {
+        let threshold = self.settings.receive_threshold.clamp(1, self.settings.window());
+        (class == Class::Local && self.parallel_at.is_some()).then_some(threshold)
+    }
+
+    /// Returns a grant if it permits half a window more than the last one, so that a sender that has used up what it was
+    /// granted always gets more.
+    fn due(&mut self, class: Class) -> Option<Grant> {
+        let step = u64::from(self.held_back(class).unwrap_or(self.settings.window()) / 2).max(1);
+        let Grant { frames, taken, .. } = self.current(class);
+        (taken + u64::from(frames) >= self.permitted[class as usize] + step).then(|| self.grant(class))
     }
 
     fn grant(&mut self, class: Class) -> Grant {
-        self.granted[class as usize] = self.taken[class as usize];
-        self.standing(class)
+        let grant = self.current(class);
+        self.permitted[class as usize] = grant.taken + u64::from(grant.frames);
+        grant
     }
 
     /// The printed procedure, "done before a frame reaches the receiving queue".

@@ -93,7 +93,8 @@ impl QueueSettings {
 pub struct CreditSettings {
     /// Frames of each class that the receiver can hold, at least 1. Bounds what may be in flight to it.
     pub receive_frames: u32,
-    /// Local frames that may be in flight while parallel frames arrive. At least 1 without `literal`.
+    /// Local frames that may be on their way, sent and not arrived, while parallel frames arrive. At least 1 without
+    /// `literal`.
     pub receive_threshold: u32,
     /// Time without a parallel frame after which they are considered to have stopped, ns.
     pub idle_ns: u64,

@@ -87,8 +87,8 @@ pub struct QueuePolicy {
     pub credits: CreditRule,
     /// With credits: frames that a receiver holds of each class.
     pub receive_frames: Whole<1, 1_000_000>,
-    /// With credits: frames that a local sender may have in flight while parallel frames arrive; 0 only with
-    /// `literal`.
+    /// With credits: frames that a local sender may have on their way, sent and not arrived, while parallel frames
+    /// arrive; 0 only with `literal`.
     pub receive_threshold: Whole<0, 1_000_000>,
     /// With credits: time without a parallel frame after which local senders get their full credit again, s.
     pub idle_s: PositiveSeconds,

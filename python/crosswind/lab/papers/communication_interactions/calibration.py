@@ -7,10 +7,11 @@ of a parallel job" is: none of it stands in the text. Where a claim hangs on suc
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 Form = Literal["quick", "full"]
+Gaps = Literal["exponential", "constant"]
 
 KIB = 1024
 LINK_MB_PER_S = 19.375
@@ -27,6 +28,9 @@ TIMES = {"mg": "communication", "ft": "communication", "ep": "the run", "is": "t
 """The t of (2.1): figure 3 asks for the time of communication, figure 4 for that of the run ("very small": of a time of
 microseconds nothing is). One of the two for both figures contradicts one of them."""
 ATM_MB_PER_S, SEGMENT_BYTES, WINDOW_BYTES = 16.95, 9140, 65_536
+OF_500_US = (8.4, 20.0, 38.6)
+"""What 8 KB take of each host's processor, us: half of what the link leaves of the 500 us of section 4.2 (19.375 MB/s
+takes 423, ATM's 16.95 takes 483), and a value between."""
 SERVED_S = 1e-4
 FIXED, ACKNOWLEDGED = 0.3, 0.2
 LOCAL_BYTES = 8 * KIB
@@ -53,9 +57,9 @@ def message_s(message_bytes: int) -> float:
 class StreamReading:
     """One way to read what section 6 leaves open: how often the local stream sends, and what the filter takes.
 
-    Either the local stream follows its former messages at once, and the interface's queues are before the link; or the
-    filter is a process of its host, one server for what is sent and what has arrived, with the local stream at a
-    constant rate, at which messages of 16 KB just take all of the slower end.
+    The filter is a process of its host, one server for what is sent and what has arrived (figure 7). Gaps of the local
+    stream are "independent and exponentially distributed" (section 6.1). Variants that the text rules out stay for
+    comparison: a constant gap, and a local stream that follows its former messages at once, without a server.
 
     Attributes
     ----------
@@ -65,25 +69,51 @@ class StreamReading:
         Times as much as sending that receiving takes of the server; None: there is none.
     batch : int
         Local frames that go together: what one read of the filter brings.
+    load : float
+        Part of the slower end that local messages of 16 KB take.
+    gaps : {"exponential", "constant"}
+        Between local messages, where there is a server.
+    credits : bool
+        Whether receivers give the credits of section 5.3 on the receiving side.
+    window_kib : int
+        What a connection has under way, KiB.
     """
 
     local_outstanding: int = 1
     receiving: float | None = None
     batch: int = 1
+    load: float = 1.0
+    gaps: Gaps = "constant"
+    credits: bool = True
+    window_kib: int = WINDOW_BYTES // KIB
 
     @property
     def name(self) -> str:
         """In words."""
         if self.receiving is None:
             return f"back to back, {self.local_outstanding} local under way"
-        return f"one server, receiving {self.receiving:g} times sending, batches of {self.batch}"
+        said = [f"one server, receiving {self.receiving:g} times sending, batches of {self.batch}"]
+        if self.gaps == "exponential":
+            said.append(f"exponential gaps, load {self.load:g}")
+            said.append("credits" if self.credits else "no credits")
+        if self.window_kib != WINDOW_BYTES // KIB:
+            said.append(f"windows of {self.window_kib} KB")
+        return ", ".join(said)
 
     @property
     def setting(self) -> dict[str, Any]:
         """What a point of a figure sets."""
         if self.receiving is None:
             return {"local_outstanding": self.local_outstanding}
-        return {"receiving": self.receiving, "batch": self.batch}
+        if self.gaps == "constant":
+            return {"receiving": self.receiving, "batch": self.batch}
+        own = {"gaps": self.gaps, "load": self.load, "credits": self.credits, "window_kib": self.window_kib}
+        return {"receiving": self.receiving, "batch": self.batch, **own}
+
+    def gap_s(self, slower: float) -> float | dict[str, Any]:
+        """Return the gap between local messages, s: 16 KB take `load` of a server that takes so much longer."""
+        gap = 16 * SERVED_S * slower / self.load
+        return {"distribution": "exponential", "mean": gap} if self.gaps == "exponential" else gap
 
     def network(self) -> dict[str, Any]:
         """Return the links of an experiment; a frame of 1 KiB takes 0.1 ms of the server to send, 60 % of it fixed."""
@@ -98,7 +128,31 @@ class StreamReading:
             "ir_receive_s_per_mb": per_mb * self.receiving,
             "order": "queues",
         }
-        return {**links, "buffer_frames": 100_000, "window_bytes": WINDOW_BYTES, "processor": processor}
+        return {**links, "buffer_frames": 100_000, "window_bytes": KIB * self.window_kib, "processor": processor}
+
+
+CENTRE = StreamReading(receiving=1.5, batch=16, load=0.85, gaps="exponential", credits=False)
+"""Section 6 as it is written, where it says something: exponential gaps, and a local message of 16 KB read whole."""
+AS_WRITTEN = (
+    CENTRE,
+    *(replace(CENTRE, receiving=ratio) for ratio in (1.0, 2.0, 3.0)),
+    *(replace(CENTRE, load=load) for load in (0.8, 0.9, 0.95)),
+    *(replace(CENTRE, batch=batch) for batch in (1, 4, 20, 24)),
+    replace(CENTRE, receiving=1.0, batch=1),
+    replace(CENTRE, receiving=3.0, batch=4, load=0.95),
+    replace(CENTRE, credits=True),
+    *(replace(CENTRE, window_kib=kib) for kib in (8, 16)),
+)
+"""One thing at a time: what receiving takes, the load, the batch, credits, and the window, which no text gives. With
+frames one at a time and receiving like sending, a host's sending side is its slower one; with receiving at three times
+and nearly full, figure 9 is at its highest."""
+VARIANTS = (
+    StreamReading(1),
+    StreamReading(2),
+    *(StreamReading(receiving=ratio, batch=4) for ratio in (1.0, 1.5, 2.0)),
+    *(StreamReading(receiving=2.0, batch=batch) for batch in (1, 8)),
+)
+"""Gaps that section 6.1 rules out: none, and constant ones."""
 
 
 @dataclass(frozen=True)
@@ -188,9 +242,13 @@ class Calibration:
     threshold : int
         THRESHOLD_send (section 5.2).
     processors_us : tuple of float
-        Microseconds of a host's processor for 8 KB at each end, in a sweep: no value stands in the text.
+        Microseconds of a host's processor for 8 KB at each end, in a sweep over what section 4.2 permits and beyond.
     streams, flow_arrivals, transports
         The readings.
+    variants : tuple of StreamReading
+        Readings of section 6 that the text rules out; shown, not asked.
+    stream_repetitions : int
+        Runs of each point of figures 8 to 10, where one run scatters by a factor of five.
     """
 
     form: Form
@@ -206,15 +264,12 @@ class Calibration:
     messages: int = 100
     hosts: int = 4
     threshold: int = 4
-    streams: tuple[StreamReading, ...] = (
-        StreamReading(1),
-        StreamReading(2),
-        *(StreamReading(receiving=ratio, batch=4) for ratio in (1.0, 1.5, 2.0)),
-        *(StreamReading(receiving=2.0, batch=batch) for batch in (1, 8)),
-    )
+    streams: tuple[StreamReading, ...] = AS_WRITTEN
+    variants: tuple[StreamReading, ...] = VARIANTS
+    stream_repetitions: int = 20
     flow_arrivals: tuple[FlowReading, ...] = (FlowReading("closed"), FlowReading("open"))
     transports: tuple[str, ...] = ("slow-start", "reliable")
-    processors_us: tuple[float, ...] = (0, 12, 35, 50, 65, 100, 200)
+    processors_us: tuple[float, ...] = (0, *OF_500_US, 50, 65, 100, 200)
 
     @property
     def of_programs(self) -> tuple[ProgramReading, ...]:
@@ -261,7 +316,8 @@ class Calibration:
                 "hosts' processors",
                 ", ".join(f"{each_us:g}" for each_us in self.processors_us) + " µs for 8 KB at each end, 30 % fixed,"
                 " an acknowledgement a fifth; 16.95 MB/s, 64 KB of a connection under way",
-                "a sweep; no value in the text (Java on the machines of the sister paper: 279 and 426 µs)",
+                "section 4.2: 500 µs alone for 8 KB, of which the link takes 423 to 483: 8.4 to 38.6 at each end;"
+                " beyond, a sweep (Java on the machines of the sister paper: 279 and 426 µs)",
             ),
             (
                 "PP at each host",
@@ -280,7 +336,26 @@ class Calibration:
                 "no run time in the text",
             ),
             ("sizes of programs", sizes or "those of section 4.3; EP: 2^24 pairs", "EP's size is not in the text"),
-            ("streams of section 6", "; ".join(one.name for one in self.streams), "no rates in the text"),
+            (
+                "streams of section 6",
+                "; ".join(one.name for one in self.streams),
+                "gaps: section 6.1; message read whole: 16 frames of 16 KB; no rates in the text",
+            ),
+            (
+                "variants of section 6",
+                "; ".join(one.name for one in self.variants),
+                "gaps that section 6.1 rules out; shown beside, not asked",
+            ),
+            (
+                "window of a connection",
+                f"{WINDOW_BYTES // KIB} KB, with 8 and 16 KB beside",
+                "hidden in the text; Solaris hosts of then had 8 KB (2.5) to 16 KB (8) by default",
+            ),
+            (
+                "times of figures 8 to 10",
+                "8 and 9: to receive 100 messages; 10: of a message, from its creation to its arrival",
+                'sections 6.2, 6.3: "receiving time"; 6.4: "message transmission times"',
+            ),
             (
                 "flows of section 4.2",
                 "; ".join(one.name for one in self.flow_arrivals) + "; exponential gaps, 2000 messages/s alone",
@@ -301,8 +376,17 @@ QUICK = Calibration(
     repetitions=1,
     flows=(1, 2, 3, 4),
     alphas=(100, 250, 500, 1000, 2000),
-    local_kib=(2, 4, 8, 16),
-    processors_us=(0, 50),
+    local_kib=(2, 8, 16),
+    streams=(
+        CENTRE,
+        replace(CENTRE, batch=24),
+        replace(CENTRE, receiving=1.0, batch=1),
+        replace(CENTRE, credits=True),
+        replace(CENTRE, window_kib=8),
+    ),
+    variants=(VARIANTS[0], VARIANTS[3]),
+    stream_repetitions=5,
+    processors_us=(0, OF_500_US[-1]),
     programs=(("mg", {}), ("ft", {"points_log2": 18}), ("ep", {"pairs_log2": 20}), ("is", {})),
 )
 """One seed, fewer points, an FT and an EP that are shorter: the shape in a minute or two."""

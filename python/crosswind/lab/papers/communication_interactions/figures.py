@@ -14,7 +14,6 @@ from crosswind.lab.papers.communication_interactions.calibration import (
     FLOWS,
     LOCAL_BYTES,
     PROGRAMS,
-    SERVED_S,
     TESTED,
     Calibration,
     ProgramReading,
@@ -24,6 +23,9 @@ from crosswind.lab.papers.communication_interactions.calibration import (
 
 Setting = tuple[dict[str, Any], dict[str, Any]]
 """What a point of a figure sets, and the experiment that it is."""
+
+LOCAL_STREAMS = ("local", "local back")
+"""Of one-to-all: "from the source workstation and another workstation" (section 6.4)."""
 
 SIDES = {"sending": "figure-8", "receiving": "figure-9", "one-to-all": "figure-10"}
 
@@ -38,11 +40,14 @@ class Figure:
         Such as figure-2.
     settings : list of Setting
         Its points.
+    repetitions : int
+        Runs of each.
     """
 
     id: str
     title: str
     settings: list[Setting]
+    repetitions: int
 
 
 class FigureGrid:
@@ -56,13 +61,13 @@ class FigureGrid:
 
     def __len__(self) -> int:
         """How many runs."""
-        return len(self._figure.settings) * self._calibration.repetitions
+        return len(self._figure.settings) * self._figure.repetitions
 
     def points(self) -> Iterator[Point]:
         """Yield every run."""
         number = 0
         for params, description in self._figure.settings:
-            whole = {"seed": self._calibration.seed, "repetitions": self._calibration.repetitions, **description}
+            whole = {"seed": self._calibration.seed, "repetitions": self._figure.repetitions, **description}
             for point in Experiment.from_dict(whole).points():
                 yield replace(point, number=number, params=dict(params))
                 number += 1
@@ -70,7 +75,7 @@ class FigureGrid:
     def digest(self, on: str) -> str:
         """Return what identifies these runs, the build included."""
         parts = {"on": on, "settings": self._figure.settings, "seed": self._calibration.seed, "build": build_digest()}
-        parts["repetitions"] = self._calibration.repetitions
+        parts["repetitions"] = self._figure.repetitions
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -90,7 +95,7 @@ def alike(calibration: Calibration) -> Figure:
         for name in FLOWS
         for count in calibration.flows
     ]
-    return Figure("figure-2", "flows of one type to one host", settings)
+    return Figure("figure-2", "flows of one type to one host", settings, calibration.repetitions)
 
 
 def mixed(calibration: Calibration) -> Figure:
@@ -104,7 +109,7 @@ def mixed(calibration: Calibration) -> Figure:
         for flows_a in (1, 2)
         for flows_b in (1, 2)
     ]
-    return Figure("table-2", "flows of both types to one host", settings)
+    return Figure("table-2", "flows of both types to one host", settings, calibration.repetitions)
 
 
 def _meeting(types: list[str], calibration: Calibration, arrivals: str) -> dict[str, Any]:
@@ -128,7 +133,7 @@ def programs(calibration: Calibration) -> Figure:
                 for alpha in calibration.alphas:
                     params = program_params(program, hosts, alpha, reading)
                     settings.append((params, _beside_pp(program, hosts, reading, alpha, calibration)))
-    return Figure("figures-3-4", "NAS programs beside local flows", settings)
+    return Figure("figures-3-4", "NAS programs beside local flows", settings, calibration.repetitions)
 
 
 def program_params(program: str, hosts: int, alpha: float, reading: ProgramReading) -> dict[str, Any]:
@@ -160,7 +165,7 @@ def side(calibration: Calibration, name: str) -> Figure:
             side_params(tested, kib, reading),
             _tested(name, tested, kib, reading, calibration),
         )
-        for reading in calibration.streams
+        for reading in (*calibration.streams, *calibration.variants)
         for tested in TESTED
         for kib in calibration.local_kib
     ]
@@ -169,7 +174,7 @@ def side(calibration: Calibration, name: str) -> Figure:
         "receiving": "a stream and a local one to one host",
         "one-to-all": "one-to-all and all-to-one beside a local stream",
     }
-    return Figure(SIDES[name], titles[name], settings)
+    return Figure(SIDES[name], titles[name], settings, calibration.stream_repetitions)
 
 
 def side_params(tested: str, kib: int, reading: StreamReading) -> dict[str, Any]:
@@ -186,15 +191,15 @@ def _tested(side_: str, tested: str, kib: int, reading: StreamReading, calibrati
         "one-to-all": ({"from": 0, "to": others, "answer_bytes": size}, {"from": 0, "to": 1}),
     }
     way, local_way = ways[side_]
-    local = {"name": "local", "class": "local", "message_bytes": 1024 * kib, **local_way}
+    local = {"name": LOCAL_STREAMS[0], "class": "local", "message_bytes": 1024 * kib, **local_way}
     locals_ = [{**local, **_pace(reading, side_)}]
-    if side_ == "one-to-all" and reading.receiving is not None:
+    if side_ == "one-to-all":
         # "From the source workstation and another workstation": both ways (section 6.4).
-        locals_.append({**locals_[0], "name": "local back", "from": local["to"], "to": local["from"]})
+        locals_.append({**locals_[0], "name": LOCAL_STREAMS[1], "from": local["to"], "to": local["from"]})
     test = {"name": tested, "class": "parallel", "message_bytes": size, **way, "arrivals": "backlogged"}
     timed = [{**stream, "messages": calibration.messages} for stream in (test, *locals_)]
     policy: dict[str, Any] = {"queue": "threshold", "threshold": calibration.threshold, "batch": reading.batch}
-    if side_ != "sending":
+    if side_ != "sending" and reading.credits:
         # A receiver that grants less than a batch would keep it apart.
         policy |= {"credits": "receiver", "receive_threshold": reading.batch}
     name = f"{side_}: {tested} beside {kib} KiB"
@@ -206,7 +211,7 @@ def _pace(reading: StreamReading, side_: str) -> dict[str, Any]:
     if reading.receiving is None:
         return {"arrivals": "backlogged", "outstanding": reading.local_outstanding}
     slower = 1.0 if side_ == "sending" else max(1.0, reading.receiving)
-    return {"arrivals": "open", "gap_s": 16 * SERVED_S * slower}
+    return {"arrivals": "open", "gap_s": reading.gap_s(slower)}
 
 
 def _exponential(mean: float) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from crosswind.lab.papers.communication_interactions.calibration import (
     link_s,
 )
 from crosswind.lab.papers.communication_interactions.figures import SIDES
-from crosswind.lab.papers.communication_interactions.rows import Rows, Spread
+from crosswind.lab.papers.communication_interactions.rows import RECEIVED, Rows, Spread
 from crosswind.lab.papers.tabled_study import Cell, Drawing, Part
 
 QUEUES = {"fifo": "one queue", "queued": "two queues"}
@@ -30,6 +30,16 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 """Closed forms of δ beside figure 2, each over its own value for one flow."""
 ETA = "η = (T - t) / t (2.1); drawn is 1 + η. Two queues are not in the paper's figures 3 and 4."
+
+
+TIMES_OF = {
+    "sending": "Slowdowns of the time to receive 100 messages (section 6.2).",
+    "receiving": "Slowdowns of the time to receive 100 messages (section 6.3).",
+    "one-to-all": (
+        "Slowdowns of a message's transmission (section 6.4), and of the time to receive 100. There is a local stream"
+        " each way; the slower one is shown. One queue's plateau is as long as a connection's window."
+    ),
+}
 
 
 def parts(rows: Rows, calibration: Calibration) -> list[Part]:
@@ -125,7 +135,8 @@ def _skeletons(rows: Rows, calibration: Calibration) -> Part:
             )
     columns = [("program", ""), ("hosts", ""), ("size", ""), ("messages", ""), ("printed", "")]
     columns += [("sent", "MB of 2^20"), ("printed", "MB"), ("computing of a host", "s")]
-    return Part("section-4.3", "Section 4.3: what the programs send", columns, table)
+    note = "The skeletons are made from these counts: that they agree is an input, and no finding."
+    return Part("section-4.3", "Section 4.3: what the programs send", columns, table, (), note)
 
 
 def _programs(rows: Rows, calibration: Calibration, id_: str, title: str, programs: Sequence[str]) -> Part:
@@ -175,18 +186,21 @@ def _side(rows: Rows, calibration: Calibration, side: str) -> Part:
     title = f"{SIDES[side].replace('-', ' ').capitalize()}: {titles[side]}"
     table: list[Sequence[Cell]] = []
     most = max(calibration.local_kib)
-    for reading in calibration.streams:
+    for reading, name in _named(calibration):
         for tested in TESTED:
             for kib in calibration.local_kib:
                 found = [
                     rows.slowdown(side, tested, kib, reading, queue=queue, of=of).middle
-                    for of in ("tested", "local")
+                    for of in ("tested", "slower local")
                     for queue in QUEUES
                 ]
+                found.append(
+                    rows.slowdown(side, tested, kib, reading, queue="queued", of="slower local", by=RECEIVED).middle
+                )
                 wanted = (
                     printed.SLOWDOWNS_16_KB.get(side, {}).get(tested, (None, None)) if kib == most else (None, None)
                 )
-                table.append([reading.name, tested, kib, *found, *wanted])
+                table.append([name, tested, kib, *found, *wanted])
     drawings = [
         Drawing(
             f"{SIDES[side].replace('-', ' ').capitalize()}: {tested}, {reading.name}",
@@ -199,20 +213,26 @@ def _side(rows: Rows, calibration: Calibration, side: str) -> Part:
         for tested in TESTED
     ]
     columns = [("reading", ""), ("stream", ""), ("local message", "KiB"), ("stream, one queue", ""), ("two queues", "")]
-    columns += [("local, one queue", ""), ("two queues", ""), ("printed, one queue", ""), ("printed, two", "")]
-    return Part(SIDES[side], title, columns, table, drawings)
+    columns += [("slower local, one queue", ""), ("two queues", ""), ("100 received, two queues", "")]
+    columns += [("printed, one queue", ""), ("printed, two", "")]
+    return Part(SIDES[side], title, columns, table, drawings, TIMES_OF[side])
+
+
+def _named(calibration: Calibration) -> Iterator[tuple[StreamReading, str]]:
+    """Yield every reading with its name, then every variant that the text rules out."""
+    yield from ((reading, reading.name) for reading in calibration.streams)
+    yield from ((reading, f"variant: {reading.name}") for reading in calibration.variants)
 
 
 def _drawn(calibration: Calibration) -> list[StreamReading]:
-    """Return the first reading without a server and the last of its sweep of receiving; the table has all."""
-    swept = [reading for reading in calibration.streams if reading.receiving is not None and reading.batch == 4]
-    return [calibration.streams[0], *swept[-1:]]
+    """Return section 6 as it is written, and the first variant; the table has all."""
+    return [calibration.streams[0], *calibration.variants[:1]]
 
 
 def _side_points(
     rows: Rows, calibration: Calibration, side: str, tested: str, reading: StreamReading
 ) -> Iterator[dict[str, Any]]:
-    for of, stream in (("tested", tested), ("local", "local")):
+    for of, stream in (("tested", tested), ("slower local", "local")):
         for queue, words in QUEUES.items():
             for kib in calibration.local_kib:
                 yield _point(f"{stream}, {words}", kib, rows.slowdown(side, tested, kib, reading, queue=queue, of=of))

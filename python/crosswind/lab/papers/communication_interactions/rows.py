@@ -21,6 +21,10 @@ from crosswind.lab.papers.communication_interactions.figures import SIDES, progr
 
 Entry = Mapping[str, Any]
 
+RECEIVED, TRANSMISSION = "received", "transmission"
+TIMED = {"sending": RECEIVED, "receiving": RECEIVED, "one-to-all": TRANSMISSION}
+"""Side -> the time that its section measures (6.2, 6.3: "receiving time"; 6.4: "message transmission times")."""
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -98,12 +102,46 @@ class Rows:
         return engine.skeleton(program, hosts, json.dumps(parameters))
 
     def slowdown(
-        self, side: str, tested: str, kib: int, reading: StreamReading, *, queue: str = "fifo", of: str = "tested"
+        self,
+        side: str,
+        tested: str,
+        kib: int,
+        reading: StreamReading,
+        *,
+        queue: str = "fifo",
+        of: str = "tested",
+        by: str = "",
     ) -> Spread:
-        """Return T2 / T1 (fifo) or T3 / T1 (queued) of the tested stream, or of the local one beside it."""
+        """Return T2 / T1 (fifo) or T3 / T1 (queued) of a stream: the tested one, a local one, or the slower local one.
+
+        Parameters
+        ----------
+        side, tested, kib, reading
+            The point.
+        queue : {"fifo", "queued"}
+        of : {"tested", "local", "local back", "slower local"}
+            Section 6.4 sends a local stream each way between two hosts; elsewhere there is one.
+        by : {"received", "transmission"}, optional
+            The time to receive 100 messages, or the mean time of a message from its creation to its arrival; by default
+            what the side's section says.
+        """
         entries = self.entries(SIDES[side], **side_params(tested, kib, reading))
-        place = 0 if of == "tested" else 1
-        return Spread.of([float(entry["streams"][place][f"slowdown_{queue}"]) for entry in entries])
+        measure = by or TIMED[side]
+        values = {
+            stream["name"]: [_slowdown(entry["streams"][place], queue, measure) for entry in entries]
+            for place, stream in enumerate(entries[0]["streams"])
+        }
+        if of == "tested":
+            return Spread.of(next(iter(values.values())))
+        if of == "slower local":
+            found = [Spread.of(own) for name, own in values.items() if name.startswith("local")]
+            return max(found, key=lambda one: one.middle)
+        return Spread.of(values[of])
+
+    def locals_of(self, side: str, tested: str, kib: int, reading: StreamReading) -> list[str]:
+        """Return the names of a point's local streams."""
+        entries = self.entries(SIDES[side], **side_params(tested, kib, reading))
+        return [stream["name"] for stream in entries[0]["streams"] if stream["name"].startswith("local")]
 
     def bound(self, side: str, tested: str, kib: int, reading: StreamReading, name: str) -> float | None:
         """Return a closed form of the point, None where it does not apply."""
@@ -120,3 +158,10 @@ def _delta(entry: Entry, name: str) -> float:
     own = [stream["latency_s"] for stream in entry["streams"] if stream["name"].startswith(f"{name} ")]
     together: Callable[[str], float] = lambda when: fmean(latency[when]["mean"] for latency in own)  # noqa: E731
     return together("alone") / together("fifo")
+
+
+def _slowdown(stream: Mapping[str, Any], queue: str, by: str) -> float:
+    if by == RECEIVED:
+        return float(stream[f"slowdown_{queue}"])
+    latency = stream["latency_s"]
+    return float(latency[queue]["mean"]) / float(latency["alone"]["mean"])

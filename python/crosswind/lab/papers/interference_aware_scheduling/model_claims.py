@@ -107,7 +107,7 @@ def _language() -> Claim:
         less = [
             1 - getattr(c[node], direction).ir_s_per_mb / getattr(java[node], direction).ir_s_per_mb for node in common
         ]
-        ours = here["stream", direction]
+        ratio = here["stream", direction]
         checks.append(
             check_readings(
                 f"{word}: C's rates are marginally lower than Java's, by at most {MARGINAL:.0%}",
@@ -119,8 +119,8 @@ def _language() -> Claim:
                     ),
                     (
                         "Socket streams beside native code, measured here",
-                        ours.lowest > 1 and 1 - 1 / ours.highest <= MARGINAL,
-                        f"Java {ours} times C ({measured_here.RECORD})",
+                        ratio.lowest > 1 and 1 - 1 / ratio.highest <= MARGINAL,
+                        f"Java {ratio} times C ({measured_here.RECORD})",
                     ),
                 ],
             )

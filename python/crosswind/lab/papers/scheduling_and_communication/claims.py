@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from crosswind.lab.papers.grading import Check, Claim, check, check_readings
+from crosswind.lab.papers.grading import Check, Claim, check, check_readings, unsettled
 from crosswind.lab.papers.scheduling_and_communication.calibration import (
     PAPERS,
     PAPERS_WINDOWS,
@@ -21,6 +21,7 @@ from crosswind.lab.papers.scheduling_and_communication.calibration import (
 from crosswind.lab.papers.scheduling_and_communication.figures import (
     DISTURBED,
     FILLING,
+    JOBS,
     ONE_SUM,
     STAGGERED,
     Rows,
@@ -35,10 +36,16 @@ FLAT = 0.10
 """A program whose slowest window costs no more than this is not "sensitive" to it."""
 ALIKE = 0.05
 """Two slowdowns that differ by no more than this part are alike: the paper's own scatter ("noisy", section 5)."""
+STRONG = 0.25
+"""A program that is slowed down by more than this is "strongly affected", its slow-down "large"."""
+MARGIN = 0.05
+"""Part by which a program must stay below 1/p to be slowed down less."""
 ONE_WAY = ("column", "em3d", "sample")
 """Programs that communicate mostly one way (section 2.3); the others ask and wait for answers."""
 COSTS_OF_A_WRONG_WINDOW = {"sample": (0.6, 0.8), "em3d": (0.6, 0.8), "column": (0.2, 0.2)}
 """E2-1: "60 % faster" and "20 % faster" in section 3, "up to 80 %" at its end and in section 9."""
+DENOMINATORS = {"twice the dedicated time (the caption)": 1, "the dedicated time": JOBS}
+"""What a slowdown of figure 2 is relative to -> times as large as by the caption (E2-5)."""
 RANKS = 64
 STAGGERED_LIGHT, STAGGERED_HEAVY = (1.0 / (1.0 - RANKS * part) for part in (0.005 / 10.0, 0.05 / 5.0))
 """What daemons on all ranks can take at most, of any program: they never coincide."""
@@ -188,6 +195,13 @@ class _Judge:
                 windows,
             ),
         ]
+        checks.append(
+            unsettled(
+                "with more than two jobs slowdowns grow substantially",
+                "`jobs` of the disturbance `local`, 3 and 4 in the place of 2: not run",
+                "no figures are printed",
+            )
+        )
         text = "Locally scheduled with quanta of 100 ms: up to 7 times slower; the window hardly matters"
         return Claim("D-2", "4, figure 2", text, checks)
 
@@ -201,8 +215,8 @@ class _Judge:
         return self.rows.one("figure-2", **setting).makespan_s / fastest
 
     def d3(self) -> Claim:
-        def band(reading: Reading) -> tuple[bool, str]:
-            slow = {p: self.local(p, reading, 0.5) for p in PROGRAMS}
+        def band(reading: Reading, times: int) -> tuple[bool, str]:
+            slow = {p: times * self.local(p, reading, 0.5) for p in PROGRAMS}
             return all(5.0 <= value <= 75.0 for value in slow.values()), _listed(slow)
 
         def one_way(reading: Reading) -> tuple[bool, str]:
@@ -215,7 +229,16 @@ class _Judge:
             return max(slow.values()) > 20.0, _listed(slow)
 
         checks = [
-            self.under_readings("slowdowns at 500 ms, dedicated windows, are between 5 and 75", band),
+            check_readings(
+                "slowdowns at 500 ms, dedicated windows, are between 5 and 75",
+                [
+                    (f"{reading.name}, over {over}", *band(reading, times))
+                    for over, times in DENOMINATORS.items()
+                    for reading in self.calibration.readings
+                ],
+                f"{PHASES}; and whether the 75 is relative to the dedicated time, as the text's 7 of CPU time may be,"
+                " or to twice that, as the caption says (figure-2.json)",
+            ),
             self.under_readings(
                 f"at 500 ms another window is {DRAMATIC:g} times as fast for some programs, all of them one-way",
                 one_way,
@@ -244,6 +267,12 @@ class _Judge:
                 _listed(lost),
             ),
         ]
+        checks.append(
+            unsettled(
+                "flushing the cache between slices has a negligible effect",
+                "`crosswind compare` of a job beside one that strides through memory; no processor here has a cache",
+            )
+        )
         text = "Coscheduling costs at most 5 % over the sum of the dedicated run times; the best windows are the same"
         return Claim("D-4", "4", text, checks)
 
@@ -258,6 +287,12 @@ class _Judge:
         fine, coarse = slow(0.1, PROGRAMS), slow(1.0, PROGRAMS)
         others = {p: value for p, value in fine.items() if p != "em3d"}
         skew = max(self.calibration.skews_s)
+        largest = {
+            p: self.rows.slowdown(
+                "figure-3", self.rows.one("figure-3", program=p, quantum_s=0.1, skew_s=skew, window=self.best[p])
+            )
+            for p in PROGRAMS
+        }
         gains = {}
         for program in PROGRAMS:
             point = {"program": program, "quantum_s": 0.1, "skew_s": skew}
@@ -266,11 +301,22 @@ class _Judge:
             gains[program] = narrow.makespan_s / wide.makespan_s
         checks = [
             check(
-                "EM3D, 100 ms: about 5 % at the largest skew, 10 % of the quantum (below 11 %, E2-7)",
-                fine["em3d"] < 1.11,
+                "EM3D, 100 ms: about 5 % at the largest skew, 10 % of the quantum (3 to 8 %; no program can lose 12)",
+                1.03 <= fine["em3d"] <= 1.08,
                 f"{fine['em3d']:.3f}",
             ),
-            check("the others, 100 ms: below 5 %", max(others.values()) < 1.05, _listed(others, digits=3)),
+            check(
+                "the others, 100 ms: below 5 %",
+                max(others.values()) < 1.05,
+                _listed(others, digits=3),
+                "how often CONNECT waits for what it asked for, which the text lacks: a get every 2 ms costs 5.8 %",
+            ),
+            check(
+                "all five are slower at the largest skew than without, 100 ms",
+                min(largest.values()) > 1.0,
+                _listed(largest, digits=3),
+                "how often CHOLESKY and SAMPLE synchronise; slowdowns are as small as the paper's scatter (figure-3)",
+            ),
             check("all, 1 s: below 3 %", max(coarse.values()) < 1.03, _listed(coarse, digits=3)),
             check("a large window does not help", max(gains.values()) <= 1.0 + ALIKE, _listed(gains, "times", 3)),
         ]
@@ -298,6 +344,15 @@ class _Judge:
                 found = slow(0.005, 10.0, papers)
                 return max(found.values()) >= 1.02, _listed(found, digits=3)
 
+            def strongly(
+                least: int, programs: Iterable[str], slow: Callable[..., dict[str, float]] = slow
+            ) -> AskWindows:
+                def ask(papers: bool) -> tuple[bool, str]:
+                    found = {p: value for p, value in slow(0.050, 5.0, papers).items() if p in programs}
+                    return sum(value > 1.0 + STRONG for value in found.values()) >= least, _listed(found)
+
+                return ask
+
             def column(papers: bool, slow: Callable[..., dict[str, float]] = slow) -> tuple[bool, str]:
                 found = slow(0.050, 5.0, papers)["column"]
                 return found < 1.2, f"{found:.3f}"
@@ -311,11 +366,32 @@ class _Judge:
                 ),
                 self.with_windows(f"10 ms every 5 s, {how}: below 20 %", below(0.010, 5.0, 1.2)),
                 self.em3d_under_daemons(how, polls),
+                self.with_windows(
+                    f"50 ms every 5 s, {how}: most programs are slowed down by more than {_percent(STRONG)} (large)",
+                    strongly(3, PROGRAMS),
+                ),
+                self.with_windows(
+                    f"50 ms every 5 s, {how}: SAMPLE and CONNECT by more than {_percent(STRONG)} (strongly)",
+                    strongly(2, ("sample", "connect")),
+                ),
                 self.with_windows(f"50 ms every 5 s, {how}: COLUMN below 20 %", column),
                 self.large_window(f"50 ms every 5 s, {how}: a large window does not help", polls),
             ]
+        checks.append(
+            self.with_windows(
+                "10 ms: CONNECT has one point that is slowed down by 80 % (60 to 100 %)", self.connects_point
+            )
+        )
         text = "Daemons of 5 ms cost 2 to 10 %, of 10 ms below 20 %; of 50 ms EM3D 2.4 times, COLUMN below 20 %"
         return Claim("D-6", "6, figure 4", text, checks)
+
+    def connects_point(self, papers: bool) -> tuple[bool, str]:
+        """Ask for CONNECT's slowest point under daemons of 10 ms."""
+        slow = {
+            f"every {interval:g} s": self.daemon("connect", 0.010, interval, False, papers=papers)
+            for interval in self.calibration.daemon_intervals_s
+        }
+        return 1.6 <= max(slow.values()) <= 2.0, _listed(slow)
 
     def em3d_under_daemons(self, how: str, polls: bool) -> Check:
         results = []
@@ -380,7 +456,15 @@ class _Judge:
 
         def imbalanced(papers: bool) -> tuple[bool, str]:
             found = of_bound(("cholesky", "connect"), papers)
-            return max(found.values()) < 1.0, _listed(found, "of 1/p")
+            return max(found.values()) < 1.0 - MARGIN, _listed(found, "of 1/p")
+
+        def slowest(papers: bool) -> tuple[bool, str]:
+            found = of_bound(("sample",), papers)
+            return _within(found, 0.05), _listed(found, "of 1/p")
+
+        def smaller(papers: bool) -> tuple[bool, str]:
+            found = {p: gain for p, gain in gains(papers).items() if p in ("column", "connect", "em3d")}
+            return max(found.values()) <= 1.0, _listed(found, "times", 3)
 
         def polling(papers: bool) -> tuple[bool, str]:
             found = {
@@ -407,7 +491,14 @@ class _Judge:
         told = [(name, min(own[p] for p in helped) > 1.0 + ALIKE, _listed(own, "times")) for name, own in results]
         checks = [
             self.with_windows("EM3D and COLUMN are slowed down to 1/p, within 5 %", balanced),
-            self.with_windows("CHOLESKY and CONNECT are slowed down less than 1/p", imbalanced),
+            self.with_windows(
+                f"CHOLESKY and CONNECT are slowed down less than 1/p, by {_percent(MARGIN)} or more", imbalanced
+            ),
+            check_readings(
+                "SAMPLE is slowed down to 1/p, within 5 %",
+                [("windows best here", *slowest(False)), ("the paper's windows", *slowest(True))],
+                "whether the node that is shared is one of SAMPLE's slowest, as in the paper: its keys are drawn",
+            ),
             self.with_windows("whether the serial job polls makes no difference (5 %)", polling),
             check_readings(
                 f"a large window helps SAMPLE and CHOLESKY, at {_percent(least)}",
@@ -416,6 +507,11 @@ class _Judge:
                 " own work, 1/p",
             ),
         ]
+        checks.append(
+            self.with_windows(
+                f"COLUMN, CONNECT and EM3D are no faster with a large window, at {_percent(least)}", smaller
+            )
+        )
         text = "One shared node slows balanced programs to its rate; polling is irrelevant; large windows help some"
         return Claim("D-7", "7, figure 5", text, checks)
 
@@ -476,6 +572,14 @@ class _Judge:
                 for p, (least, most) in COSTS_OF_A_WRONG_WINDOW.items()
             ),
         ]
+        checks.append(
+            unsettled(
+                "SAMPLE with flow control is twice as fast as over CMAML, the others are 10 to 40 % slower",
+                "how much of SAMPLE's time is communication (168 us of computing a key here, of 5 us a comparison), and"
+                " CMAML's rule for a request that finds the network full",
+                "CMAML is not simulated",
+            )
+        )
         text = "Best windows: SAMPLE 1, EM3D 2, COLUMN just below a round trip; a wrong one costs up to 80 %"
         return Claim("D-8", "3, figure 1", text, checks)
 
