@@ -108,9 +108,6 @@ class Platform(Description[_core.Platform], Tabular):
         return as_html_table(self.name, self.nodes)
 
 
-<<<<<<< HEAD
-def as_html_table(caption: str, rows: Sequence[Mapping[str, object]], most: int = 200) -> str:
-=======
 def link_mb_per_s(node: Mapping[str, Any]) -> float | None:
     """Return the highest rate from a node's parent, MB/s: what one sender reaches of its receive limit.
 
@@ -133,8 +130,7 @@ def link_mb_per_s(node: Mapping[str, Any]) -> float | None:
     return None if limit is None else float(limit) * float(node.get("one_sender_share", 1.0))
 
 
-def as_html_table(caption: str, rows: list[dict[str, Any]], most: int = 200) -> str:
->>>>>>> ee3ae193 (One sender's share of a link in platform, plan, simulator and agents; studies of both interference papers)
+def as_html_table(caption: str, rows: Sequence[Mapping[str, object]], most: int = 200) -> str:
     """Return rows as an HTML table for notebooks, at most `most` of them."""
     columns = list(dict.fromkeys(key for row in rows[:most] for key in row))
 

@@ -20,6 +20,7 @@ class Node(TypedDict):
     ir_send_s_per_mb: NotRequired[float]
     latency_s: NotRequired[float]
     name: str
+    one_sender_share: NotRequired[float]
     parent: NotRequired[str | None]
     receive_limit_drop: NotRequired[float]
     receive_limit_mb_per_s: NotRequired[float | None]
