@@ -59,6 +59,9 @@ if TYPE_CHECKING:
     from crosswind.run.farm import Farm
     from crosswind.run.grid import Grid, run
     from crosswind.run.mapping import map
+    from crosswind.run.point_table import write_points, write_ranks
+    from crosswind.run.ranking import Ranking, ranking
+    from crosswind.run.rerun import Rerun, run_again
     from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
     from crosswind.run.trace import Trace
     from crosswind.serve import serve
@@ -95,7 +98,9 @@ __all__ = [
     "ProgramPoint",
     "ProgramRun",
     "QueuesPlan",
+    "Ranking",
     "RecordedProgram",
+    "Rerun",
     "Run",
     "Runs",
     "StreamsRun",
@@ -125,12 +130,16 @@ __all__ = [
     "plan_tolerance",
     "plan_tree",
     "plot",
+    "ranking",
     "record",
     "record_program",
     "record_step",
     "report",
     "run",
+    "run_again",
     "serve",
+    "write_points",
+    "write_ranks",
 ]
 
 # The module of each public name, as above.
@@ -176,6 +185,9 @@ _HOMES = {
     "run.farm": ["Farm"],
     "run.grid": ["Grid", "run"],
     "run.mapping": ["map"],
+    "run.point_table": ["write_points", "write_ranks"],
+    "run.ranking": ["Ranking", "ranking"],
+    "run.rerun": ["Rerun", "run_again"],
     "run.results": ["ProgramRun", "Run", "Runs", "StreamsRun"],
     "run.trace": ["Trace"],
     "serve": ["serve"],

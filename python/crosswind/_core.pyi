@@ -23,6 +23,7 @@ class Platform:
     def name(self) -> str: ...
     def __len__(self) -> int: ...
     def warnings_json(self) -> str: ...
+    def with_fields(self, fields: str) -> Platform: ...
 
 class Links:
     """Checked links; `crosswind.Links` wraps them."""
@@ -475,3 +476,124 @@ def arriving_mark(
     tos: int, peer: str | None = None, token: str | None = None, tls: str | None = None
 ) -> int | None: ...
 def run_streams(point: str, namespaces: Sequence[tuple[str, str]] = ()) -> str: ...
+
+class PolicyTask:
+    """A task, as a policy of the user's own sees it."""
+
+    @property
+    def number(self) -> int:
+        """Place in the workload, from 0."""
+
+    @property
+    def size_mb(self) -> float:
+        """Size of its input, MB."""
+
+    @property
+    def work(self) -> float:
+        """Its work, work units."""
+
+class PolicyChild:
+    """A child of a node, as a policy of the user's own sees it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def compute_per_s(self) -> float:
+        """Its compute rate, work units/s."""
+
+    @property
+    def receive_limit_mb_per_s(self) -> float:
+        """The most that its link carries, MB/s."""
+
+    @property
+    def ir_receive_s_per_mb(self) -> float:
+        """Part of its compute rate lost per MB/s received."""
+
+    @property
+    def ir_send_s_per_mb(self) -> float:
+        """Part of the parent's compute rate lost per MB/s sent to it."""
+
+    @property
+    def latency_s(self) -> float:
+        """Latency of a message to it, s."""
+
+    @property
+    def requested(self) -> int:
+        """Tasks that it requested and that no send has begun for."""
+
+    @property
+    def out(self) -> int:
+        """Tasks sent to it whose results have not arrived, the one under way included."""
+
+    @property
+    def sending(self) -> bool:
+        """Whether a send to it is under way."""
+
+    @property
+    def gone(self) -> bool:
+        """Whether it has left."""
+
+class PolicyNode:
+    """A node, as its policy sees it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def is_root(self) -> bool: ...
+    @property
+    def compute_per_s(self) -> float:
+        """Its compute rate, work units/s; 0: it computes nothing."""
+
+    @property
+    def ports(self) -> str:
+        """`single`: one send at a time; `multi`: several."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of the run."""
+
+    @property
+    def time_s(self) -> float:
+        """Time since the start, s."""
+
+    @property
+    def waiting(self) -> int:
+        """How many tasks wait here."""
+
+    @property
+    def tasks(self) -> list[PolicyTask]:
+        """The tasks that wait here, in the order in which they came."""
+
+    @property
+    def computing(self) -> PolicyTask | None:
+        """The task that is computed here."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether its processor can compute and has no task."""
+
+    @property
+    def can_begin(self) -> bool:
+        """Whether a task waits, and a child is open or the node is idle."""
+
+    @property
+    def port_free(self) -> bool:
+        """Whether a send may begin; with several ports always."""
+
+    @property
+    def children(self) -> list[PolicyChild]:
+        """Its children, in the order of the platform's file; one that joined again comes last."""
+
+    @property
+    def open(self) -> list[PolicyChild]:
+        """The children that a task may be sent to now."""
+
+def simulate_own(
+    platform: Platform,
+    experiment: str,
+    policy: Callable[[PolicyNode], object],
+    *,
+    tasks_csv: bytes | None = None,
+    trace: bool = False,
+    progress: Callable[[int], object] | None = None,
+) -> tuple[str, dict[str, bytes] | None]: ...

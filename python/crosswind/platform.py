@@ -83,6 +83,28 @@ class Platform(Description[_core.Platform], Tabular):
         once = {(w["code"], w["message"]): dict(w) for w in told}
         return Platform.from_dict(self.to_dict() | {"warning": list(once.values())})
 
+    def with_fields(self, fields: Mapping[str, Any]) -> Platform:
+        """Return the platform with fields of its nodes replaced.
+
+        Parameters
+        ----------
+        fields : mapping
+            `node[NAME].FIELD`, or `node[PLACE].FIELD` counted from 0, to value.
+
+        Raises
+        ------
+        DescriptionError
+            When there is no such node or field, or the value is not permitted.
+
+        Examples
+        --------
+        >>> root = {"name": "r", "compute_per_s": 2.0}
+        >>> alone = Platform.from_dict({"schema_version": 1, "name": "alone", "node": [root]})
+        >>> alone.with_fields({"node[r].compute_per_s": 3}).nodes[0]["compute_per_s"]
+        3.0
+        """
+        return Platform(self._checked.with_fields(json.dumps(dict(fields))))
+
     def __len__(self) -> int:
         return len(self._checked)
 

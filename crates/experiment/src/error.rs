@@ -17,6 +17,11 @@ pub enum ExperimentError {
     /// Its program cannot be built.
     #[error(transparent)]
     Program(NoProgram),
+    /// A policy of the user's own, without its class.
+    #[error(
+        "policy.order is {0:?}, a policy of your own: `crosswind run --on sim` and `crosswind.run` simulate it, nothing else does"
+    )]
+    NoPolicy(&'static str),
     /// A recording does not hold what the run needs.
     #[error("workload.parameters.file: {0}")]
     Recording(String),

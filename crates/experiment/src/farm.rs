@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use crosswind_model::{Task, plan, with_planned_lines};
-use crosswind_policy::farm::{FarmOptions, MeanTask};
+use crosswind_policy::farm::own::{OwnNode, OwnPolicy, OwnState};
+use crosswind_policy::farm::{FarmOptions, MeanTask, Settings};
 use crosswind_schema::experiment::{Amount, ChangeKind, Order, Params, Tasks, change};
 use crosswind_schema::plan::{Method, Plan};
 use crosswind_schema::run::{ObservedNode, Run, RunEvent, RunNode};
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{ComputedBy, DescriptionError, Experiment, Node, Platform, Warning};
-use crosswind_sim::{Farm, Happened, NodeObserved, Options, Outcome, Trace, simulate};
+use crosswind_sim::{Farm, Happened, NodeObserved, Options, Outcome, SimError, Trace, simulate, simulate_with};
 
 use crate::ExperimentError;
 
@@ -97,6 +98,34 @@ impl<'a> FarmPoint<'a> {
         trace: bool,
         watch: &mut dyn FnMut(u64) -> bool,
     ) -> Result<(Run, Option<Trace>), ExperimentError> {
+        if let Order::Own(name) = self.experiment.policy.order {
+            return Err(ExperimentError::NoPolicy(name.name()));
+        }
+        self.simulated(trace, |farm, options| simulate(farm, options, watch))
+    }
+
+    /// Simulates it with a policy of the user's own, one for each node.
+    ///
+    /// # Errors
+    /// As [`Self::simulate`], and when the policy fails or chooses what is not permitted.
+    pub fn simulate_own<P: OwnPolicy>(
+        &self,
+        trace: bool,
+        policy: &mut dyn FnMut(&OwnState) -> P,
+        watch: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<(Run, Option<Trace>), ExperimentError> {
+        let tree = self.platform.tree()?;
+        let mut make = |n: u32, settings: Settings| {
+            OwnNode::new(&self.platform, &tree, n, &settings, |state: &OwnState| policy(state))
+        };
+        self.simulated(trace, |farm, options| simulate_with(farm, options, &mut make, watch))
+    }
+
+    fn simulated(
+        &self,
+        trace: bool,
+        run: impl FnOnce(&Farm<'_>, Options<'_>) -> Result<Outcome, SimError>,
+    ) -> Result<(Run, Option<Trace>), ExperimentError> {
         let policy = &self.experiment.policy;
         let rates = self.planned_tasks_per_s()?;
         let mut farm_options = FarmOptions::of(policy, self.mean()).with_tasks(self.tasks.count);
@@ -111,7 +140,7 @@ impl<'a> FarmPoint<'a> {
             result_size_mb: self.experiment.workload.result_size_mb.get(),
         };
         let changes = change::placed(&self.experiment.changes, &self.platform)?;
-        let mut outcome = simulate(&farm, Options { changes: &changes, trace }, watch)?;
+        let mut outcome = run(&farm, Options { changes: &changes, trace })?;
         let trace = outcome.trace.take();
         let mut run = self.summary(&outcome);
         self.complete(&mut run)?;

@@ -28,4 +28,11 @@ pub mod streams;
 pub mod undisturbed;
 pub mod work;
 
+pub use crosswind_sim::SimError;
 pub use error::ExperimentError;
+
+/// Policies of the user's own, for [`farm::FarmPoint::simulate_own`].
+pub mod own {
+    pub use crosswind_policy::farm::own::{Choice, OwnChild, OwnPolicy, OwnState};
+    pub use crosswind_policy::farm::{Child, TaskId};
+}

@@ -21,6 +21,7 @@ mod model;
 mod names;
 mod noise;
 mod overlay;
+mod own_policy;
 mod ranks;
 mod recorded;
 mod schema;
@@ -41,6 +42,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     simulations::register(module)?;
     skeleton::register(module)?;
     overlay::register(module)?;
+    own_policy::register(module)?;
     access::register(module)?;
     measure::register(module)?;
     gpu::register(module)?;

@@ -2,6 +2,7 @@
 
 use crosswind_schema::disturbance::Timelines;
 use crosswind_schema::experiment::Order;
+use crosswind_schema::experiment::platform_fields::with_fields;
 use crosswind_schema::experiment::streams::Discipline;
 use crosswind_schema::{
     AnyExperiment, DescriptionError, Disturbance, Hosts, Kernel, Links, Measurement, Overlap, Plan, Platform,
@@ -66,6 +67,12 @@ document! {
 
         fn warnings_json(&self) -> PyResult<String> {
             json(&self.0.warnings())
+        }
+
+        /// Returns the platform with fields of its nodes replaced; JSON: `node[NAME].FIELD` -> value.
+        fn with_fields(&self, py: Python<'_>, fields: &str) -> PyResult<Self> {
+            let fields = serde_json::from_str(fields).map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))?;
+            with_fields(&self.0, &fields).map(Self).map_err(|e| errors::description(py, &e))
         }
     }
 }

@@ -18,7 +18,9 @@ pub fn exception(py: Python<'_>, error: &ExperimentError) -> PyErr {
         ExperimentError::Description(error) => return errors::description(py, error),
         ExperimentError::Program(_) => ("DescriptionError", "description"),
         ExperimentError::Recording(_) => ("DescriptionError", "recording"),
-        ExperimentError::Plan(_) | ExperimentError::Work(_) => ("DescriptionError", "argument"),
+        ExperimentError::Plan(_) | ExperimentError::Work(_) | ExperimentError::NoPolicy(_) => {
+            ("DescriptionError", "argument")
+        }
         ExperimentError::Command(_) => ("DescriptionError", "command"),
         ExperimentError::Simulation(_) => ("InfeasibleError", "infeasible"),
         ExperimentError::WrongResult(_) => ("CrosswindError", "wrong"),

@@ -12,7 +12,7 @@
 //! | Measurement | `measurement.parquet` (this crate: its header) | [`measurement`] |
 //! | Plan | `plan.json` | [`plan`] |
 //! | Overlap | `overlap.json` | [`overlap`] |
-//! | Runs | `runs.json` | [`run`], [`program_run`], [`streams_run`] |
+//! | Runs | `runs.json` | [`run`], [`program_run`], [`streams_run`], [`provenance`] |
 //! | Hosts | `hosts.toml` | [`hosts`] |
 //! | Trace | `trace.parquet` (this crate: its header) | [`trace`] |
 //! | Tasks | `tasks.csv` | [`tasks_file`] |
@@ -33,6 +33,7 @@ mod place;
 pub mod plan;
 pub mod platform;
 pub mod program_run;
+pub mod provenance;
 mod read;
 pub mod run;
 pub mod simulated_overlap;
@@ -53,6 +54,7 @@ pub use overlap::Overlap;
 pub use plan::Plan;
 pub use platform::{Node, Platform, Tree};
 pub use program_run::{ProgramRun, ProgramRuns, RecordedTimes, Spread};
+pub use provenance::Provenance;
 pub use read::LARGEST_BYTES;
 pub use run::{Run, Runs};
 pub use simulated_overlap::SimulatedOverlap;

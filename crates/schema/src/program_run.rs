@@ -9,6 +9,7 @@ use crate::compute::ComputedBy;
 use crate::error::{DescriptionError, Warning};
 use crate::experiment::Params;
 use crate::experiment::parameters::Transfers;
+use crate::provenance::Provenance;
 use crate::read;
 
 /// The runs of an experiment of kind program.
@@ -26,6 +27,9 @@ pub struct ProgramRuns {
     pub digest: Option<String>,
     /// One entry per run, in the order of the grid.
     pub runs: Vec<ProgramRun>,
+    /// Experiment, files and versions that they were made from; runs of `map` do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

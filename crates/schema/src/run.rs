@@ -9,6 +9,7 @@ use crate::compute::ComputedBy;
 use crate::error::{DescriptionError, Warning};
 use crate::experiment::{Order, Params};
 use crate::plan::Ports;
+use crate::provenance::Provenance;
 use crate::read;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +37,9 @@ pub struct Runs {
     pub digest: Option<String>,
     /// One entry per run, in the order of the grid.
     pub runs: Vec<Run>,
+    /// Experiment, files and versions that they were made from; runs of `map` do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

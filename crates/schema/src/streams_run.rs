@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{DescriptionError, Warning};
 use crate::experiment::Params;
 use crate::experiment::streams::{Class, Discipline, JobProgram};
+use crate::provenance::Provenance;
 use crate::read;
 
 /// The runs of an experiment of kind streams.
@@ -25,6 +26,9 @@ pub struct StreamsRuns {
     pub digest: Option<String>,
     /// One entry per run, in the order of the grid.
     pub runs: Vec<StreamsRun>,
+    /// Experiment, files and versions that they were made from; runs of `map` do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@
 //! parent is notified at once. A node that left may join again with its subtree and without tasks; its parent treats it
 //! as a new child.
 
-use crosswind_policy::farm::{Event, Node};
+use crosswind_policy::farm::{Decide, Event};
 use crosswind_schema::experiment::ChangeKind;
 
 use crate::farm::Run;
@@ -41,7 +41,7 @@ impl World<'_> {
     }
 }
 
-impl Run<'_> {
+impl<P: Decide> Run<'_, P> {
     pub fn next_change(&mut self) {
         let at = self.world.recorded.events.len();
         let Some(&change) = self.world.changing.placed.get(at) else { return };
@@ -82,7 +82,7 @@ impl Run<'_> {
         self.world.agenda.lose(|n| sites[n as usize].link.gone);
         let p = self.world.sites[parent as usize].link.port;
         self.world.network.ports[p as usize].children[child as usize] = NO_NODE;
-        let recalled = self.nodes[parent as usize].ledger().map_or(0, |ledger| ledger.lent_to(child));
+        let recalled = self.nodes[parent as usize].lent_to(child);
         self.tell(parent, Event::Left { child });
         self.world.estimates_leave(node, parent, child);
         recalled as u64
@@ -94,7 +94,7 @@ impl Run<'_> {
         let all = self.world.tree.below(node);
         for &n in &all {
             self.world.sites[n as usize].link.gone = false;
-            self.nodes[n as usize] = Node::new(settings[n as usize].clone());
+            self.nodes[n as usize] = (self.make)(n, settings[n as usize].clone());
             let p = self.world.sites[n as usize].link.port;
             if p != NO_NODE {
                 // A descendant that had rejoined on its own gets its first number back. All others keep theirs.
@@ -125,6 +125,7 @@ impl Run<'_> {
             shared.add(link.receive_limit, link.ir_send);
         }
         self.world.estimates_join(node, parent);
+        self.nodes[parent as usize].joins(node);
         self.tell(parent, Event::Joined { child: known });
         for n in all {
             self.world.inbox.push(n, News::of(Event::Started));

@@ -41,6 +41,9 @@ pub enum SimError {
         /// Why, and what to change.
         why: Idle,
     },
+    /// A policy of the user's own failed, or made a choice that is not permitted.
+    #[error("the policy of node {node:?}, at {time_s} s: {why}")]
+    Policy { node: String, time_s: f64, why: String },
     /// A change that cannot happen.
     #[error("change[{at}], of node {node}: {field} {why}")]
     Change {

@@ -7,7 +7,7 @@
 //! they arose. New rates take effect at the end of the instant.
 
 use crosswind_policy::farm::estimate::Estimator;
-use crosswind_policy::farm::{Child, Event, FarmOptions, Node, Settings};
+use crosswind_policy::farm::{Child, Decide, Event, FarmOptions, Node, Settings};
 use crosswind_schema::experiment::{ChangeKind, Order, PlacedChange, Tasks, change};
 use crosswind_schema::plan::Ports;
 use crosswind_schema::platform::Loss;
@@ -81,16 +81,38 @@ pub fn simulate(
     options: Options<'_>,
     watch: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Outcome, SimError> {
-    Run::new(farm, options)?.run(watch)
+    Run::new(farm, options, &mut |_, settings| Node::new(settings))?.run(watch)
 }
 
-pub(crate) struct Run<'a> {
-    pub nodes: Vec<Node>,
+/// Runs a farm to its end, with other decisions than those of [`Node`]: `make` creates what decides for the node of an
+/// index in the platform, at the start and when a node joins again. `farm.farm_options.order` is not used.
+///
+/// # Errors
+/// As [`simulate`], and when a decision fails.
+pub fn simulate_with<P: Decide>(
+    farm: &Farm<'_>,
+    options: Options<'_>,
+    make: &mut dyn FnMut(u32, Settings) -> P,
+    watch: &mut dyn FnMut(u64) -> bool,
+) -> Result<Outcome, SimError> {
+    Run::new(farm, options, make)?.run(watch)
+}
+
+pub(crate) struct Run<'a, P> {
+    pub nodes: Vec<P>,
     pub world: World<'a>,
+    /// Creates what decides for a node.
+    pub make: &'a mut dyn FnMut(u32, Settings) -> P,
+    /// The node whose decision failed, and why.
+    failed: Option<(u32, String)>,
 }
 
-impl<'a> Run<'a> {
-    fn new(farm: &'a Farm<'a>, options: Options<'a>) -> Result<Self, SimError> {
+impl<'a, P: Decide> Run<'a, P> {
+    fn new(
+        farm: &'a Farm<'a>,
+        options: Options<'a>,
+        make: &'a mut dyn FnMut(u32, Settings) -> P,
+    ) -> Result<Self, SimError> {
         let platform = farm.platform;
         let count = platform.nodes.len();
         let tree = platform.tree().map_err(Box::new)?;
@@ -106,14 +128,14 @@ impl<'a> Run<'a> {
         })?;
         let mut farm_options = farm.farm_options;
         // Returned results reveal which node has which task. Empty results cost nothing.
-        farm_options.returns |= farm.result_size_mb > 0.0 || farm_options.levels();
+        farm_options.returns |= farm.result_size_mb > 0.0 || farm_options.levels() || P::IS_OWN;
         let elastic = options.changes.iter().any(|change| change.kind == ChangeKind::Leaves);
         if elastic {
             farm_options = farm_options.with_recovery();
         }
         let settings = Settings::each(platform, &tree, &farm_options);
         let kept = elastic.then(|| settings.clone().collect());
-        let nodes: Vec<Node> = settings.map(Node::new).collect();
+        let nodes: Vec<P> = (0u32..).zip(settings).map(|(n, settings)| make(n, settings)).collect();
         let is_bent = |node: &PlatformNode| !node.receive_losses.is_empty() || !node.send_losses.is_empty();
         let bends = farm_options.ports == Ports::Multi && platform.nodes.iter().any(is_bent);
         let mut ports = Vec::new();
@@ -191,7 +213,7 @@ impl<'a> Run<'a> {
             progress: Progress::of(farm.tasks.count, farm.result_size_mb <= 0.0 && !elastic),
             recorded: Recorded { trace: options.trace.then(Trace::default), events: Vec::new() },
         };
-        Ok(Self { nodes, world })
+        Ok(Self { nodes, world, make, failed: None })
     }
 
     fn run(mut self, watch: &mut dyn FnMut(u64) -> bool) -> Result<Outcome, SimError> {
@@ -208,6 +230,11 @@ impl<'a> Run<'a> {
         let mut steps = 0;
         while self.world.progress.done < tasks {
             self.world.take_up_rates();
+            if P::IS_OWN
+                && let Some((node, why)) = self.failed.take()
+            {
+                return Err(self.policy_failed(node, why));
+            }
             let Some((time, next)) = self.world.agenda.pop() else {
                 return Err(self.stuck());
             };
@@ -235,13 +262,31 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        Ok(self.world.outcome(steps))
+        match self.failed.take() {
+            Some((node, why)) => Err(self.policy_failed(node, why)),
+            None => Ok(self.world.outcome(steps)),
+        }
+    }
+
+    #[cold]
+    fn policy_failed(&self, node: u32, why: String) -> SimError {
+        let node = self.world.farm.platform.nodes[node as usize].name.clone();
+        SimError::Policy { node, time_s: seconds(self.world.now), why }
     }
 
     /// Explains why tasks remain when no event is pending.
     #[cold]
     fn stuck(&self) -> SimError {
         let world = &self.world;
+        if P::IS_OWN {
+            let node = self.nodes.iter().position(|node| node.waiting() > 0).unwrap_or(0);
+            let left = world.farm.tasks.count - world.progress.done;
+            let why = format!(
+                "leaves nothing to happen: it lets {} tasks wait, {left} are not done",
+                self.nodes[node].waiting()
+            );
+            return self.policy_failed(node as u32, why);
+        }
         let nodes = &world.farm.platform.nodes;
         let root = &nodes[world.tree.root as usize];
         if root.compute_per_s.get() > 0.0 {
@@ -302,7 +347,14 @@ impl<'a> Run<'a> {
     /// Like [`Self::tell`], inlined where the event is known at compile time.
     #[inline(always)]
     pub fn tell_of(&mut self, node: u32, event: Event) {
-        self.nodes[node as usize].handle(event, &mut Executor { world: &mut self.world, node });
+        let decides = &mut self.nodes[node as usize];
+        if P::IS_OWN {
+            decides.set_time(seconds(self.world.now));
+        }
+        decides.handle(event, &mut Executor { world: &mut self.world, node });
+        if P::IS_OWN && self.failed.is_none() {
+            self.failed = self.nodes[node as usize].failure().map(|why| (node, why));
+        }
     }
 
     #[inline]

@@ -43,6 +43,6 @@ mod transfers;
 mod world;
 
 pub use error::{Idle, SimError};
-pub use farm::{Farm, Options, simulate};
+pub use farm::{Farm, Options, simulate, simulate_with};
 pub use outcome::{Happened, NodeObserved, NodeOutcome, Outcome};
 pub use trace::{Activity, Trace};

@@ -1,6 +1,6 @@
 //! Sends from a node to its children, and their effect on the processors at both ends.
 
-use crosswind_policy::farm::{Child, Event, TaskId};
+use crosswind_policy::farm::{Child, Decide, Event, TaskId};
 use crosswind_schema::platform::Loss;
 
 use crate::farm::Run;
@@ -11,7 +11,7 @@ use crate::time::after;
 use crate::trace::Activity;
 use crate::world::World;
 
-impl Run<'_> {
+impl<P: Decide> Run<'_, P> {
     #[inline]
     pub fn end_send(&mut self, p: u32) {
         let world = &mut self.world;

@@ -13,6 +13,7 @@ mod interface_processor;
 mod interfaces;
 mod laws;
 mod overlap_oracles;
+mod own_policy;
 mod program_away;
 mod program_bsp;
 mod program_costs;

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 /// Trees of 1 to 12 nodes of any depth. No processor ever stops completely: interference rates leave it some capacity
 /// even with full links in both directions (docs/decisions/0012).
-fn trees(with_drop: bool) -> impl Strategy<Value = Vec<Spot>> {
+pub fn trees(with_drop: bool) -> impl Strategy<Value = Vec<Spot>> {
     let node = (
         any::<prop::sample::Index>(),
         prop_oneof![1 => Just(0.0), 6 => 0.5..30.0f64],
@@ -52,7 +52,7 @@ fn trees(with_drop: bool) -> impl Strategy<Value = Vec<Spot>> {
 }
 
 /// Differing tasks with a given mean size and work.
-fn unequal(count: u64, size: f64, work: f64) -> Tasks {
+pub fn unequal(count: u64, size: f64, work: f64) -> Tasks {
     let factor = |n: u64, by: u64| 0.5 + (n * by % 97) as f64 / 96.0;
     let column = |mean: f64, by| Column::Each((0..count).map(|n| mean * factor(n, by)).collect());
     Tasks { count, size_mb: column(size, 31), work: column(work, 57) }

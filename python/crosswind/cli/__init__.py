@@ -139,5 +139,7 @@ def _say_that_it_ends() -> None:
 
 def _told(error: CrosswindError) -> int:
     if not (isinstance(error, StdoutLostError) and error.quiet):
+        if error.code == "policy" and error.__cause__ is not None:  # the user's own code: its lines say where
+            traceback.print_exception(error.__cause__)
         tell_error(str(error), error.hint)
     return error.exit_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-MOST_DIGITS = 6
+from crosswind.statistics.interval import digits_of
 
 
 def with_half(value: float, half: float, unit: str = "", *, least: int = 3) -> str:
@@ -33,18 +33,6 @@ def with_half(value: float, half: float, unit: str = "", *, least: int = 3) -> s
         return f"{plain(value, least)}{unit}"
     digits = digits_of(half)
     return f"{_zero(value, digits):.{digits}f}{unit} ± {half:.{digits}f}"
-
-
-def digits_of(half: float) -> int:
-    """Return the digits after the point that half of an interval supports: one, or two where the first is a 1.
-
-    Examples
-    --------
-    >>> digits_of(3.2), digits_of(1.4), digits_of(0.04), digits_of(133.0)
-    (0, 1, 2, 0)
-    """
-    place = math.floor(math.log10(half) + 1e-12)
-    return min(max(0, -place + (half < 2 * 10.0**place)), MOST_DIGITS)
 
 
 def plain(value: float, least: int = 3) -> str:

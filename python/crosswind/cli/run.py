@@ -14,8 +14,11 @@ from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json, file_of, writable, written
 from crosswind.cli.placement import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of, tell_events
+from crosswind.cli.point_tables import PointTables
+from crosswind.cli.rerun import Again, AllowCode, refuse_beside, rerun
 from crosswind.cli.run_answers import answer_of
 from crosswind.cli.settings import Settings, set_fields, settings_of
+from crosswind.cli.sweeps import Sweeps, sweeps_of, swept
 from crosswind.cli.verbs import help_of
 from crosswind.cli.watch import Watched
 from crosswind.errors import DescriptionError
@@ -38,6 +41,10 @@ Examples:
     crosswind run examples/fork_graph.toml
 
     crosswind run experiment.toml --set policy.order=arrival --trace trace.parquet --perfetto trace.json
+
+    crosswind run experiment.toml --sweep policy.order=arrival,planned --sweep 'node[n3].link=1..100:log' -o runs.json
+
+    crosswind run --again runs.json
 
     crosswind run experiment.toml --on local --out runs.json --resume
 
@@ -63,7 +70,8 @@ An experiment is a platform, a workload, a policy, and a sweep over any of them.
 upper bound of the tree. `crosswind map` runs a command of yours over files; in Python: `crosswind.map`,
 `crosswind.Farm`.
 
-Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but some tasks failed, 130 interrupted.
+Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but some tasks failed, 4 a number differs (--again), 130
+interrupted.
 """
 
 
@@ -71,12 +79,13 @@ Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but some tasks failed,
 def run(
     *,
     experiment: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             help="What to run: an experiment.toml, a GOAL schedule, or a recording (app.trace, a directory of traces).",
             metavar="EXPERIMENT.toml",
+            show_default=False,
         ),
-    ],
+    ] = None,
     on: Annotated[
         On,
         typer.Option(
@@ -86,6 +95,9 @@ def run(
         ),
     ] = "sim",
     settings: Settings = None,
+    sweep: Sweeps = None,
+    again: Again = None,
+    allow_code: AllowCode = False,
     workers: Annotated[
         str | None,
         typer.Option(
@@ -129,13 +141,23 @@ def run(
     ] = None,
     recorded: Recorded,
     watched: Watched,
+    tables: PointTables,
     rows: Annotated[
         int, typer.Option(help="Most runs, and most nodes, in the printed tables.", min=1, rich_help_panel=OUTPUT)
     ] = 40,
     force: Force = False,
 ) -> None:
     """Run an experiment."""
+    if again is not None:
+        settled: dict[str, Any] = {"EXPERIMENT": experiment, "--set": settings, "--sweep": sweep, "--network": network}
+        settled |= {"--disturbance": disturbance, "--resume": resume, "--on": on != "sim", "--trace": recorded.wanted}
+        refuse_beside(settled | {"--points": tables.points, "--ranks": tables.ranks})
+        rerun(again, _workers(workers), out, allow_code=allow_code, rows=rows, force=force, as_json=json)
+        return
+    if experiment is None:
+        raise DescriptionError("nothing to run is named", "argument", "crosswind run EXPERIMENT.toml")
     recorded.check(out, [experiment, placed.links], force=force)
+    tables.check([experiment, out], force=force)
     placing = placed.placing()
     timeout_s = seconds_of("--task-timeout", task_timeout, above_zero=True)
     if on == "sim":
@@ -154,6 +176,8 @@ def run(
         network,
         disturbance,
         settings_of(settings or []) | {path: value for path, value in options.items() if value is not None},
+        sweep or [],
+        tables,
         out,
         resume,
         recorded,
@@ -163,9 +187,9 @@ def run(
         placing=placing,
         force=force,
     )
-    wrote = written(out, number_of(len(done), "run"), goes_on=resume)
+    wrote = [*written(out, number_of(len(done), "run"), goes_on=resume), *tables.write(done)]
     show(
-        None if json else answer_of(done, rows),
+        None if json else answer_of(done, rows, by=tables.by),
         warnings=done.warnings,
         wrote=wrote + recorded.write(done),
         document=done.summary() if json else None,
@@ -278,6 +302,8 @@ def _performed(
     network: list[str] | None,
     disturbance: Path | None,
     settings: dict[str, Any],
+    sweeps: list[str],
+    tables: PointTables,
     out: Path | None,
     resume: bool,
     recorded: Recorded,
@@ -287,7 +313,9 @@ def _performed(
 ) -> Runs[Any]:
     from crosswind.run.grid import run as perform
 
-    experiment = set_fields(_read(path, network, disturbance), settings)
+    values = sweeps_of(sweeps, list(settings))
+    experiment = swept(set_fields(_read(path, network, disturbance), settings), values)
+    tables.check_path(list(experiment.to_dict().get("sweep", {})))
     if on == "sim" and not experiment.is_drawn:
         once = experiment.once()
         if len(once) < len(experiment):

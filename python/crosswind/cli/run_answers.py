@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from crosswind.cli.answer import Answer, Section
 from crosswind.cli.console import number_of
 from crosswind.cli.figures import half_of, plain, with_half
+from crosswind.cli.rank_table import rank_notes, ranks_table
 from crosswind.cli.run_tables import REPEATED, formatted, paths_of, short_names, shown_value, tables_of
 from crosswind.run.drift import STALE, observed_rates
+from crosswind.run.ranking import ORDER, ranking
 
 if TYPE_CHECKING:
     from crosswind.run.fastest import Fastest
     from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
 
-ORDER, PORTS = "policy.order", "policy.ports"
+PORTS = "policy.ports"
 SENDS = {"single": "one send at a time", "multi": "several sends"}
 MOST_ACROSS = 4
 """Values of a swept field that stand side by side."""
@@ -27,7 +30,7 @@ NAMED = 4
 """Nodes without a task up to which all are named."""
 
 
-def answer_of(done: Runs[Any], most: int) -> Answer:
+def answer_of(done: Runs[Any], most: int, by: str | None = None) -> Answer:
     """Return the results of an experiment.
 
     Parameters
@@ -35,9 +38,20 @@ def answer_of(done: Runs[Any], most: int) -> Answer:
     done : Runs
     most : int
         Most rows of a table.
+    by : str, optional
+        The swept field whose values are ranked; default: the order of service.
     """
     if not len(done):
         return Answer(["No run was finished."])
+    answer = _answer(done, most)
+    found = ranking(done, by or ORDER) if len(done) > 1 else None
+    if found is None or not (by or found.points * found.seeds > 1):
+        return answer
+    tables = [*answer.tables, ranks_table(found, most)]
+    return replace(answer, tables=tables, notes=[*answer.notes, *rank_notes(found)], wide=[*answer.wide, tables[-1]])
+
+
+def _answer(done: Runs[Any], most: int) -> Answer:
     if done.kind == "program":
         return _programs(done, most)
     if done.kind == "streams":
@@ -122,7 +136,8 @@ def _orders(done: Runs[Run], most: int) -> Answer:
         if single:
             best = next(iter(points.values()))[found[0].orders[0]]
             words += f": {_mean([run.makespan_s for run in best])} s"
-        lines.append(f"{_group_name(across, group)}: {words}." if across else f"{words[:1].upper()}{words[1:]}.")
+        sentence = words if words.startswith("python:") else f"{words[:1].upper()}{words[1:]}"
+        lines.append(f"{_group_name(across, group)}: {words}." if across else f"{sentence}.")
         of_group.append({order: _shares([one[order] for one in points.values() if order in one]) for order in orders})
     bounded = all(shares for by_order in of_group for shares in by_order.values())
     names = [_short_name(across, group) for group in groups]

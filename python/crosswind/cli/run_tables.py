@@ -123,7 +123,7 @@ def _farm(done: Runs[Run], most: int) -> Section:
 
     points = done.by_point()
     paths = paths_of(done)
-    columns = [(path.split(".", 1)[-1], "left") for path in paths]
+    columns = [(_without_section(path), "left") for path in paths]
     columns += [("runs", "right"), ("makespan s", "right"), ("tasks/s", "right"), ("bound", "right")]
     columns += [("of bound", "right"), ("of root alone", "right"), ("events", "right")]
     rows = [
@@ -157,9 +157,19 @@ def short_names(paths: Sequence[str]) -> list[str]:
     --------
     >>> short_names(["disturbance.source[0].quantum_s", "policy.window"]), short_names(["a.b.mean", "a.c.mean"])
     (['quantum_s', 'window'], ['b.mean', 'c.mean'])
+    >>> short_names(["node[10.0.0.2].compute_per_s", "node[r].compute_per_s"])
+    ['10.0.0.2.compute_per_s', 'r.compute_per_s']
     """
     last = [path.rsplit(".", 1)[-1] for path in paths]
-    return last if len(set(last)) == len(last) else [path.split(".", 1)[-1] for path in paths]
+    return last if len(set(last)) == len(last) else [_without_section(path) for path in paths]
+
+
+def _without_section(path: str) -> str:
+    """Return a path without the section that it begins with; of a node or a change, with its name or place."""
+    if path.startswith(("node[", "change[")):
+        name, _, field = path.partition("[")[2].rpartition("].")
+        return f"{name}.{field}"
+    return path.split(".", 1)[-1]
 
 
 def _rest(more: int) -> str:

@@ -83,7 +83,7 @@ def set_fields(experiment: Experiment, settings: Mapping[str, Any], option: str 
     for path, value in settings.items():
         try:
             if path == "name" or path.startswith("sweep."):
-                experiment = _redescribed(experiment, path, value)
+                experiment = redescribed(experiment, path, value)
             else:
                 experiment = experiment.fixed({path: value})
         except DescriptionError as error:
@@ -100,7 +100,7 @@ def set_fields(experiment: Experiment, settings: Mapping[str, Any], option: str 
     return experiment
 
 
-def _redescribed(experiment: Experiment, path: str, value: Any) -> Experiment:
+def redescribed(experiment: Experiment, path: str, value: Any) -> Experiment:
     """Return an experiment with a field that is of the file, not of its runs: its name, or a path of the sweep."""
     description = experiment.to_dict()
     if path == "name":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
-from crosswind.documents.shared import ComputedBy
+from crosswind.documents.shared import ComputedBy, Provenance
 from crosswind.errors import Notice
 
 ProgramKind: TypeAlias = Literal["program"]
@@ -61,5 +61,6 @@ class ProgramRunsDocument(TypedDict):
     experiment: str
     kind: ProgramKind
     on: str
+    provenance: NotRequired[Provenance | None]
     runs: list[ProgramRun]
     schema_version: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 from crosswind.documents.shared import (
+    Provenance,
     Run,
 )
 
@@ -18,5 +19,6 @@ class RunsDocument(TypedDict):
     experiment: str
     kind: NotRequired[FarmKind]
     on: str
+    provenance: NotRequired[Provenance | None]
     runs: list[Run]
     schema_version: int

@@ -9,6 +9,13 @@ from crosswind.errors import Notice
 ComputedBy: TypeAlias = Literal["simulated", "emulated", "diagonals", "burn", "triad", "command", "callable"]
 
 
+class EmbeddedFile(TypedDict):
+    """A file that an experiment refers to."""
+
+    content: NotRequired[str | None]
+    sha256: str
+
+
 Loss: TypeAlias = list[float]
 
 
@@ -47,12 +54,22 @@ class ObservedNode(TypedDict):
     receive_limit_mb_per_s: NotRequired[ObservedRate | None]
 
 
-Order: TypeAlias = Literal[
-    "interference", "interference-rate", "bandwidth", "compute", "arrival", "root-only", "planned"
-]
+Order: TypeAlias = (
+    Literal["interference", "interference-rate", "bandwidth", "compute", "arrival", "root-only", "planned"] | str
+)
 
 
 Ports: TypeAlias = Literal["single", "multi"]
+
+
+class Provenance(TypedDict):
+    """What runs were made from."""
+
+    disturbances: NotRequired[dict[str, Any]]
+    experiment: Any
+    files: NotRequired[dict[str, EmbeddedFile]]
+    platforms: NotRequired[dict[str, Any]]
+    versions: list[str]
 
 
 class Resumed(TypedDict):

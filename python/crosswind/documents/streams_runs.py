@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
+from crosswind.documents.shared import Provenance
 from crosswind.errors import Notice
 
 Class: TypeAlias = Literal["parallel", "local"]
@@ -89,5 +90,6 @@ class StreamsRunsDocument(TypedDict):
     experiment: str
     kind: StreamsKind
     on: str
+    provenance: NotRequired[Provenance | None]
     runs: list[StreamsRun]
     schema_version: int

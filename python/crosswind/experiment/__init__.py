@@ -16,6 +16,7 @@ from crosswind import _core
 from crosswind.description import Description
 from crosswind.errors import DescriptionError
 from crosswind.experiment.files import Files
+from crosswind.experiment.own_policy import own_policies
 from crosswind.experiment.point import FarmPoint, Point, ProgramPoint, StreamsPoint
 from crosswind.platform import as_html_table
 
@@ -44,9 +45,9 @@ class Experiment(Description[_core.Experiment]):
     _KIND = "experiment"
     _CORE = _core.Experiment
 
-    def __init__(self, checked: _core.Experiment, directory: Path | None = None) -> None:
+    def __init__(self, checked: _core.Experiment, directory: Path | None = None, files: Files | None = None) -> None:
         super().__init__(checked)
-        self._files = Files(directory or Path())
+        self._files = files or Files(directory or Path())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -68,6 +69,37 @@ class Experiment(Description[_core.Experiment]):
     def from_dict(cls, description: Mapping[str, Any], directory: str | Path | None = None) -> Self:
         """Check an experiment given as a dictionary with the fields of `experiment.toml`."""
         return cls(super().from_dict(description)._checked, Path(directory) if directory else None)
+
+    @classmethod
+    def from_provenance(cls, provenance: Mapping[str, Any], directory: str | Path | None = None) -> Self:
+        """Return the experiment that runs were made from (`Runs.provenance`), with the files that it names.
+
+        Parameters
+        ----------
+        provenance : mapping
+            What `provenance` returned.
+        directory : path, optional
+            Where files are looked for of which the provenance has only the digest.
+
+        Raises
+        ------
+        DescriptionError
+            When this version does not permit the experiment, or a content is damaged.
+        """
+        experiment = cls.from_dict(provenance["experiment"], directory)
+        experiment._files.restore(provenance)
+        return experiment
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the version, the experiment and the content of its files: all that runs are made from.
+
+        Raises
+        ------
+        DescriptionError
+            When a file cannot be read.
+        """
+        self.check_files()
+        return {"versions": [_core.__version__], "experiment": self.to_dict(), **self._files.provenance()}
 
     @property
     def directory(self) -> Path:
@@ -96,12 +128,17 @@ class Experiment(Description[_core.Experiment]):
         checked = self._checked
         for path, value in values.items():
             checked = checked.fixed(path, json.dumps(value))
-        return Experiment(checked, self._files.directory)
+        return Experiment(checked, files=self._files)
+
+    @property
+    def own_policies(self) -> list[str]:
+        """The policies of the user's own that it names, as `python:FILE:CLASS`; they are simulated only."""
+        return own_policies(self.to_dict())
 
     @property
     def is_drawn(self) -> bool:
-        """Whether a simulated run depends on the seed; a farm's does where sizes or work of its tasks are drawn."""
-        if self.kind != "farm":
+        """Whether a simulated run depends on the seed: of a farm with drawn tasks, or a policy of the user's own."""
+        if self.kind != "farm" or self.own_policies:
             return True
         description = self.to_dict()
         swept = [value for values in description.get("sweep", {}).values() for value in values]
@@ -113,7 +150,8 @@ class Experiment(Description[_core.Experiment]):
         description = self.to_dict()
         if description.get("repetitions", 1) == 1:
             return self
-        return Experiment.from_dict({**description, "repetitions": 1}, self._files.directory)
+        once = Experiment.from_dict({**description, "repetitions": 1})
+        return Experiment(once._checked, files=self._files)
 
     def __len__(self) -> int:
         """How many runs the sweep and the repetitions make."""
@@ -156,12 +194,13 @@ class Experiment(Description[_core.Experiment]):
             disturbance = self._files.disturbance(description.get("disturbance"))
             goal, recording = self._program(workload)
             return ProgramPoint(number, params, description, disturbance, goal, recording)
-        platform = self._files.platform(description["platform"])
+        platform = self._files.platform(description["platform"], description.get("platform_fields"))
         file = workload.get("tasks_file")
         tasks = self._files.content(file, "workload.tasks_file")
         if file is not None:
             workload["tasks_file"] = self._files.absolute(file)
-        return FarmPoint(number, params, description, platform, tasks)
+        own = self._files.own_policy(description.get("policy", {}).get("order"))
+        return FarmPoint(number, params, description, platform, tasks, own)
 
     def check_files(self) -> None:
         """Read every file that the experiment names, so that a missing one is found before anything runs.
@@ -186,8 +225,15 @@ class Experiment(Description[_core.Experiment]):
             for file in sweep.get("workload.parameters.file", [_file_of(workload)]):
                 self._program({**workload, "parameters": {"file": file}})
             return
+        fixed = description.get("platform_fields", {})
+        swept = [(path, value) for path, values in sweep.items() if path.startswith("node[") for value in values]
         for source in sweep.get("platform", [description["platform"]]):
-            self._files.platform(source)
+            self._files.platform(source, fixed)
+            for path, value in swept:
+                self._files.platform(source, {**fixed, path: value})
+        for order in self.own_policies:
+            if (policy := self._files.own_policy(order)) is not None:
+                policy.load()
         for file in sweep.get("workload.tasks_file", [description["workload"].get("tasks_file")]):
             self._files.content(file, "workload.tasks_file")
 

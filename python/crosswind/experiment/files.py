@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 from crosswind import _core
 from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
+from crosswind.experiment.embedded import content_of, embedded
+from crosswind.experiment.own_policy import PREFIX, OwnPolicy, file_of
 from crosswind.files.reading import read_bytes
 from crosswind.files.recorded import files_of, read_recorded
 from crosswind.platform import Platform
@@ -34,12 +36,20 @@ class Files:
         self._disturbances: dict[str, Disturbance] = {}
         self._contents: dict[str, bytes] = {}
         self._recordings: dict[str, tuple[_core.RecordedRanks, str]] = {}
+        self._expected: dict[str, str] = {}
+        self._changed: tuple[str, Platform] | None = None
         self.paths: set[Path] = set()
         """Every file that was read."""
 
-    def platform(self, source: str | dict[str, Any]) -> Platform:
-        """Return a platform that is given inline or by its file's path."""
-        return self._described(self._platforms, source, "platform", Platform.load, Platform.from_dict)
+    def platform(self, source: str | dict[str, Any], fields: Mapping[str, Any] | None = None) -> Platform:
+        """Return a platform that is given inline or by its file's path, with fields of its nodes replaced."""
+        platform = self._described(self._platforms, source, "platform", Platform.load, Platform.from_dict)
+        if not fields:
+            return platform
+        key = json.dumps([source, fields])
+        if self._changed is None or self._changed[0] != key:  # repetitions of a point follow one another
+            self._changed = key, platform.with_fields(fields)
+        return self._changed[1]
 
     def fill_processor(self, description: dict[str, Any]) -> None:
         """Put a platform's interference rates into `network.processor`, where that names a platform."""
@@ -72,9 +82,18 @@ class Files:
             return None
         if file not in self._contents:
             with self._named(field):
-                self._contents[file] = read_bytes(self.directory / file)
+                content = read_bytes(self.directory / file)
+            self._refuse_another(file, hashlib.sha256(content).hexdigest())
+            self._contents[file] = content
             self.paths.add(self.directory / file)
         return self._contents[file]
+
+    def own_policy(self, order: str | None) -> OwnPolicy | None:
+        """Return the policy of the user's own that an order names; None for an order that is built in."""
+        if order is None or not order.startswith(PREFIX):
+            return None
+        content = self.content(file_of(order), "policy.order")
+        return OwnPolicy(order, Path(self.absolute(file_of(order))), content or b"")
 
     def recording(self, file: str, field: str) -> _core.RecordedRanks:
         """Return the recorded program in a file, or in the files of a directory, that `field` names."""
@@ -82,6 +101,7 @@ class Files:
             path = self.directory / file
             with self._named(field):
                 files, digest = read_recorded([path])
+            self._refuse_another(file, digest)
             try:
                 self._recordings[file] = _core.RecordedRanks(files, digest), digest
             except DescriptionError as error:
@@ -93,6 +113,40 @@ class Files:
     def absolute(self, file: str) -> str:
         """Return where a named file is."""
         return str((self.directory / file).resolve())
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the content of all that was read, as `runs.json` keeps it; a recording's digest only."""
+        described: dict[str, Mapping[str, Platform | Disturbance]]
+        described = {"platforms": self._platforms, "disturbances": self._disturbances}
+        parts: dict[str, Any] = {
+            name: {path: one.to_dict() for path, one in sorted(known.items()) if not _is_inline(path)}
+            for name, known in described.items()
+        }
+        files = {path: embedded(content) for path, content in self._contents.items()}
+        files |= {path: {"sha256": digest} for path, (_, digest) in self._recordings.items()}
+        return {name: part for name, part in (parts | {"files": dict(sorted(files.items()))}).items() if part}
+
+    def restore(self, provenance: Mapping[str, Any]) -> None:
+        """Take files from what `provenance` returned, so that they are not read again.
+
+        Raises
+        ------
+        DescriptionError
+            When a content is damaged. A file of which there is only the digest is compared with it when it is read.
+        """
+        self._platforms |= {path: Platform.from_dict(one) for path, one in provenance.get("platforms", {}).items()}
+        for path, one in provenance.get("disturbances", {}).items():
+            self._disturbances[path] = Disturbance.from_dict(one)
+        for path, entry in provenance.get("files", {}).items():
+            if (content := content_of(path, entry)) is not None:
+                self._contents[path] = content
+            else:
+                self._expected[path] = entry["sha256"]
+
+    def _refuse_another(self, file: str, digest: str) -> None:
+        if self._expected.get(file, digest) != digest:
+            message = f"{self.directory / file} is not the file that the runs were made from: its SHA-256 differs"
+            raise DescriptionError(message, "another-file", "put the file of then in its place")
 
     def parts(self) -> dict[str, Any]:
         """Return the identity of all that was read, in terms that JSON has."""
@@ -131,3 +185,8 @@ class Files:
             if error.code == "no-file" and error.hint is None:
                 error.hint = f"the experiment names it as {field}; paths count from the experiment's file"
             raise
+
+
+def _is_inline(key: str) -> bool:
+    """Whether a key of what was read is a whole table, rather than the path of a file."""
+    return key.startswith("{")

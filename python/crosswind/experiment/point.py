@@ -9,6 +9,7 @@ from typing import Any
 from crosswind import _core
 from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
+from crosswind.experiment.own_policy import OwnPolicy
 from crosswind.platform import Platform
 
 
@@ -51,10 +52,13 @@ class FarmPoint(Point):
         The tree of nodes, read.
     tasks_csv : bytes or None
         Content of the workload's `tasks_file`, read.
+    policy : OwnPolicy or None
+        The policy of the user's own, read; None where the order is built in.
     """
 
     platform: Platform
     tasks_csv: bytes | None
+    policy: OwnPolicy | None = None
 
 
 @dataclass(frozen=True)

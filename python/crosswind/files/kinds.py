@@ -53,10 +53,13 @@ WORDS = {
     "queues-plan": "a plan of queues",
     "study": "a study",
     "sweep": "the index of a sweep",
+    "table": "a table of points or ranks",
     "trace": "a trace",
 }
 """Each kind as messages call it."""
 BINARY = frozenset({"figure", "gpu-measurement", "intervals", "measurement", "recorded-program", "trace"})
+TABLE_COLUMN, TABLE_COMMENT = ".half95", "% Crosswind: "
+"""What the first line of a table has (`crosswind.run.point_table`): of CSV and of LaTeX."""
 UNKNOWN, EMPTY = "", "empty"
 MISSING = object()
 """Where a file has no such field."""
@@ -170,6 +173,7 @@ def found_at(path: str | Path) -> Found:
     if text.startswith("<"):
         return Found(next((kind for kind, mark in _MARKS.items() if mark in text), UNKNOWN))
     begins = next((kind for kind, head in _HEADS.items() if text.startswith(head)), "goal" if _GOAL.match(text) else "")
+    begins = "table" if TABLE_COLUMN in text.partition("\n")[0] or text.startswith(TABLE_COMMENT) else begins
     if begins:
         return Found(begins)
     return _of_json(text) if text.startswith("{") else _of_toml(text)

@@ -7,8 +7,9 @@ from typing import Any
 
 from crosswind.report.comparisons import Group, Pair
 from crosswind.report.tables import MOST_NODES, Column, Table
-from crosswind.report.words import number, percent, plain
+from crosswind.report.words import number, number_range, percent, plain
 from crosswind.run.drift import RATES, observed_rates
+from crosswind.run.ranking import ORDER, Ranking
 from crosswind.run.results import Run
 
 MOST_APPLICATIONS = 60
@@ -32,6 +33,29 @@ def order_table(group: Group, caption: str) -> Table:
     left = len(group.applications) - len(rows)
     note = f"and {left} more applications; runs.json has all" if left > 0 else ""
     return Table(caption, columns, rows, note)
+
+
+def rank_table(ranking: Ranking, where: str) -> Table:
+    """Return the values of a swept field, the best first, with their differences to it."""
+    columns = [
+        Column(ranking.path.rsplit(".", 1)[-1], numeric=False, term="order" if ranking.path == ORDER else ""),
+        Column("mean rank"),
+        Column("best at", f"of {ranking.points:,} points"),
+        Column("behind the best", "%"),
+        Column("95 % interval", "%"),
+    ]
+    rows = []
+    for place, row in enumerate(ranking.rows):
+        behind, half = 100 * row.behind, None if row.half is None else 100 * row.half
+        ends = "–" if half is None or place == 0 else number_range(behind - half, behind + half)
+        name = row.value if isinstance(row.value, str) else plain(row.value)
+        rows.append([name, f"{row.rank:.2f}", f"{row.best_at:,}", "–" if place == 0 else number(behind), ends])
+    if ranking.seeds > 1:
+        note = f"Differences are paired: each value ran with the same {ranking.seeds} seeds (common random numbers). "
+        note += "Intervals hold for all pairs of values at once; those that include 0 are ties."
+    else:
+        note = "One run per value and point: no intervals."
+    return Table(f"Ranks by {ranking.measure}, {where}", columns, rows, note)
 
 
 def pair_table(pairs: Sequence[Pair], of: int) -> Table:

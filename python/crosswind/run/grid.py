@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -144,8 +144,14 @@ def run(
     """
     if isinstance(experiment, (str, Path)):
         experiment = Experiment.load(experiment)
-    if on == "sim" and isinstance(experiment, Experiment) and not experiment.is_drawn:
-        experiment = experiment.once()
+    provenance = None
+    if isinstance(experiment, Experiment):
+        if on == "sim" and not experiment.is_drawn:
+            experiment = experiment.once()
+        if on != "sim" and (own := experiment.own_policies):
+            message = f"policy.order is {own[0]!r}; agents do not run a policy in Python"
+            raise DescriptionError(message, "argument", 'simulate it: on="sim" (--on sim)')
+        workers, provenance = workers_for(experiment, workers), experiment.provenance()
     return run_grid(
         experiment,
         on,
@@ -157,6 +163,7 @@ def run(
         force=force,
         progress=progress,
         watch=watch,
+        provenance=provenance,
     )
 
 
@@ -173,14 +180,19 @@ def run_grid(
     progress: Progress | None = None,
     watch: Watch | None = None,
     store: Store | None = None,
+    provenance: Mapping[str, Any] | None = None,
 ) -> Runs[Any]:
-    """Run every point of a grid; parameters, result and errors as for `run`; `store` keeps them in `out`."""
+    """Run every point of a grid; parameters, result and errors as for `run`; `store` keeps them in `out`.
+
+    `provenance` is of the experiment that the grid is made of.
+    """
     if isinstance(workers, int) and workers < 1:
         raise DescriptionError(f"workers is {workers}; it must be at least 1", "argument")
     far = is_deployed(on) and on != "local"
     place = str(on) if not far else "dask" if not isinstance(on, str) else on.partition(":")[0]
     with ExitStack() as stack:
-        ledger = _Ledger(grid, place, Path(out) if out is not None else None, resume, force, store or _RunsFile())
+        kept_in = Path(out) if out is not None else None
+        ledger = _Ledger(grid, place, kept_in, resume, force, store or _RunsFile(), provenance)
         if watch is not None and (grid.kind != "farm" or place == "sim"):
             message = f"watch is of a farm on agents; this is a {grid.kind} on {place}"
             raise DescriptionError(message, "argument", "--on local, dask:ADDRESS or hosts:FILE")
@@ -200,6 +212,11 @@ def run_grid(
         finally:
             ledger.write()
         return ledger.runs()
+
+
+def workers_for(experiment: Experiment, workers: int | str | Client | None) -> int | str | Client | None:
+    """Return the workers to use: policies in Python run one at a time, on the thread that called."""
+    return 1 if experiment.own_policies and (workers is None or isinstance(workers, int)) else workers
 
 
 PerformAll = Callable[[Iterator[Point]], Iterator[tuple[Point, AnyRun]]]
@@ -288,8 +305,17 @@ def _cpus() -> int:
 class _Ledger:
     """The runs that are done, and their file."""
 
-    def __init__(self, grid: Grid, on: str, out: Path | None, resume: bool, force: bool, store: Store) -> None:
-        self._store = store
+    def __init__(
+        self,
+        grid: Grid,
+        on: str,
+        out: Path | None,
+        resume: bool,
+        force: bool,
+        store: Store,
+        provenance: Mapping[str, Any] | None,
+    ) -> None:
+        self._store, self._provenance = store, provenance
         self._grid, self._on, self._out = grid, on, out
         self._digest = grid.digest(on)
         self._done: dict[int, AnyRun] = {}
@@ -317,6 +343,9 @@ class _Ledger:
 
     def _taken_up(self, out: Path) -> Runs[Any]:
         there = self._store.load(out)
+        if self._provenance and there.provenance:
+            versions = [*there.provenance["versions"], *self._provenance["versions"]]
+            self._provenance = {**self._provenance, "versions": list(dict.fromkeys(versions))}
         if there.digest != self._digest:
             message = f"{out}: holds runs of another experiment ({there.experiment!r}, on {there.on})"
             raise DescriptionError(message, ANOTHER, "name another file, or replace it: --force without --resume")
@@ -346,7 +375,7 @@ class _Ledger:
 
     def runs(self) -> Runs[Any]:
         done = [self._done[number] for number in sorted(self._done)]
-        return Runs(self._grid.name, self._on, done, self._digest, self._grid.kind)
+        return Runs(self._grid.name, self._on, done, self._digest, self._grid.kind, self._provenance)
 
     def write(self) -> None:
         if self._out is None or len(self._done) < self._least:

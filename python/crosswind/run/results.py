@@ -347,6 +347,8 @@ class Runs(Tabular, Sequence[R], Generic[R]):
         Identity of the experiment with its files.
     kind : {"farm", "program", "streams"}
         What was run.
+    provenance : mapping or None
+        Versions, experiment and files that they were made from (`crosswind.run_again`); None of `map`.
     """
 
     experiment: str
@@ -354,6 +356,7 @@ class Runs(Tabular, Sequence[R], Generic[R]):
     runs: list[R] = field(default_factory=list)
     digest: str | None = None
     kind: str = "farm"
+    provenance: Mapping[str, Any] | None = None
 
     KINDS: ClassVar[dict[str, type[AnyRun]]] = {"farm": Run, "program": ProgramRun, "streams": StreamsRun}
 
@@ -373,7 +376,8 @@ class Runs(Tabular, Sequence[R], Generic[R]):
         """Make runs of the content of a `runs.json`."""
         kind = document.get("kind", "farm")
         runs = [cls.KINDS[kind](entry) for entry in document["runs"]]
-        return Runs(document["experiment"], document["on"], runs, document.get("digest"), kind)
+        known = document["experiment"], document["on"], runs, document.get("digest"), kind
+        return Runs(*known, document.get("provenance"))
 
     def save(self, path: str | Path) -> None:
         """Write a `runs.json`; an existing file is replaced only once the new one is complete."""
@@ -389,6 +393,7 @@ class Runs(Tabular, Sequence[R], Generic[R]):
             "on": self.on,
             **digest,
             "runs": [run.summary() for run in self.runs],
+            **({"provenance": dict(self.provenance)} if self.provenance else {}),
         }
 
     def by_point(self) -> list[list[R]]:

@@ -19,7 +19,12 @@ def simulator(trace: bool) -> Simulator:
 
 def simulate(point: FarmPoint, trace: bool) -> Run:
     """Simulate one point; the interpreter is free meanwhile."""
-    text, columns = _core.simulate(point.platform._checked, point.json, tasks_csv=point.tasks_csv, trace=trace)
+    platform, tasks = point.platform._checked, point.tasks_csv
+    if point.policy is None:
+        text, columns = _core.simulate(platform, point.json, tasks_csv=tasks, trace=trace)
+    else:
+        policy = point.policy.load()
+        text, columns = _core.simulate_own(platform, point.json, policy, tasks_csv=tasks, trace=trace)
     return run_of(point, text, columns)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import sqrt
+from math import floor, log10, sqrt
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
@@ -59,6 +59,9 @@ def pooled_freedom(parts: Iterable[tuple[float, float]]) -> float:
     found = list(parts)
     weights = sum(variance**2 / freedom for variance, freedom in found)
     return sum(variance for variance, _ in found) ** 2 / weights if weights > 0.0 else math.inf
+
+
+MOST_DIGITS = 6
 
 
 def span(values: Sequence[float]) -> tuple[float, float, float]:
@@ -139,3 +142,18 @@ def mean_interval(values: Floats, least_variance: float = 0.0) -> MeanInterval:
 def student_half(variance: float, count: int) -> float:
     """Return half of the 95 % interval of a mean of `count` values, at least 2, of this variance."""
     return reach(count - 1) * sqrt(variance / count)
+
+
+MOST_DIGITS = 6
+
+
+def digits_of(half: float) -> int:
+    """Return the digits after the point that half of an interval supports: one, or two where the first is a 1.
+
+    Examples
+    --------
+    >>> digits_of(3.2), digits_of(1.4), digits_of(0.04), digits_of(133.0)
+    (0, 1, 2, 0)
+    """
+    place = floor(log10(half) + 1e-12)
+    return min(max(0, -place + (half < 2 * 10.0**place)), MOST_DIGITS)

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `event` | events and commands of a node |
 //! | `node` | the state machine |
+//! | `decide`, [`own`] | what a simulator needs of a node; a policy of the user's own |
 //! | `single`, `multi` | which send begins, with one port or several |
 //! | `order/` | which child is served next |
 //! | `waiting`, `queue` | waiting children and waiting tasks |
@@ -28,6 +29,7 @@
 
 mod basis;
 mod buffer;
+mod decide;
 mod demand;
 mod ending;
 pub mod estimate;
@@ -43,6 +45,7 @@ mod node;
 mod options;
 pub mod order;
 mod outside;
+pub mod own;
 mod queue;
 mod requests;
 mod settings;
@@ -51,6 +54,7 @@ pub mod supplying;
 mod waiting;
 
 pub use basis::Basis;
+pub use decide::Decide;
 pub use event::{Child, Command, Commands, Event, TaskId};
 pub use last::Last;
 pub use ledger::Ledger;

@@ -63,10 +63,12 @@ impl<'a> FarmOptions<'a> {
         Self { planned_tasks_per_s: Some(planned_tasks_per_s), ..self }
     }
 
-    /// Whether the end is levelled. Never with first come, first served, which has no preference, or with `root-only`.
+    /// Whether the end is levelled. Never with first come, first served, which has no preference, with `root-only`, or
+    /// with a policy of the user's own.
     #[must_use]
     pub fn levels(&self) -> bool {
-        self.level_end && order::rule(self.order) != Rule::Arrival && self.order != Order::RootOnly
+        let prefers = !matches!(self.order, Order::RootOnly | Order::Own(_));
+        self.level_end && order::rule(self.order) != Rule::Arrival && prefers
     }
 
     /// Adds results that are sent back up, and the recovery of outstanding tasks.

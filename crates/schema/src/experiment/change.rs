@@ -5,7 +5,9 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::sweep::with;
 use crate::error::{DescriptionError, Problem, nearest};
 use crate::platform::{Platform, Tree};
 use crate::units::{MegabytesPerSecond, PositiveWorkPerSecond, Quantity, Seconds};
@@ -98,6 +100,41 @@ impl Change {
             }
         }
     }
+}
+
+/// Returns changes with a field of one replaced: `change[PLACE].FIELD`. The place counts from 0; a node's name stands for
+/// its only change.
+///
+/// # Errors
+/// When there is no such change, or the value is not permitted.
+pub(super) fn with_field(changes: &[Change], path: &str, value: &Value) -> Result<Vec<Change>, DescriptionError> {
+    let refused = |sentence: String| Err(Problem::Value(sentence).at(format!("sweep.{path}")));
+    let Some((place, field)) = path.strip_prefix("change[").and_then(|rest| rest.split_once("].")) else {
+        return refused("must name a change and its field, as change[0].at_s".into());
+    };
+    let count = changes.len();
+    let named: Vec<usize> = (0..count).filter(|&at| changes[at].node == place).collect();
+    let at = match (named.as_slice(), place.parse::<usize>()) {
+        (&[only], _) => only,
+        (&[], Ok(at)) if at < count => at,
+        (&[], Ok(_)) => {
+            return refused(format!("is of change {place}; the experiment has {count}, counted from 0"));
+        }
+        (&[], Err(_)) => {
+            return refused(format!("is of a change of {place:?}; the experiment has none of that node"));
+        }
+        (several, _) => {
+            let places: Vec<String> = several.iter().map(|at| format!("change[{at}]")).collect();
+            return refused(format!(
+                "is of one of {} changes of {place:?}; name {}",
+                several.len(),
+                places.join(" or ")
+            ));
+        }
+    };
+    let mut found = changes.to_vec();
+    found[at] = with(&changes[at], field, value, path)?;
+    Ok(found)
 }
 
 /// Checks changes by themselves, without the platform.

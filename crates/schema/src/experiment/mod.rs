@@ -10,6 +10,7 @@ pub mod execution;
 mod kind;
 pub mod network;
 pub mod parameters;
+pub mod platform_fields;
 pub mod policy;
 pub mod program;
 pub mod streams;
@@ -25,7 +26,7 @@ pub use self::draw::Tasks;
 pub use self::execution::{Execution, ProgramExecution};
 pub use self::kind::AnyExperiment;
 pub use self::network::{FatTree, KnownNetwork, Network, NetworkSource};
-pub use self::policy::{Order, Policy, PortMode};
+pub use self::policy::{Order, Policy, PolicyName, PortMode};
 pub use self::program::{DisturbanceSource, Parameters, ProgramExperiment, ProgramName, ProgramWorkload};
 pub use self::streams::{Class, StreamsExperiment};
 pub use self::sweep::{Grid, Params, Paths, Point, Sweep};
@@ -47,6 +48,10 @@ pub struct Experiment {
     pub name: String,
     /// Path of a platform file, relative to this file, or the platform itself.
     pub platform: PlatformSource,
+    /// Fields of the platform's nodes that this experiment replaces: a path, such as `node[n3].compute_per_s`, and its
+    /// value. A node is named, or counted from 0.
+    #[serde(default, skip_serializing_if = "Params::is_empty")]
+    pub platform_fields: Params,
     /// Seed of everything drawn at random.
     #[serde(default = "one")]
     pub seed: u64,

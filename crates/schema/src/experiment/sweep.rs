@@ -8,8 +8,8 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::change;
 use super::{Execution, Experiment, PlatformSource, Policy, Workload};
+use super::{change, platform_fields};
 use crate::error::{DescriptionError, Problem, nearest};
 use crate::read;
 
@@ -58,6 +58,20 @@ impl<V> Paths<V> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Sets the value of a path; a new path comes last.
+    pub fn put(&mut self, path: &str, value: V) {
+        match self.0.iter_mut().find(|(known, _)| known == path) {
+            Some((_, old)) => *old = value,
+            None => self.0.push((path.to_owned(), value)),
+        }
+    }
+}
+
+impl<V> FromIterator<(String, V)> for Paths<V> {
+    fn from_iter<I: IntoIterator<Item = (String, V)>>(pairs: I) -> Self {
+        Self(pairs.into_iter().collect())
     }
 }
 
@@ -313,11 +327,20 @@ pub(super) use shared_fields;
 
 impl Grid for Experiment {
     const SWEPT: &'static [&'static str] = &SWEPT;
-    const SWEPT_BELOW: &'static [&'static str] = &["workload.task_size_mb.", "workload.task_work."];
+    const SWEPT_BELOW: &'static [&'static str] = &["change[", "node[", "workload.task_size_mb.", "workload.task_work."];
 
     shared_fields!();
 
     fn set(&mut self, path: &str, value: &Value) -> Result<(), DescriptionError> {
+        if platform_fields::is_one(path) {
+            platform_fields::check(path, value)?;
+            self.platform_fields.put(path, value.clone());
+            return Ok(());
+        }
+        if path.starts_with("change[") {
+            self.changes = change::with_field(&self.changes, path, value)?;
+            return Ok(());
+        }
         let (section, rest) = path.split_once('.').unwrap_or((path, ""));
         match section {
             "seed" => self.seed = parsed(value, path)?,
@@ -339,12 +362,15 @@ impl Grid for Experiment {
         self.policy.check()?;
         self.execution.check()?;
         change::check(&self.changes)?;
+        for (path, value) in &self.platform_fields.0 {
+            platform_fields::check(path, value)?;
+        }
         if let PlatformSource::Inline(platform) = &self.platform {
             platform.check().map_err(|mut e| {
                 e.field = e.field.map(|f| format!("platform.{f}"));
                 e
             })?;
-            change::placed(&self.changes, platform)?;
+            change::placed(&self.changes, &platform_fields::with_fields(platform, &self.platform_fields)?)?;
         }
         Ok(())
     }

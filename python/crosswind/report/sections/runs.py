@@ -13,13 +13,14 @@ from crosswind.report.comparisons import Group, Pair, groups_of, pairs_of
 from crosswind.report.figures.figure import Figure, identifier
 from crosswind.report.figures.lanes import MOST_LANES, lane_rows, lanes
 from crosswind.report.figures.orders import makespans, predicted_and_run
-from crosswind.report.run_tables import events_table, node_table, order_table, pair_table, seen_table
+from crosswind.report.run_tables import events_table, node_table, order_table, pair_table, rank_table, seen_table
 from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.plan import TERMS as OF_PLANS
 from crosswind.report.sections.section import Answer, Contents, Kind, Section, Term, grouped, of_type
 from crosswind.report.tables import Table
 from crosswind.report.words import number, percent
 from crosswind.run.fastest import in_words
+from crosswind.run.ranking import ranking
 from crosswind.run.results import Run, Runs
 from crosswind.run.trace import Trace
 
@@ -91,6 +92,7 @@ class RunsSection:
     cards: list[Card]
     groups: list[tuple[Figure, Table]]
     note: str
+    ranks: list[Table]
     pairs: tuple[Figure, Table] | None
     nodes: list[Table]
     events: Table | None
@@ -156,6 +158,7 @@ def runs_section(several: Sequence[Runs[Run]], place: int) -> RunsSection:
         cards=_cards(single) if single is not None else [],
         groups=[_compared(group, id_) for group in compared[:MOST_GROUPS]],
         note=f"{MOST_GROUPS} of {len(compared)} comparisons are drawn; runs.json has all." if cut else "",
+        ranks=_ranks(several),
         pairs=_pairs(pairs, id_) if pairs else None,
         nodes=_nodes(single) if single is not None else [],
         events=events_table(everything),
@@ -222,6 +225,16 @@ def _is_compared(group: Group, pairs: Sequence[Pair]) -> bool:
     if group.on == "sim":
         return len(group.rows) > 1 or not set(group.points) <= {pair.point for pair in pairs}
     return not set(group.points) <= {pair.point for pair in pairs if pair.on == group.on}
+
+
+def _ranks(several: Sequence[Runs[Run]]) -> list[Table]:
+    """Return the ranks of the orders of each file of runs that has several, over all of its points and seeds."""
+    found = [(runs, ranking(runs)) for runs in several]
+    return [
+        rank_table(one, ON.get(runs.on, runs.on))
+        for runs, one in found
+        if one is not None and one.points * one.seeds > 1
+    ]
 
 
 def _nodes(run: Run) -> list[Table]:

@@ -50,5 +50,6 @@ pub fn key(order: Order, candidate: &Candidate) -> Option<f64> {
         Order::Arrival => arrival::key(candidate),
         Order::RootOnly => root_only::key(candidate),
         Order::Planned => planned::key(candidate),
+        Order::Own(_) => Some(0.0), // its node serves by itself: see `own`
     }
 }

@@ -1,0 +1,197 @@
+"""Ranks of the values of a swept field, and how far each is behind the best: differences paired by seed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import comb, sqrt
+from statistics import fmean, stdev
+from typing import Any
+
+from crosswind.run.fastest import ROUNDING
+from crosswind.run.results import AnyRun, Runs
+from crosswind.statistics.interval import CONFIDENCE, reach
+
+ORDER = "policy.order"
+MEASURES = {"farm": "makespan_s", "program": "slowdown"}
+"""What is compared by default; the smallest is the best."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One value of the field.
+
+    Attributes
+    ----------
+    value
+        As in the sweep.
+    rank : float
+        Mean over points and seeds, 1 is the best; equal values share the mean of their ranks.
+    best_at : int
+        Points where no value has a smaller mean over the seeds.
+    behind : float
+        By how much its measure is above that of the best value, as a part of it: mean over points and seeds.
+    half : float or None
+        Half of the interval of `behind`; None with one seed. The level of 95 % holds for all pairs at once.
+    """
+
+    value: Any
+    rank: float
+    best_at: int
+    behind: float
+    half: float | None
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether the interval of `behind` includes 0."""
+        return self.behind <= ROUNDING if self.half is None else self.behind - self.half <= ROUNDING
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The values of a field, the best first.
+
+    Attributes
+    ----------
+    path : str
+        The swept field.
+    measure : str
+        What is compared; the smallest is the best.
+    rows : list of Ranked
+        By `behind`; the first is the best value, 0 behind.
+    points : int
+        Combinations of the other swept fields.
+    seeds : int
+        Seeds that each value ran with at each point. The same ones: common random numbers.
+    left_out : int
+        Runs that another value, or another point, has not with the same seed.
+    """
+
+    path: str
+    measure: str
+    rows: list[Ranked]
+    points: int
+    seeds: int
+    left_out: int
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether each other value is behind the best by more than chance explains."""
+        return not any(row.is_tied for row in self.rows[1:])
+
+
+def ranking(runs: Runs[Any], path: str = ORDER, measure: str | None = None) -> Ranking | None:
+    """Rank the values of a swept field over all points.
+
+    The best is the value with the smallest mean over points and seeds, each run as a part of the mean over all values
+    with the same point and seed. The interval of a difference is Student's over the seeds, of the differences averaged
+    over the points; its level is Bonferroni's for all pairs, so that it holds although the best is chosen by the data.
+
+    Parameters
+    ----------
+    runs : Runs
+    path : str
+        Of the sweep.
+    measure : str, optional
+        A column of the runs (`Runs.to_arrow`) with numbers above 0; default: the makespan of farms, the slowdown of
+        programs.
+
+    Returns
+    -------
+    Ranking or None
+        None where fewer than two values ran with the same point and seed, or the runs have no such measure.
+
+    Examples
+    --------
+    >>> def run(order, seed, makespan):
+    ...     return Run({"params": {"policy.order": order}, "seed": seed, "makespan_s": makespan})
+    >>> from crosswind.run.results import Run
+    >>> seconds = {"planned": [10.0, 20.0, 30.0], "arrival": [11.0, 22.2, 33.0]}
+    >>> made = [run(order, seed, s) for order, several in seconds.items() for seed, s in enumerate(several)]
+    >>> for row in ranking(Runs("e", "sim", made)).rows:
+    ...     print(row.value, row.rank, row.best_at, f"{100 * row.behind:.2f} % ± {100 * row.half:.2f}")
+    planned 1.0 1 0.00 % ± 0.00
+    arrival 2.0 0 10.33 % ± 1.43
+    """
+    measure = measure or MEASURES.get(runs.kind)
+    if measure is None:
+        return None
+    cells = _cells(runs, path, measure)
+    keys = list(dict.fromkeys(key for point in cells.values() for key in point))
+    if len(keys) < 2:
+        return None
+    whole = [
+        {seed for seed in _seeds(point) if all(seed in point.get(key, {}) for key in keys)} for point in cells.values()
+    ]
+    seeds = sorted(set.intersection(*whole))
+    if not seeds:
+        return None
+    table = [[[point[key][seed] for key in keys] for seed in seeds] for point in cells.values()]
+    return _ranked(
+        table, [json.loads(key) for key in keys], path, measure, len(runs) - len(table) * len(seeds) * len(keys)
+    )
+
+
+def _cells(runs: Runs[AnyRun], path: str, measure: str) -> dict[str, dict[str, dict[int, float]]]:
+    """Return point -> value of the path -> seed -> measure, for the runs that have them."""
+    cells: dict[str, dict[str, dict[int, float]]] = {}
+    for run in runs:
+        value = _number_of(run, measure)
+        if path in run.params and value is not None and value > 0:
+            others = {name: one for name, one in run.params.items() if name not in (path, "seed")}
+            point = cells.setdefault(json.dumps(others, sort_keys=True), {})
+            point.setdefault(json.dumps(run.params[path], sort_keys=True), {})[run.seed] = value
+    return cells
+
+
+def _number_of(run: AnyRun, measure: str) -> float | None:
+    value = run.data.get(measure) if measure in run.data else run.row().get(measure)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _seeds(point: Mapping[str, Mapping[int, float]]) -> set[int]:
+    return {seed for by_seed in point.values() for seed in by_seed}
+
+
+def _ranked(table: list[list[list[float]]], values: list[Any], path: str, measure: str, left_out: int) -> Ranking:
+    """Rank a complete table: point, seed, value."""
+    points, seeds = len(table), len(table[0])
+    blocks = [block for point in table for block in point]
+    relative = [fmean(block[at] / fmean(block) for block in blocks) for at in range(len(values))]
+    best = min(range(len(values)), key=lambda at: relative[at])
+    factor = _factor(len(values), seeds)
+    rows = []
+    for at, value in enumerate(values):
+        by_seed = [fmean(point[turn][at] / point[turn][best] - 1.0 for point in table) for turn in range(seeds)]
+        half = factor * stdev(by_seed) / sqrt(seeds) if factor is not None else None
+        rank = fmean(_rank(block, at) for block in blocks)
+        rows.append(Ranked(value, rank, _best_at(table, at), fmean(by_seed), half))
+    rows.sort(key=lambda row: (row.value != values[best], row.behind))
+    return Ranking(path, measure, rows, points, seeds, left_out)
+
+
+def _factor(values: int, seeds: int) -> float | None:
+    """Return Student's quantile for all pairs of values at once; None with one seed."""
+    if seeds < 2:
+        return None
+    return reach(seeds - 1, 1.0 - (1.0 - CONFIDENCE) / comb(values, 2))
+
+
+def _rank(block: Sequence[float], at: int) -> float:
+    """Return the rank of a value in a block from 1; ties share the mean of their ranks.
+
+    Examples
+    --------
+    >>> [_rank([3.0, 1.0, 3.0], at) for at in range(3)]
+    [2.5, 1.0, 2.5]
+    """
+    least = ROUNDING * block[at]
+    smaller = sum(other < block[at] - least for other in block)
+    equal = sum(abs(other - block[at]) <= least for other in block)
+    return 1.0 + smaller + (equal - 1) / 2.0
+
+
+def _best_at(table: list[list[list[float]]], at: int) -> int:
+    means = [[fmean(block[value] for block in point) for value in range(len(point[0]))] for point in table]
+    return sum(row[at] <= min(row) * (1.0 + ROUNDING) for row in means)
