@@ -28,7 +28,7 @@ from crosswind.blame.shares import (
 )
 from crosswind.blame.variants import ALIGNED, KEPT
 from crosswind.errors import DescriptionError, Notice, warning
-from crosswind.files.atomic import is_of_kind, read_json, write_json
+from crosswind.files.atomic import read_json, write_json
 from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
 from crosswind.run.results import ProgramRun, Runs
@@ -337,11 +337,6 @@ def _refuse_another_disturbance(run: ProgramRun, place: int, causes: list[str], 
         allowed = f"of {', '.join(causes)}" if unknown else "true or false"
         message = f"{file}: runs[{place}].params.{field} is {value!r}; it must be {allowed}"
         raise DescriptionError(message, "shape", "`crosswind blame -o` writes one")
-
-
-def is_blame(document: object) -> bool:
-    """Whether the content of a JSON file is that of a `blame.json`."""
-    return is_of_kind(document, "blame")
 
 
 class Store:

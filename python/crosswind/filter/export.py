@@ -19,7 +19,6 @@ Target = Literal["tc", "cilium", "nccl"]
 
 PARALLEL_DSCP = 34
 """AF41: what waits for it is a person, or a program."""
-LOCAL_DSCP = 0
 """Best effort: local users need not mark anything."""
 _MTU_BYTES = 1514
 _CILIUM = {("guaranteed", "burstable"): 3, ("guaranteed", "bestEffort"): 9}

@@ -11,7 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
-from crosswind.files.atomic import is_of_kind, write_json
+from crosswind.files.atomic import write_json
 from crosswind.files.reading import read_bytes
 from crosswind.files.tabular import Tabular
 from crosswind.overlap import verdict
@@ -114,11 +114,6 @@ class Overlap(Tabular):
 
     def _repr_html_(self) -> str:
         return as_html_table(f"overlap, {self.on}", self.to_arrow().to_pylist())
-
-
-def is_overlap(document: object) -> bool:
-    """Whether the content of a JSON file is that of an `overlap.json`."""
-    return is_of_kind(document, "overlap")
 
 
 def cells_of(runs: Sequence[Mapping[str, Any]], keys: Sequence[Key]) -> list[dict[str, Any]]:

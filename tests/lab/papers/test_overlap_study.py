@@ -128,7 +128,7 @@ def test_the_report_holds_claims_tables_and_figures(study, tmp_path):
     study.save(tmp_path / "study.json")
     page = report(tmp_path / "study.json", tmp_path / "report.html").read_text()
     text = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.split("<footer>")[0])))
-    assert "Of 4 claims 3 hold (F-1, F-2, F-4); 1 cannot be decided (F-3)." in text
+    assert "3 of 4 claims of the paper hold; 1 cannot be decided (F-3)." in text
     assert "Buffered coscheduling beside the other waits" in text
     assert len(re.findall(r'id="spec-study-1-', page)) == 4 + 4  # of the figures and of the claims
     ids = re.findall(r'\bid="([^"]+)"', page)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crosswind.errors import DescriptionError
-from crosswind.model import interval
 from crosswind.model.interval import slope_interval, slope_ratio
+from crosswind.statistics import bootstrap
 from crosswind.statistics.bootstrap import mean_of_cycles
 
 IR, TOP = 0.05, 10.0
@@ -160,7 +160,7 @@ def test_batches_see_wander_over_many_cycles_that_neighbours_hardly_show(monkeyp
         return sum(one.low <= -IR <= one.high for one in found) / len(found)
 
     with_batches = covered()
-    monkeypatch.setattr(interval, "_by_batches", lambda _: 1.0)
+    monkeypatch.setattr(bootstrap, "_by_batches", lambda _: 1.0)
     assert with_batches >= 0.75
     assert covered() <= with_batches - 0.05
 
