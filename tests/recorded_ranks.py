@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -130,14 +131,30 @@ def _call(kind: int, t0: int, t1: int, cpu: tuple[int, int], **about: Any) -> by
     return head + fields + b"".join(struct.pack("<QiiQ", value, peer, tag, 8) for value, peer, tag in extras)
 
 
+NODE_EXPORTER: Mapping[str, Any] = {"name": "node_exporter", "pid": 77}
+
+
 def app_trace(
-    ranks: int = 4, steps: int = 10, late: int = 2, extra_ns: int = 4_000_000, drop: int | None = None
+    ranks: int = 4,
+    steps: int = 10,
+    late: int = 2,
+    extra_ns: int = 4_000_000,
+    drop: int | None = None,
+    *,
+    kind: int = 0,
+    cause: Mapping[str, Any] = NODE_EXPORTER,
+    inside: bool = False,
+    every: int = 1,
+    traced: bool = True,
 ) -> tuple[bytes, float]:
     """Return an `app.trace` of a halo exchange with a reduction, one rank late, and what that costs.
 
-    `drop`: a rank whose recording ends early.
+    `drop`: a rank whose recording ends early. `kind`, `cause`: what keeps the late rank from running, as AWAY and
+    CAUSES have it; `inside`: in the reduction, once all are there; `every`: in each so many-th step. `traced`: the
+    kernel's trace was read.
     """
     head = {"format": "crosswind-trace", "version": 1, "world_size": ranks, "ranks": list(range(ranks))}
+    head["kernel_trace"] = {"used": traced}
     text = json.dumps(head).encode() + b" " * 8
     text = text[: len(text) - (len(text) + 1) % 8] + b"\n"
     origin = 5_000_000_000
@@ -151,13 +168,19 @@ def app_trace(
     now, cpu = [origin] * ranks, [0] * ranks
     for step in range(steps):
         work = [2_000_000 + 20_000 * ((rank + step) % 3) for rank in range(ranks)]
-        posted = [now[rank] + work[rank] + (extra_ns if rank == late else 0) for rank in range(ranks)]
-        away += struct.pack("<QQIHHIIQ", now[late] + 500_000, now[late] + 500_000 + extra_ns, 1, 0, 0, 0, 0, 0)
+        extra = extra_ns if step % every == 0 else 0
+        before = 0 if inside else extra
+        posted = [now[rank] + work[rank] + (before if rank == late else 0) for rank in range(ranks)]
         arrived = [
             max(posted[rank], posted[rank - 1] + 5_000, posted[(rank + 1) % ranks]) + 10_000 for rank in range(ranks)
         ]
         joined = [arrived[rank] + 1_000_000 for rank in range(ranks)]
-        over = max(joined) + 30_000
+        over = max(joined) + 30_000 + extra - before
+        begin = max(joined) + 5_000 if inside else now[late] + 500_000
+        if extra and traced:
+            away += struct.pack("<QQIHHIIQ", begin, begin + extra, 1000 + late, kind, 0, 0, 0, 0)
+            # Threads of MPI itself are no rank's work.
+            away += struct.pack("<QQIHHIIQ", begin - 400_000, begin + extra, 2000 + late, kind, 0, 0, 0, 0)
         for rank in range(ranks):
             used = (cpu[rank] + work[rank], cpu[rank] + work[rank])
             right, left = (rank + 1) % ranks, (rank - 1) % ranks
@@ -179,6 +202,7 @@ def app_trace(
             "init_ns": origin,
             "finalize_ns": now[rank],
             "cpu_clock": "switches",
+            "threads": [{"thread": 0, "tid": 1000 + rank}],
             "lost": 0,
         }
         blocks += [_block(1, rank, json.dumps(about).encode()), _block(2, rank, bytes(records[rank]))]
@@ -186,5 +210,5 @@ def app_trace(
             blocks.append(_block(3, rank, away))
         if rank != drop:
             blocks.append(_block(5, rank, struct.pack("<QQ", 0, 1)))
-    blocks.append(_block(4, 0xFFFFFFFF, json.dumps([{"name": "node_exporter", "pid": 77}]).encode()))
-    return text + b"".join(blocks), steps * extra_ns / 1e9
+    blocks.append(_block(4, 0xFFFFFFFF, json.dumps([dict(cause)]).encode()))
+    return text + b"".join(blocks), -(-steps // every) * extra_ns / 1e9

@@ -1,19 +1,25 @@
 /* An MPI program whose straggler is known: job PATTERN STEPS WORK_US OUT CPUS LATE [GO]
 
    Each step has two phases; in each a rank works for WORK_US and then communicates as PATTERN (ring, halo, allreduce,
-   master) says. CPUS: the CPU of each rank, or - for any. LATE: what makes ranks late, RANK:PHASE:HOW:VALUE+..., or -.
-   HOW is sleep (VALUE us more), compute (works by computing, so that whatever takes its processor makes it late) or group
-   (as compute, in the control group VALUE). Ranks that do not compute sleep until the work is over.
-   GO is made when the ranks begin. OUT/rank-R has one line for each phase: begin, arrival, end and lateness, ns. */
+   master) says. Sends are synchronous: who waits for whom is then MPI's rule, not a matter of buffers. CPUS: the CPU of
+   each rank, or - for any. LATE: what makes ranks late, RANK:PHASE:HOW:VALUE+..., or -. HOW is sleep (VALUE us more),
+   compute (works by computing, so that whatever takes its processor makes it late) or group (as compute, in the control
+   group VALUE). Ranks that do not compute sleep until the work is over.
+   GO is made when the ranks begin. OUT/rank-R has one line for each phase: begin, arrival and end, ns; lateness of the
+   work, ns; and how long the rank could not run while it communicated, ns: off its processor, or of a rank that sleeps,
+   what the kernel counts as waiting for one. The first line is of the
+   way from MPI_Init to the first barrier. Ranks write nothing before MPI_Finalize, so the last phase ends the run. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { BYTES = 1000, WAKE_NS = 100000 };
+enum { BYTES = 1000, WAKE_NS = 100000, FIELDS = 5 };
 static int rank, size;
 static char out[BYTES], in[2][BYTES];
 
@@ -29,27 +35,47 @@ static void sleep_until(long long ns) {
   }
 }
 
-/* Works for a time of the clock, or of the thread's own CPU time. */
+static volatile double sink = 1.0;
+static double steps_per_ns;
+
+static void compute(long steps) {
+  double x = sink;
+  for (long at = 0; at < steps; at++) x = x * 0.999999 + 1e-6;
+  sink = x;
+}
+
+/* Works for a time of the clock, or of the thread's own CPU time, which is not looked at until most of it is over: to look
+   at it all the time hides from the kernel's trace when the thread ran. */
 static void work(long long ns, int computes) {
   clockid_t clock = computes ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
   long long until = at(clock) + ns;
+  if (computes) compute((long)(0.9 * ns * steps_per_ns));
   if (!computes && ns > WAKE_NS) sleep_until(until - WAKE_NS);
   while (at(clock) < until) {
   }
 }
 
-static void shift(int to, int from, char *into) {
-  MPI_Sendrecv(out, BYTES, MPI_CHAR, to, 1, into, BYTES, MPI_CHAR, from, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+/* Returns for how long the thread could run and did not, ns. */
+static long long delay(void) {
+  static int file = -2;
+  char text[100];
+  long long ran, delayed = 0;
+  if (file == -2) file = open("/proc/thread-self/schedstat", O_RDONLY);
+  ssize_t bytes = file < 0 ? -1 : pread(file, text, sizeof text - 1, 0);
+  if (bytes <= 0) return 0;
+  text[bytes] = 0;
+  return sscanf(text, "%lld %lld", &ran, &delayed) == 2 ? delayed : 0;
 }
 
-static void halo(void) {
-  int left = (rank + size - 1) % size, right = (rank + 1) % size;
+/* Exchanges with both neighbours, or passes on to the right. */
+static void exchange(int both) {
+  int left = (rank + size - 1) % size, right = (rank + 1) % size, count = 0;
   MPI_Request q[4];
-  MPI_Irecv(in[0], BYTES, MPI_CHAR, left, 1, MPI_COMM_WORLD, q);
-  MPI_Irecv(in[1], BYTES, MPI_CHAR, right, 2, MPI_COMM_WORLD, q + 1);
-  MPI_Isend(out, BYTES, MPI_CHAR, right, 1, MPI_COMM_WORLD, q + 2);
-  MPI_Isend(out, BYTES, MPI_CHAR, left, 2, MPI_COMM_WORLD, q + 3);
-  MPI_Waitall(4, q, MPI_STATUSES_IGNORE);
+  MPI_Irecv(in[0], BYTES, MPI_CHAR, left, 1, MPI_COMM_WORLD, &q[count++]);
+  if (both) MPI_Irecv(in[1], BYTES, MPI_CHAR, right, 2, MPI_COMM_WORLD, &q[count++]);
+  MPI_Issend(out, BYTES, MPI_CHAR, right, 1, MPI_COMM_WORLD, &q[count++]);
+  if (both) MPI_Issend(out, BYTES, MPI_CHAR, left, 2, MPI_COMM_WORLD, &q[count++]);
+  MPI_Waitall(count, q, MPI_STATUSES_IGNORE);
 }
 
 static void communicate(const char *pattern, int phase) {
@@ -57,13 +83,11 @@ static void communicate(const char *pattern, int phase) {
   if (!strcmp(pattern, "master")) {
     for (int other = 1; other < size; other++) {
       int from = phase ? other : 0, to = phase ? 0 : other;
-      if (rank == from) MPI_Send(out, BYTES, MPI_CHAR, to, phase, MPI_COMM_WORLD);
+      if (rank == from) MPI_Ssend(out, BYTES, MPI_CHAR, to, phase, MPI_COMM_WORLD);
       if (rank == to) MPI_Recv(in[0], BYTES, MPI_CHAR, from, phase, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
-  } else if (phase == 0 && !strcmp(pattern, "ring")) {
-    shift((rank + 1) % size, (rank + size - 1) % size, in[0]);
-  } else if (phase == 0 && !strcmp(pattern, "halo")) {
-    halo();
+  } else if (phase == 0 && strcmp(pattern, "allreduce")) {
+    exchange(!strcmp(pattern, "halo"));
   } else {
     MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   }
@@ -72,6 +96,7 @@ static void communicate(const char *pattern, int phase) {
 int main(int argc, char **argv) {
   if (argc < 7) return 2;
   MPI_Init(&argc, &argv);
+  long long init = at(CLOCK_MONOTONIC), init_cpu = at(CLOCK_THREAD_CPUTIME_ID);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const char *pattern = argv[1];
@@ -100,30 +125,44 @@ int main(int argc, char **argv) {
       if (!group || fprintf(group, "0") < 0 || fclose(group)) MPI_Abort(MPI_COMM_WORLD, 3);
     }
   }
-  long long *lines = calloc(8 * steps, sizeof *lines), *line = lines;
+  for (long long cpu = at(CLOCK_THREAD_CPUTIME_ID), once = 100000; steps_per_ns == 0;) {
+    compute(once);
+    steps_per_ns = (double)once / (at(CLOCK_THREAD_CPUTIME_ID) - cpu);
+  }
+  long lines = 1 + 2 * steps;
+  long long *first = calloc(FIELDS * lines, sizeof *first), *line = first;
+  line[0] = init;
+  line[1] = at(CLOCK_MONOTONIC);
+  long long cpu = at(CLOCK_THREAD_CPUTIME_ID);
+  line[3] = computes[0] ? line[1] - line[0] - (cpu - init_cpu) : 0;
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0 && argc > 7) fclose(fopen(argv[7], "w"));
-  long long began = at(CLOCK_MONOTONIC);
+  long long began = line[2] = at(CLOCK_MONOTONIC);
+  line[4] = computes[0] ? line[2] - line[1] - (at(CLOCK_THREAD_CPUTIME_ID) - cpu) : 0;
   for (long step = 0; step < steps; step++) {
-    for (int phase = 0; phase < 2; phase++, line += 4) {
-      long long cpu = at(CLOCK_THREAD_CPUTIME_ID);
+    for (int phase = 0; phase < 2; phase++) {
+      line += FIELDS;
+      long long delayed = computes[phase] ? 0 : delay();
+      cpu = at(CLOCK_THREAD_CPUTIME_ID);
       line[0] = at(CLOCK_MONOTONIC);
       work(work_ns, computes[phase]);
       long long late = at(CLOCK_MONOTONIC);
       if (extra[phase]) sleep_until(late + extra[phase]);
       line[1] = at(CLOCK_MONOTONIC);
-      line[3] = computes[phase] ? line[1] - line[0] - (at(CLOCK_THREAD_CPUTIME_ID) - cpu) : line[1] - late;
+      long long arrived = at(CLOCK_THREAD_CPUTIME_ID), waited = computes[phase] ? 0 : delay();
+      line[3] = computes[phase] ? line[1] - line[0] - (arrived - cpu) : line[1] - late + waited - delayed;
       communicate(pattern, phase);
       line[2] = at(CLOCK_MONOTONIC);
+      line[4] = computes[phase] ? line[2] - line[1] - (at(CLOCK_THREAD_CPUTIME_ID) - arrived) : delay() - waited;
     }
   }
-  double seconds = (at(CLOCK_MONOTONIC) - began) / 1e9;
+  double seconds = (line[2] - began) / 1e9;
+  MPI_Finalize();
   if (rank == 0) printf("{\"seconds\": %.9f}\n", seconds);
   snprintf(name, sizeof name, "%s/rank-%d", argv[4], rank);
   FILE *file = fopen(name, "w");
-  for (line = lines; line < lines + 8 * steps; line += 4)
-    fprintf(file, "%lld %lld %lld %lld\n", line[0], line[1], line[2], line[3]);
+  for (line = first; line < first + FIELDS * lines; line += FIELDS)
+    fprintf(file, "%lld %lld %lld %lld %lld\n", line[0], line[1], line[2], line[3], line[4]);
   fclose(file);
-  MPI_Finalize();
   return 0;
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -71,17 +72,16 @@ def beside(command: Sequence[str], directory: Path) -> Iterator[int]:
 
 
 def needs(pattern: str, phase: int, rank: int, ranks: int) -> list[int]:
-    """Return the ranks that must have arrived before a rank continues."""
-    if pattern == "master":
-        return list(range(ranks)) if phase == 1 and rank == 0 else [rank] if phase == 1 or rank == 0 else [0, rank]
+    """Return the ranks that must have arrived before a rank continues: sends wait for their receivers."""
+    if pattern == "master":  # the master serves the workers in their order
+        return list(range(ranks)) if rank == 0 else list(range(rank + 1))
     if phase == 0 and pattern in ("ring", "halo"):
-        left, right = (rank - 1) % ranks, (rank + 1) % ranks
-        return [rank, left] if pattern == "ring" else [rank, left, right]
+        return sorted({rank, (rank - 1) % ranks, (rank + 1) % ranks})
     return list(range(ranks))
 
 
 def stamps(out: Path, ranks: int) -> list[list[list[int]]]:
-    """Return of each rank and phase: begin, arrival, end and lateness, ns."""
+    """Return of each rank and phase: begin, arrival, end, lateness, and time off its processor in communication, ns."""
     texts = [(out / f"rank-{rank}").read_text() for rank in range(ranks)]
     return [[list(map(int, line.split())) for line in text.splitlines()] for text in texts]
 
@@ -89,21 +89,30 @@ def stamps(out: Path, ranks: int) -> list[list[list[int]]]:
 def cost_s(pattern: str, found: list[list[list[int]]], without: Sequence[int]) -> float:
     """Return how much sooner the job had ended without the lateness of some ranks, s, by its own stamps.
 
-    A rank ends a phase a fixed time after the last rank that it needs has arrived.
+    A rank ends a phase some time after the last rank that it needs has arrived. A longer time than in the middle one of
+    its phases is lateness of the ranks without which is asked, as far as they were off their processor meanwhile.
     """
-    ranks = len(found)
+    ranks, phases = range(len(found)), range(len(found[0]))
+    on = {
+        (rank, at): needs(pattern, (at + 1) % 2, rank, len(found)) if at else ranks for rank in ranks for at in phases
+    }
+    took = {(rank, at): found[rank][at][2] - max(found[other][at][1] for other in on[rank, at]) for rank, at in on}
+    usual = {
+        (rank, odd): statistics.median(took[rank, at] for at in phases if at % 2 == odd)
+        for rank in ranks
+        for odd in (0, 1)
+    }
     now = [float(lines[0][0]) for lines in found]
-    for at in range(len(found[0])):
-        arrived = [lines[at][1] for lines in found]
+    for at in phases:
         begins = [lines[at - 1][2] if at else lines[0][0] for lines in found]
         sooner = [
-            now[rank] + arrived[rank] - begins[rank] - (found[rank][at][3] if rank in without else 0)
-            for rank in range(ranks)
+            now[rank] + found[rank][at][1] - begins[rank] - (found[rank][at][3] if rank in without else 0)
+            for rank in ranks
         ]
-        for rank in range(ranks):
-            on = needs(pattern, at % 2, rank, ranks)
-            took = found[rank][at][2] - max(arrived[other] for other in on)
-            now[rank] = max(sooner[other] for other in on) + took
+        for rank in ranks:
+            off = max((found[other][at][4] for other in on[rank, at] if other in without), default=0)
+            late = min(off, max(0, took[rank, at] - usual[rank, at % 2]))
+            now[rank] = max(sooner[other] for other in on[rank, at]) + took[rank, at] - late
     return (max(lines[-1][2] for lines in found) - max(now)) / 1e9
 
 

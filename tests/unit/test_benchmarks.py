@@ -78,22 +78,46 @@ def jobs(monkeypatch):
 
 
 def test_what_a_straggler_costs_follows_from_the_stamps_of_the_ranks(jobs):
-    # Begin, arrival, end, lateness of each phase: rank 1 is 20 ns late for the first of two allreduces.
-    early, late = [[0, 10, 32, 0], [32, 42, 44, 0]], [[0, 30, 32, 20], [32, 42, 44, 0]]
+    # Begin, arrival, end, lateness, time off the processor in communication: rank 1 is 20 ns late for one allreduce.
+    start = [0, 0, 0, 0, 0]
+    early, late = [start, [0, 10, 32, 0, 0], [32, 42, 44, 0, 0]], [start, [0, 30, 32, 20, 0], [32, 42, 44, 0, 0]]
     assert jobs.cost_s("allreduce", [early, late], [1]) == pytest.approx(20e-9)
     assert jobs.cost_s("allreduce", [early, late], [0]) == 0
 
 
-def test_of_two_ranks_that_hide_each_other_neither_costs_anything_alone(jobs):
-    # In a ring rank 1 is late before it sends to rank 2, and rank 3 before the reduction that follows.
-    ring = [
-        [[0, 10, 11, 0], [11, 21, 42, 0]],
-        [[0, 30, 31, 20], [31, 41, 42, 0]],
-        [[0, 10, 31, 0], [31, 41, 42, 0]],
-        [[0, 10, 11, 0], [11, 41, 42, 20]],
+def test_lateness_counts_from_the_start_and_inside_of_communication(jobs):
+    start = [0, 5, 25, 0, 0]
+    phases = [[25 + 12 * at, 35 + 12 * at, 37 + 12 * at, 0, 0] for at in range(6)]
+    late = [[0, 24, 25, 19, 0], *phases]
+    others = [start, *phases]
+    assert jobs.cost_s("allreduce", [others, late], [1]) == pytest.approx(19e-9)
+    first = [0, 5, 6, 0, 0]
+    # In the fourth phase rank 1 is off its processor for 7 of the 9 ns that it takes all of them.
+    early = [[begin - 19, arrival - 19, end - 19] for begin, arrival, end, *_ in phases]
+    slow = [
+        [begin + 7 * (at > 3), arrival + 7 * (at > 3), end + 7 * (at > 2), 0, 0]
+        for at, (begin, arrival, end) in enumerate(early)
     ]
-    assert jobs.cost_s("ring", ring, [1]) == jobs.cost_s("ring", ring, [3]) == 0
-    assert jobs.cost_s("ring", ring, [1, 3]) == pytest.approx(20e-9)
-    # A worker waits for its master, the master for all of its workers.
-    assert [jobs.needs("master", 0, rank, 3) for rank in range(3)] == [[0], [0, 1], [0, 2]]
-    assert [jobs.needs("master", 1, rank, 3) for rank in range(3)] == [[0, 1, 2], [1], [2]]
+    off = [[*row[:4], 50 if at == 3 else 0] for at, row in enumerate(slow)]
+    assert jobs.cost_s("allreduce", [[first, *slow], [first, *off]], [1]) == pytest.approx(7e-9)
+    assert jobs.cost_s("allreduce", [[first, *slow], [first, *off]], [0]) == 0
+
+
+def test_of_two_ranks_that_hide_each_other_neither_costs_anything_alone(jobs):
+    # In a halo rank 1 is late before it sends to its neighbours, and rank 3 before the reduction that follows.
+    start = [0, 0, 0, 0, 0]
+    halo = [
+        [start, [0, 10, 31, 0, 0], [31, 41, 42, 0, 0]],
+        [start, [0, 30, 31, 20, 0], [31, 41, 42, 0, 0]],
+        [start, [0, 10, 31, 0, 0], [31, 41, 42, 0, 0]],
+        [start, [0, 10, 11, 0, 0], [11, 41, 42, 20, 0]],
+    ]
+    assert jobs.cost_s("halo", halo, [1]) == jobs.cost_s("halo", halo, [3]) == 0
+    assert jobs.cost_s("halo", halo, [1, 3]) == pytest.approx(20e-9)
+    # Sends wait for their receivers; the master serves the workers in their order.
+    assert [jobs.needs("ring", 0, rank, 4) for rank in range(2)] == [[0, 1, 3], [0, 1, 2]]
+    assert [jobs.needs("master", phase, rank, 3) for phase in (0, 1) for rank in range(3)] == 2 * [
+        [0, 1, 2],
+        [0, 1],
+        [0, 1, 2],
+    ]

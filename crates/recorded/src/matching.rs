@@ -31,6 +31,8 @@ pub struct Matched {
     pub cells: Cells,
     /// Time of each meeting once all have arrived, ns, and its class: operation and size.
     pub took: Vec<i64>,
+    /// When all had arrived at each meeting, ns.
+    pub(crate) ready: Vec<i64>,
     pub class: Vec<u32>,
     pub clocks: Clocks,
     /// From the first beginning to the last end, ns.
@@ -507,6 +509,7 @@ impl<'a> Builder<'a> {
             own,
             cells,
             took: self.took,
+            ready: self.ready,
             class: self.class,
             clocks: self.clocks,
             recorded: last.saturating_sub(first),

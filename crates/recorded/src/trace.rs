@@ -84,15 +84,18 @@ pub struct Trace {
     pub refusals: Vec<String>,
     /// Ranks with the same host have the same clock.
     pub host: Option<Arc<str>>,
-    /// Intervals in which the rank could run and did not, and why, in order of time.
+    /// Intervals in which the rank was kept from running, and by what, in order of time.
     pub away: Vec<Away>,
+    /// The kernel's trace was read: when the rank was off its processor otherwise, it slept.
+    pub(crate) watched: bool,
 }
 
-/// An interval in which a rank could run and did not.
+/// An interval in which a rank was kept from running.
 #[derive(Clone, Debug)]
 pub struct Away {
     pub start: i64,
     pub end: i64,
+    /// A phrase: `preempted by sshd (812)`.
     pub cause: Arc<str>,
 }
 

@@ -12,12 +12,12 @@ import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from crosswind.host import cgroup
-from crosswind.host.tree import text
+from crosswind.host.tree import ROOT, text
 
 QUOTA = "quota"
 ABSENCE = np.dtype(
@@ -29,39 +29,73 @@ _APART_NS = 20_000
 _SHORTEST_NS = 2_000_000
 
 
+class Sample(NamedTuple):
+    """Counters of groups at one time (monotonic ns): for how many ns each was held back, in how many periods."""
+
+    ns: int
+    held: dict[str, tuple[int, int]]
+
+
 class Quotas:
     """What the kernel has counted of the groups around each process that have a quota, at each look."""
 
     def __init__(self) -> None:
-        self._groups: dict[int, list[Path]] = {}
-        self._looks: dict[int, list[tuple[int, int, int]]] = {}
+        self._around: dict[int, tuple[str, list[Path]]] = {}
+        self._samples: dict[int, list[Sample]] = {}
 
     def look(self, processes: Iterable[int]) -> None:
         """Read the counters of the groups around these processes."""
         for pid in processes:
-            if pid not in self._groups:
-                around = cgroup.groups("cpu", process=str(pid))
-                self._groups[pid] = [one for one in around if math.isfinite(cgroup.quota_of(one) or math.inf)]
-            if self._groups[pid]:
-                held = [_held_back(group) for group in self._groups[pid]]
-                look = time.monotonic_ns(), sum(ns for ns, _ in held), sum(count for _, count in held)
-                self._looks.setdefault(pid, []).append(look)
+            counted = {str(group): _held_back(group) for group in self._groups(pid)}
+            if held := {group: held for group, held in counted.items() if held is not None}:
+                self._samples.setdefault(pid, []).append(Sample(time.monotonic_ns(), held))
 
-    def explain(self, pid: int, start_ns: int, end_ns: int) -> bool:
-        """Whether a quota explains an absence."""
-        looks = self._looks.get(pid, [])
-        first = max(bisect_right(looks, (start_ns, math.inf)) - 1, 0)
-        last = min(bisect_left(looks, (end_ns,)), len(looks) - 1)
-        if first >= last:
-            return False
-        ns, count = (looks[last][at] - looks[first][at] for at in (1, 2))
-        usual = ns / count / 2 if count > 0 else math.inf  # less than half of it is something else's
-        return end_ns - start_ns >= max(usual, _SHORTEST_NS)
+    def _groups(self, pid: int) -> list[Path]:
+        """Return the groups around a process that have a quota. Programs move into groups while they run."""
+        listed = text(ROOT, f"proc/{pid}/cgroup")
+        if listed is None:  # it has ended, its groups have not
+            return self._around.get(pid, ("", []))[1]
+        if self._around.get(pid, ("", []))[0] != listed:
+            around = cgroup.groups("cpu", process=str(pid))
+            self._around[pid] = listed, [one for one in around if math.isfinite(cgroup.quota_of(one) or math.inf)]
+        return self._around[pid][1]
+
+    def explain(self, pid: int, start_ns: int, end_ns: int, *, idle: bool) -> str | None:
+        """Return the group whose quota explains an absence; None if none does.
+
+        Parameters
+        ----------
+        pid : int
+            The process.
+        start_ns, end_ns : int
+            The absence, monotonic ns.
+        idle : bool
+            Whether the processor was idle. If not, only an absence as long as a period without time is the quota's.
+        """
+        samples = self._samples.get(pid, [])
+        last = min(bisect_left([one.ns for one in samples], end_ns), len(samples) - 1)
+        if last < 0:
+            return None
+        first = bisect_right([one.ns for one in samples], start_ns) - 1
+        before = samples[first].held if 0 <= first < last else {}
+        if first == last:  # it was looked at before the absence began, and never again
+            return None
+        best, most = None, 0
+        for group, held in samples[last].held.items():
+            ns, count = (now - then for now, then in zip(held, before.get(group, (0, 0)), strict=True))
+            usual = ns / count / 2 if count > 0 else math.inf  # less than half of it is something else's
+            long = count > 0 if idle else end_ns - start_ns >= max(usual, _SHORTEST_NS)
+            if long and ns > most:
+                best, most = group, ns
+        return best
 
 
-def _held_back(group: Path) -> tuple[int, int]:
-    """Return for how many ns a group was held back, and in how many periods."""
-    counted = dict(line.split(" ", 1) for line in (text(group, "cpu.stat") or "").splitlines() if " " in line)
+def _held_back(group: Path) -> tuple[int, int] | None:
+    """Return for how many ns a group was held back, and in how many periods; None where it is gone."""
+    listed = text(group, "cpu.stat")
+    if listed is None:
+        return None
+    counted = dict(line.split(" ", 1) for line in listed.splitlines() if " " in line)
     ns = int(counted.get("throttled_time", 0)) or 1000 * int(counted.get("throttled_usec", 0))
     return ns, int(counted.get("nr_throttled", 0))
 
@@ -70,8 +104,8 @@ def attributed(
     quotas: Quotas, intervals: dict[int, bytes], causes: list[dict[str, Any]]
 ) -> tuple[dict[int, bytes], list[dict[str, Any]]]:
     """Return the absences of each process and their causes, with what a quota explains as the quota's."""
-    names = [cause["name"] for cause in causes]
-    quota = names.index(QUOTA) if QUOTA in names else len(causes)
+    causes = list(causes)
+    places: dict[str, int] = {}
     changed = {}
     for pid, data in intervals.items():
         rows = np.frombuffer(data, ABSENCE).copy()
@@ -80,10 +114,17 @@ def attributed(
             starts, ends = rows["t0"][own].astype(np.int64), rows["t1"][own].astype(np.int64)
             cuts = np.flatnonzero(starts[1:] - ends[:-1] > _APART_NS) + 1
             for piece in np.split(np.arange(len(own)), cuts):
-                if len(piece) and quotas.explain(pid, int(starts[piece[0]]), int(ends[piece[-1]])):
-                    rows["kind"][own[piece]], rows["cause"][own[piece]] = _WITHHELD, quota
+                if not len(piece):
+                    continue
+                idle = bool(np.all(rows["kind"][own[piece]] == _WITHHELD))
+                group = quotas.explain(pid, int(starts[piece[0]]), int(ends[piece[-1]]), idle=idle)
+                if group is None:
+                    continue
+                if group not in places:
+                    places[group] = len(causes)
+                    causes.append({"name": QUOTA, "pid": None, "cgroup": group})
+                rows["kind"][own[piece]], rows["cause"][own[piece]] = _WITHHELD, places[group]
         changed[pid] = rows.tobytes()
-    causes = [*causes] if quota < len(causes) else [*causes, {"name": QUOTA, "pid": None, "cgroup": ""}]
     every = [np.frombuffer(data, ABSENCE) for data in changed.values()]
     rows = np.concatenate(every) if every else np.empty(0, ABSENCE)
     lengths = (rows["t1"] - rows["t0"]).astype(np.float64) / 1e9

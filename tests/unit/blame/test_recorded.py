@@ -251,8 +251,41 @@ def test_a_recording_of_our_own_names_the_late_rank(tmp_path):
     assert found["replayed_s"] == pytest.approx(found["recorded_s"], rel=1e-6)
     assert [culprit["ranks"] for culprit in found["culprits"]] == [[2]]
     assert found["culprits"][0]["seconds"] == pytest.approx(cost, rel=0.02)
-    assert found["culprits"][0]["causes"][0]["name"] == "preempted by node_exporter"
+    assert found["culprits"][0]["causes"][0]["name"] == "preempted by node_exporter (77)"
     assert found["clocks"]["known_to_s"] == 0
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "cause", "phrase"),
+    [
+        (0, {"name": "node_exporter", "pid": 77}, "preempted by node_exporter (77)"),
+        (1, {"name": "gdb", "pid": 78}, "stopped by gdb (78)"),
+        (1, {"name": "stopped by a signal or a tracer", "pid": None}, "stopped by a signal or a tracer"),
+        (2, {"name": "disk or page", "pid": None}, "waiting for a disk or a page"),
+        (3, {"name": "quota", "pid": None, "cgroup": "/a/job"}, "held back by the CPU quota of /a/job"),
+        (3, {"name": "idle processor", "pid": None}, "held back while its processor was idle"),
+    ],
+)
+def test_what_keeps_a_rank_from_running_now_and_then_is_known(tmp_path, kind, cause, phrase, inside):
+    content, cost = app_trace(steps=24, every=4, kind=kind, cause=cause, inside=inside)
+    path = tmp_path / "app.trace"
+    path.write_bytes(content)
+    (culprit,) = blame_recorded([path]).data["culprits"]
+    assert (culprit["ranks"], culprit["steps"]) == ([2], 6)
+    assert culprit["seconds"] == pytest.approx(cost, rel=0.01)
+    assert culprit["ci95"][0] <= culprit["seconds"] <= culprit["ci95"][1]
+    assert culprit["causes"][0]["name"] == phrase
+    assert culprit["causes"][0]["seconds"] == pytest.approx(cost, rel=0.02)
+    places = [place["place"] for place in culprit["where"]]
+    assert places == (["in allreduce, kept from running"] if inside else ["before recv"])
+
+
+def test_without_the_kernels_trace_a_rank_is_only_known_to_be_off_its_processor(tmp_path):
+    path = tmp_path / "app.trace"
+    path.write_bytes(app_trace(steps=24, every=2, traced=False)[0])
+    (culprit,) = blame_recorded([path]).data["culprits"]
+    assert [cause["name"] for cause in culprit["causes"]] == ["off the processor"]
 
 
 def test_a_recording_that_ends_early_is_refused(tmp_path):

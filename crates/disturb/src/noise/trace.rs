@@ -23,6 +23,10 @@ const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 const SWITCH: &str = "sched/sched_switch";
 /// Events that show when a thread could run.
 const THREADS: [&str; 3] = ["sched/sched_wakeup", "sched/sched_wakeup_new", "sched/sched_migrate_task"];
+/// What these events say is of use only with a filter: a thread that has run for some time, where the switch to it is not
+/// written, and signals that stop.
+const FILTERED: [(&str, &str); 2] =
+    [("sched/sched_stat_runtime", "runtime > 200000"), ("signal/signal_generate", "sig >= 19 && sig <= 22")];
 /// Interrupt events, enabled if they exist.
 const INTERRUPTS: [&str; 4] =
     ["irq/irq_handler_entry", "irq/irq_handler_exit", "irq/softirq_entry", "irq/softirq_exit"];
@@ -128,7 +132,11 @@ impl Trace {
     /// The file that could not be written or opened.
     pub fn of_threads(instance: &Instance, cpus: &[usize]) -> Result<Self, String> {
         let events = instance.0.join("events");
-        Self::with_events(instance, cpus, || THREADS.iter().map(|name| events.join(name)).collect())
+        Self::with_events(instance, cpus, || {
+            let filtered = FILTERED.iter().map(|(name, filter)| (events.join(name), filter));
+            let filtered = filtered.filter(|(event, filter)| fs::write(event.join("filter"), filter).is_ok());
+            THREADS.iter().map(|name| events.join(name)).chain(filtered.map(|(event, _)| event)).collect()
+        })
     }
 
     fn with_events(

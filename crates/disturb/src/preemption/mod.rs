@@ -184,17 +184,29 @@ impl Session {
         for process in processes {
             self.found.processes.entry(*process).or_default();
             self.own(*process, *process);
+            self.look_for_tracer(*process);
             let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
             for tid in threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
                 self.own(tid, *process);
             }
         }
-        self.causes.look_at_quotas(processes);
     }
 
     fn own(&mut self, tid: i32, process: i32) {
         self.owners.insert(tid, process);
-        self.threads.follow(tid);
+        self.threads.follow(tid, process);
+    }
+
+    /// A tracer stops a process without a signal that the kernel's trace shows.
+    fn look_for_tracer(&mut self, process: i32) {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+        let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")?.trim().parse::<i32>().ok());
+        if let Some(tracer) = tracer.filter(|&tracer| tracer > 0) {
+            let name = std::fs::read_to_string(format!("/proc/{tracer}/comm")).unwrap_or_default();
+            let one = Occupant { tid: tracer, comm: self.comms.place(name.trim_end()) };
+            self.causes.meet(one);
+            self.threads.traced_by(process, one);
+        }
     }
 
     fn process_before(&mut self, time_ns: u64) {
@@ -208,7 +220,7 @@ impl Session {
             if self.found.full {
                 continue;
             }
-            let cause = self.causes.of(&absence, *process, &self.comms);
+            let cause = self.causes.of(&absence, &self.comms);
             self.found.processes.entry(*process).or_default().absences.push((absence, cause));
         }
         let kept: usize = self.found.processes.values().map(|one| one.absences.len()).sum();

@@ -5,7 +5,6 @@ use std::fs;
 
 use super::events::Comms;
 use super::threads::{Absence, Kind, Occupant};
-use crate::noise::quota::Quota;
 use crate::process::cgroup_of;
 
 const MOST_MET: usize = 100_000;
@@ -29,18 +28,6 @@ pub struct Causes {
     /// Process and control group of every thread that has had a processor.
     met: HashMap<Occupant, (i32, String)>,
     of_name: HashMap<String, u32>,
-    quotas: HashMap<i32, Looked>,
-}
-
-/// The quotas around a process, at the last look.
-#[derive(Debug)]
-struct Looked {
-    quota: Quota,
-    /// Periods in which they were used up.
-    throttled: u64,
-    /// Whether there were any since the look before the last: an absence may have begun in the interval before.
-    now: bool,
-    before: bool,
 }
 
 impl Causes {
@@ -55,30 +42,13 @@ impl Causes {
         self.met.insert(one, looked_up(one.tid));
     }
 
-    /// Looks whether quotas of CPU time around these processes have been used up since the last call.
-    pub fn look_at_quotas(&mut self, processes: &[i32]) {
-        for process in processes {
-            let looked = self.quotas.entry(*process).or_insert_with(|| {
-                let quota = Quota::of(&process.to_string());
-                Looked { throttled: quota.throttled(), quota, now: false, before: false }
-            });
-            let throttled = looked.quota.throttled();
-            looked.before = looked.now;
-            looked.now = throttled > looked.throttled;
-            looked.throttled = throttled;
-        }
-    }
-
-    /// Returns the index of what kept a process's thread from running.
-    pub fn of(&mut self, absence: &Absence, process: i32, comms: &Comms) -> Option<u32> {
+    /// Returns the index of what kept a thread from running.
+    pub fn of(&mut self, absence: &Absence, comms: &Comms) -> Option<u32> {
         let index = match (absence.kind, absence.by) {
-            (Kind::Preempted, Some(by)) => Some(self.of_occupant(by, comms)),
+            (Kind::Preempted | Kind::Stopped, Some(by)) => Some(self.of_occupant(by, comms)),
             (Kind::Preempted, None) => None,
-            (Kind::Stopped, _) => Some(self.of_name("stopped by a signal or a tracer")),
+            (Kind::Stopped, None) => Some(self.of_name("stopped by a signal or a tracer")),
             (Kind::Uninterruptible, _) => Some(self.of_name("disk or page")),
-            (Kind::Withheld, _) if self.quotas.get(&process).is_some_and(|one| one.now || one.before) => {
-                Some(self.of_name("quota"))
-            }
             (Kind::Withheld, _) => Some(self.of_name("idle processor")),
         };
         if let Some(cause) = index.and_then(|index| self.all.get_mut(index as usize)) {
@@ -140,10 +110,10 @@ mod tests {
         let by = Occupant { tid: i32::MAX, comm: comms.place("gone") };
         let absence = |kind, by| Absence { start_ns: 0, end_ns: 10, tid: 1, cpu: 0, kind, by };
         let mut causes = Causes::default();
-        assert_eq!(causes.of(&absence(Kind::Preempted, Some(by)), 1, &comms), Some(0));
-        assert_eq!(causes.of(&absence(Kind::Stopped, None), 1, &comms), Some(1));
-        assert_eq!(causes.of(&absence(Kind::Preempted, Some(by)), 1, &comms), Some(0));
-        assert_eq!(causes.of(&absence(Kind::Preempted, None), 1, &comms), None);
+        assert_eq!(causes.of(&absence(Kind::Preempted, Some(by)), &comms), Some(0));
+        assert_eq!(causes.of(&absence(Kind::Stopped, None), &comms), Some(1));
+        assert_eq!(causes.of(&absence(Kind::Preempted, Some(by)), &comms), Some(0));
+        assert_eq!(causes.of(&absence(Kind::Preempted, None), &comms), None);
         let all = causes.all();
         let told: Vec<_> = all.iter().map(|one| (one.name.as_str(), one.pid, one.ns)).collect();
         assert_eq!(told, [("gone", Some(i32::MAX), 20), ("stopped by a signal or a tracer", None, 10)]);

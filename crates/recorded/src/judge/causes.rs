@@ -1,9 +1,11 @@
 //! What a slow rank was doing meanwhile: operators that took longer, nothing, or other processes on its processor.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::kept::{Kept, Within};
 use super::series::{Series, What};
 use super::shares::Estimate;
 use super::steps::Step;
@@ -19,67 +21,121 @@ pub struct Cause {
 
 /// A cause with a smaller share of the cost is left out.
 const LEAST: f64 = 0.05;
+/// Times this many spreads of the noise apart say by themselves what they are made of.
+const UNEVEN: f64 = 3.0;
+/// The operation was over elsewhere, and the rank still in its call.
+const IN_CALL: &str = "slow to leave calls";
 
 /// What the recordings hold beside times of operations.
 pub struct Evidence<'a> {
     pub traces: &'a [Trace],
     pub matched: &'a Matched,
     pub steps: &'a [Vec<Step>],
-}
-
-/// What happened in some cells, ns.
-#[derive(Default)]
-struct Seen {
-    /// Time in which operators ran, if that is recorded.
-    ran: Option<f64>,
-    away: BTreeMap<String, f64>,
+    pub kept: &'a Kept<'a>,
+    pub suspect: &'a [&'a Series],
 }
 
 impl Evidence<'_> {
     /// Splits the cost of ranks by what they did longer than their peers.
+    ///
+    /// What kept a rank from running is known. Only the rest can be that it computed for longer, or slept.
     #[must_use]
-    pub fn causes(&self, ranks: &[u32], whole: Estimate, suspect: &[&Series]) -> Vec<Cause> {
-        let mut parts: BTreeMap<String, f64> = BTreeMap::new();
-        let of = |one: &&&Series| ranks.contains(&one.rank) && one.what == What::Computing && !one.alone;
-        for series in suspect.iter().filter(of) {
+    pub fn causes(&self, ranks: &[u32], whole: Estimate) -> Vec<Cause> {
+        let mut parts: BTreeMap<Arc<str>, f64> = BTreeMap::new();
+        for &rank in ranks {
+            self.add_known(rank, &mut parts);
+        }
+        let of = |one: &&&Series| ranks.contains(&one.rank) && !one.alone;
+        for series in self.suspect.iter().filter(of) {
             let excess = series.values.iter().map(|value| value - series.level.center).sum::<f64>().max(0.0);
-            let own = self.seen(series.rank, &series.cells);
-            let peers: Vec<Seen> = self.peers(series).iter().map(|(rank, cells)| self.seen(*rank, cells)).collect();
-            let Some(ran) = own.ran else { continue };
-            let mut usual: Vec<f64> = peers.iter().filter_map(|peer| peer.ran).collect();
-            if usual.is_empty() {
-                continue;
-            }
-            usual.sort_unstable_by(f64::total_cmp);
-            let longer = (ran - usual[(usual.len() - 1) / 2]).clamp(0.0, excess);
-            let mut left = excess - longer;
-            for (cause, ns) in &own.away {
-                let there = peers.iter().map(|peer| peer.away.get(cause).copied().unwrap_or(0.0)).sum::<f64>();
-                let more = (ns - there / peers.len() as f64).clamp(0.0, left);
-                left -= more;
-                *parts.entry(format!("preempted by {cause}")).or_default() += more;
-            }
-            let beside = self.traces[series.rank as usize].beside;
-            let (busy, idle) = if beside {
-                ("operators take longer", "nothing runs")
-            } else {
-                ("computing takes longer", "off the processor")
+            let Some((busy, idle)) = self.words(series) else { continue };
+            let longer = match series.what {
+                What::Tail => 0.0,
+                What::Computing => {
+                    let Some(longer) = self.ran_longer(series, excess) else { continue };
+                    longer.clamp(0.0, excess)
+                }
             };
             *parts.entry(busy.into()).or_default() += longer;
-            *parts.entry(idle.into()).or_default() += left;
+            *parts.entry(idle.into()).or_default() += excess - longer;
         }
         let total: f64 = parts.values().sum();
         if total <= 0.0 {
             return Vec::new();
         }
-        let cause = |(name, part): (String, f64)| {
+        let cause = |(name, part): (Arc<str>, f64)| {
             let part = part / total;
-            Cause { name, seconds: whole.mean * part, ci95: [whole.low * part, whole.high * part] }
+            Cause { name: name.to_string(), seconds: whole.mean * part, ci95: [whole.low * part, whole.high * part] }
         };
         let mut causes: Vec<Cause> = parts.into_iter().map(cause).collect();
         causes.retain(|cause| cause.seconds > LEAST * whole.mean);
         causes.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
         causes
+    }
+
+    /// Adds what kept a rank from running for longer than its peers.
+    fn add_known(&self, rank: u32, parts: &mut BTreeMap<Arc<str>, f64>) {
+        let more = &self.kept.more;
+        for cell in self.matched.cells[rank as usize].clone() {
+            for (what, more) in [(What::Computing, more.computing[cell]), (What::Tail, more.tail[cell])] {
+                if more <= 0 {
+                    continue;
+                }
+                let here = self.kept.by_cause(rank, cell, what);
+                let all: f64 = here.iter().map(|one| one.1).sum();
+                for (cause, ns) in here {
+                    *parts.entry(Arc::clone(cause)).or_default() += more as f64 * ns / all.max(1.0);
+                }
+            }
+        }
+        // Two meetings that wait for a rank at once lose the time once.
+        let mut longest: BTreeMap<u32, &Within> = BTreeMap::new();
+        for one in self.kept.within.iter().filter(|one| one.rank == rank) {
+            let known = longest.entry(one.cell).or_insert(one);
+            if one.ns > known.ns {
+                *known = one;
+            }
+        }
+        for one in longest.into_values() {
+            for (cause, ns) in self.kept.by_cause_within(one) {
+                *parts.entry(Arc::clone(cause)).or_default() += ns;
+            }
+        }
+    }
+
+    /// Returns how it is called that a rank was busy, and that it was not.
+    fn words(&self, series: &Series) -> Option<(&'static str, &'static str)> {
+        let trace = &self.traces[series.rank as usize];
+        Some(match series.what {
+            What::Computing if trace.beside => ("operators take longer", "nothing runs"),
+            What::Computing if trace.watched => ("computing takes longer", "off the processor by itself"),
+            What::Computing => ("computing takes longer", "off the processor"),
+            What::Tail if trace.sized => (IN_CALL, IN_CALL),
+            What::Tail => return None,
+        })
+    }
+
+    /// Returns for how much longer a rank had a processor, ns; `None` where that is not recorded. Where some of its times are
+    /// much longer than others, these say it: a peer may spend the same time in another way.
+    fn ran_longer(&self, series: &Series, excess: f64) -> Option<f64> {
+        let ran = self.ran(series.rank, &series.cells);
+        if ran.len() < 2 || 2 * ran.iter().flatten().count() <= ran.len() {
+            return None;
+        }
+        let count = ran.len() as f64;
+        let mean = series.values.iter().sum::<f64>() / count;
+        let usual = ran.iter().flatten().sum::<f64>() / ran.iter().flatten().count() as f64;
+        let squares = series.values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        if squares > count * (UNEVEN * series.level.spread).powi(2) {
+            let both =
+                series.values.iter().zip(&ran).map(|(value, ran)| (value - mean) * (ran.unwrap_or(usual) - usual));
+            return Some(excess * both.sum::<f64>() / squares);
+        }
+        let sum = |ran: Vec<Option<f64>>| ran.into_iter().sum::<Option<f64>>();
+        let mut peers: Vec<f64> =
+            self.peers(series).iter().filter_map(|(rank, cells)| sum(self.ran(*rank, cells))).collect();
+        peers.sort_unstable_by(f64::total_cmp);
+        Some(usual * count - peers.get(peers.len().checked_sub(1)? / 2)?)
     }
 
     /// Returns the ranks that do the same as a series at its steps, with their cells at its place.
@@ -93,22 +149,10 @@ impl Evidence<'_> {
         others.map(|rank| (rank as u32, cells(rank))).filter(|(_, cells)| cells.len() == series.cells.len()).collect()
     }
 
-    fn seen(&self, rank: u32, cells: &[u32]) -> Seen {
+    /// Returns for how long a rank had a processor in each of some cells, ns.
+    fn ran(&self, rank: u32, cells: &[u32]) -> Vec<Option<f64>> {
         let (trace, first) = (&self.traces[rank as usize], self.matched.cells[rank as usize].start);
-        let mut seen = Seen::default();
-        let (mut ran, mut known) = (0.0, 0);
-        for &cell in cells {
-            let act = &trace.acts[cell as usize - first];
-            known += usize::from(act.ran >= 0);
-            ran += act.ran.max(0) as f64;
-            let begin = act.start.saturating_sub(self.matched.own.computing[cell as usize]);
-            let from = trace.away.partition_point(|away| away.end <= begin);
-            for away in trace.away[from..].iter().take_while(|away| away.start < act.start) {
-                let ns = away.end.min(act.start).saturating_sub(away.start.max(begin)).max(0);
-                *seen.away.entry(away.cause.to_string()).or_default() += ns as f64;
-            }
-        }
-        seen.ran = (2 * known > cells.len()).then_some(ran);
-        seen
+        let ran = cells.iter().map(|&cell| trace.acts[cell as usize - first].ran);
+        ran.map(|ran| (ran >= 0).then_some(ran as f64)).collect()
     }
 }

@@ -51,6 +51,8 @@ pub struct Sampler<'a> {
     /// Spread of the noise against the estimate, and shift, in spreads.
     scale: f64,
     shift: f64,
+    /// Integral of the flattened likelihood of one time, in spreads.
+    width: f64,
     /// The first is no excess. Those without times are used again.
     lengths: Vec<Length>,
     of: Vec<usize>,
@@ -75,6 +77,7 @@ impl<'a> Sampler<'a> {
             positive: excess.positive,
             reach,
             scale: 1.0,
+            width: shape.width(excess.block.max(1.0)),
             shift: 0.0,
             lengths: vec![
                 Length { at: 0.0, count: values.len() - long },
@@ -113,16 +116,16 @@ impl<'a> Sampler<'a> {
         for (number, length) in self.lengths.iter().enumerate() {
             let prior = length.count as f64 + if number == 0 { NEW } else { 0.0 };
             if prior > 0.0 {
-                whole += prior * self.shape.at((value - length.at) / self.scale);
+                whole += prior * self.likelihood(value - length.at);
             }
             self.upto.push(whole);
         }
         if !self.positive || value > 0.0 {
-            whole += NEW * self.scale / self.reach;
+            whole += NEW * self.scale * self.width / self.reach;
         }
         let picked = draws.unit() * whole;
         let of = self.upto.iter().position(|&upto| picked < upto).unwrap_or_else(|| {
-            let noise = self.scale * self.shape.draw_usual(draws);
+            let noise = self.scale * self.block.sqrt() * self.shape.draw_usual(draws);
             let at = if self.positive && noise >= value { value.max(0.0) } else { value - noise };
             let free = self.lengths.iter().skip(1).position(|length| length.count == 0);
             let number = free.map_or(self.lengths.len(), |free| free + 1);
@@ -134,6 +137,12 @@ impl<'a> Sampler<'a> {
         });
         self.lengths[of].count += 1;
         self.of[at] = of;
+    }
+
+    /// Returns the likelihood of one time. One of several that are alike says less.
+    fn likelihood(&self, rest: f64) -> f64 {
+        let dense = self.shape.at(rest / self.scale);
+        if self.block > 1.0 { dense.powf(1.0 / self.block) } else { dense }
     }
 
     fn log_likelihood(&self, rest: f64) -> f64 {
@@ -206,7 +215,7 @@ mod tests {
     /// Returns of how many series of `steps` times the interval of the summed excess covers the truth.
     fn covered(steps: usize, peers: usize, added: impl Fn(usize) -> f64) -> usize {
         let mut draws = Draws(11);
-        let shape = Shape::new(&[normals(2_000, &mut draws)]);
+        let shape = Shape::new(&[normals(2_000, &mut draws)], false);
         let truth: f64 = (0..steps).map(&added).sum();
         let mut inside = 0;
         for _ in 0..TRIALS {
@@ -237,7 +246,7 @@ mod tests {
     #[test]
     fn drawn_excesses_are_those_that_were_added() {
         let mut draws = Draws(7);
-        let shape = Shape::new(&[normals(2_000, &mut draws)]);
+        let shape = Shape::new(&[normals(2_000, &mut draws)], false);
         let added = |at: usize| if at % 3 == 0 { 8e6 } else { 0.0 };
         let values: Vec<f64> =
             normals(60, &mut draws).iter().enumerate().map(|(at, value)| 1e6 * value + added(at)).collect();

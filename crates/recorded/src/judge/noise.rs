@@ -96,19 +96,26 @@ pub fn level(values: &mut [f64]) -> Level {
     Level { center, spread: variance.sqrt().max(STAMP), count: clean.len() }
 }
 
-/// Returns the share of times far above all others, and how far these are on average. The ranks with most of it are left
-/// out: what only one or two of them show is no noise.
-fn tail(ranks: &[Vec<f64>]) -> (f64, f64) {
+/// Returns the share of times far above all others, and how far these are on average. What none has shown yet may still come
+/// (Jeffreys' prior), and is then thought to be just as far as to stand out. With `suspects` among them, the ranks with most
+/// of it are left out: what only one or two of them show is no noise.
+fn tail(ranks: &[Vec<f64>], suspects: bool) -> (f64, f64) {
     let far = |rank: &Vec<f64>| {
         let far = rank.iter().filter(|&&value| value > CLEAN);
         (far.clone().sum::<f64>(), far.count(), rank.len())
     };
     let mut found: Vec<(f64, usize, usize)> = ranks.iter().map(far).collect();
-    found.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
-    found.truncate(found.len().saturating_sub(if found.len() < MANY { 1 } else { 2 }));
+    if suspects {
+        found.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+        found.truncate(found.len().saturating_sub(if found.len() < MANY { 1 } else { 2 }));
+    }
     let (sum, number) = found.iter().fold((0.0, 0), |(sum, number), one| (sum + one.0, number + one.1));
     let all: usize = found.iter().map(|one| one.2).sum();
-    if number < FEW_FAR { (0.0, 1.0) } else { ((number as f64 / all as f64).min(MOST_FAR), sum / number as f64) }
+    if suspects && number < FEW_FAR {
+        return (0.0, 1.0);
+    }
+    let number = number as f64;
+    (((number + 0.5) / (all as f64 + 1.0)).min(MOST_FAR), (sum + CLEAN) / (number + 1.0))
 }
 
 const GRID: usize = 512;
@@ -126,10 +133,10 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Estimates the shape from standardised times, rank by rank.
+    /// Estimates the shape from standardised times, rank by rank. `suspects`: some ranks may have an excess.
     #[must_use]
-    pub fn new(ranks: &[Vec<f64>]) -> Self {
-        let (tail, tail_mean) = tail(ranks);
+    pub fn new(ranks: &[Vec<f64>], suspects: bool) -> Self {
+        let (tail, tail_mean) = tail(ranks, suspects);
         let mut drawn: Vec<f64> = ranks.iter().flatten().copied().filter(|value| value.abs() <= CLEAN).collect();
         let mut draws = Draws(1);
         while drawn.len() < 50 {
@@ -171,6 +178,15 @@ impl Shape {
         }
         let (low, part) = (spot as usize, spot.fract());
         self.density[low] * (1.0 - part) + self.density[low + 1] * part
+    }
+
+    /// Returns the integral of the density to the power of one part in `block`.
+    #[must_use]
+    pub fn width(&self, block: f64) -> f64 {
+        if block <= 1.0 {
+            return 1.0;
+        }
+        self.density.iter().map(|dense| dense.powf(1.0 / block)).sum::<f64>() * 2.0 * REACH / (GRID - 1) as f64
     }
 
     fn draw(&self, draws: &mut Draws) -> f64 {
@@ -305,7 +321,7 @@ mod tests {
     #[test]
     fn noise_alone_seldom_exceeds_the_threshold_and_an_excess_does() {
         let mut draws = Draws(5);
-        let shape = Shape::new(&[normals(2_000, &mut draws)]);
+        let shape = Shape::new(&[normals(2_000, &mut draws)], false);
         let at = Threshold::new(0.001).of(30, 60, &shape);
         let above = (0..400).filter(|_| ratio(&normals(30, &mut draws), &shape) > at).count();
         assert!(above <= 2, "{above} above {at}");

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::excess::{Excess, Sampler};
+use super::kept::{Known, Spot};
 use super::noise::{Draws, Shape};
 use super::series::{Series, What};
-use crate::folded::{Folded, Memory};
-use crate::graph::Times;
+use crate::folded::{self, Folded};
+use crate::graph::{self, Do, Times};
 use crate::matching::Matched;
 
 /// Plausible worlds that are drawn, at most and at least.
@@ -54,8 +55,8 @@ pub struct Cost {
     pub alone: f64,
     /// Steps in which it costs something.
     pub steps: u32,
-    /// Excess at each of its places, s: place, kind, sum over the steps.
-    pub places: Vec<(u32, What, f64)>,
+    /// Excess at each of its places, s, summed over the steps.
+    pub places: Vec<(Spot, f64)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -68,33 +69,87 @@ pub struct Shares {
 
 /// Removes the excess of `ranks` from a run.
 struct Removal<'a> {
-    own: &'a Times,
-    folded: Folded,
+    matched: &'a Matched,
+    known: &'a Known,
+    /// The program of these ranks alone; not where meetings would be over sooner.
+    folded: Option<Folded>,
     /// Whether the excess of a rank is taken away.
     out: Vec<bool>,
     base: i64,
-    memory: Memory,
+    of_folded: folded::Memory,
+    of_whole: graph::Memory,
+    took: Vec<i64>,
     replays: u64,
 }
 
-impl Removal<'_> {
+impl<'a> Removal<'a> {
+    fn new(matched: &'a Matched, known: &'a Known, ranks: &[u32]) -> Self {
+        let alone = known.within.is_empty() && known.behind.is_empty();
+        let folded = alone.then(|| Folded::new(&matched.graph, &matched.own, &matched.took, ranks));
+        let mut removal = Self {
+            matched,
+            known,
+            folded,
+            out: vec![false; matched.graph.starts.len()],
+            base: 0,
+            of_folded: folded::Memory::default(),
+            of_whole: graph::Memory::default(),
+            took: Vec::new(),
+            replays: 0,
+        };
+        removal.base = removal.replay(&matched.own);
+        removal
+    }
+
+    /// Additions of one replay.
+    fn size(&self) -> usize {
+        self.folded.as_ref().map_or(self.matched.graph.nodes.len(), Folded::size).max(1)
+    }
+
+    fn replay(&mut self, world: &Times) -> i64 {
+        let matched = self.matched;
+        let times = |rank: u32| if self.out[rank as usize] { world } else { &matched.own };
+        if let Some(folded) = &self.folded {
+            return folded.replay(times, &mut self.of_folded);
+        }
+        self.took.clone_from(&matched.took);
+        for one in self.known.within.iter().filter(|one| self.out[one.rank as usize]) {
+            let (took, without) = (&mut self.took[one.meeting as usize], matched.took[one.meeting as usize] - one.ns);
+            *took = without.min(*took);
+        }
+        let mut rest = matched.own.tail.clone();
+        for one in self.known.behind.iter().filter(|one| self.out[one.culprit as usize]) {
+            let (tail, without) = (&mut rest[one.cell as usize], matched.own.tail[one.cell as usize] - one.ns);
+            *tail = without.min(*tail);
+        }
+        let rest = Times { computing: matched.own.computing.clone(), tail: rest };
+        let times = |rank: u32| if self.out[rank as usize] { world } else { &rest };
+        matched.graph.replay(times, &self.took, &mut self.of_whole)
+    }
+
+    /// Returns the length of each step in the last replay, ns.
+    fn lengths(&self) -> Vec<f64> {
+        let ends = if self.folded.is_some() { &self.of_folded.steps } else { &self.of_whole.steps };
+        let before = std::iter::once(0).chain(ends.iter().copied());
+        ends.iter().zip(before).map(|(end, before)| end.saturating_sub(before) as f64).collect()
+    }
+
     fn saved(&mut self, world: &Times, ranks: &[u32]) -> f64 {
         if ranks.is_empty() {
             return 0.0;
         }
         self.replays += 1;
         ranks.iter().for_each(|&rank| self.out[rank as usize] = true);
-        let times = |rank: u32| if self.out[rank as usize] { world } else { self.own };
-        let end = self.folded.replay(times, &mut self.memory);
+        let end = self.replay(world);
         ranks.iter().for_each(|&rank| self.out[rank as usize] = false);
         self.base.saturating_sub(end) as f64 * 1e-9
     }
 }
 
-/// Returns what ranks with an excess cost.
+/// Returns what ranks with an excess cost. `series`: times without what is known.
 #[must_use]
-pub fn shares(matched: &Matched, series: &[&Series], shape: &Shape, blocks: [f64; 2]) -> Shares {
-    let mut ranks: Vec<u32> = series.iter().map(|one| one.rank).collect();
+pub fn shares(matched: &Matched, series: &[&Series], known: &Known, shape: &Shape, blocks: [f64; 2]) -> Shares {
+    let mut ranks: Vec<u32> = series.iter().map(|one| one.rank).chain(known.ranks.iter().copied()).collect();
     ranks.sort_unstable();
     ranks.dedup();
     if ranks.is_empty() {
@@ -102,18 +157,15 @@ pub fn shares(matched: &Matched, series: &[&Series], shape: &Shape, blocks: [f64
     }
     let count = ranks.len();
     let sets = if count <= ALL_SETS { (1 << count) - 1 } else { (ORDERS + 1) * count };
-    let folded = Folded::new(&matched.graph, &matched.own, &matched.took, &ranks);
-    let budget = BUDGET / (folded.size().max(1) as f64 * sets as f64);
+    let mut removal = Removal::new(matched, known, &ranks);
+    let budget = BUDGET / (removal.size() as f64 * sets as f64);
     let worlds = (budget as usize).clamp(FEWEST, WORLDS);
-    let out = vec![false; matched.graph.starts.len()];
-    let mut removal = Removal { own: &matched.own, folded, out, base: 0, memory: Memory::default(), replays: 0 };
-    removal.base = removal.folded.replay(|_| &matched.own, &mut removal.memory);
-    let base_steps = lengths(&removal.memory.steps);
+    let base_steps = removal.lengths();
     let mut draws = Draws(42);
     let mut share = vec![Vec::with_capacity(worlds); count];
     let mut alone = vec![0.0; count];
     let mut saved_steps = vec![vec![0.0; base_steps.len()]; count];
-    let mut places: BTreeMap<(u32, u32, What), f64> = BTreeMap::new();
+    let mut places: BTreeMap<Spot, f64> = BTreeMap::new();
     let mut pairs: BTreeMap<(usize, usize), (Vec<f64>, f64)> = BTreeMap::new();
     let sampler = |one: &&Series, draws: &mut Draws| {
         let block = blocks[one.what as usize];
@@ -121,18 +173,19 @@ pub fn shares(matched: &Matched, series: &[&Series], shape: &Shape, blocks: [f64
         Sampler::new(&excess, shape, draws)
     };
     let mut samplers: Vec<Sampler<'_>> = series.iter().map(|one| sampler(one, &mut draws)).collect();
-    let mut world = matched.own.clone();
+    let mut world = known.without.clone();
     for _ in 0..worlds {
         for (one, sampler) in series.iter().zip(&mut samplers) {
             let excess = sampler.draw(&mut draws);
-            *places.entry((one.rank, one.place, one.what)).or_default() += excess.iter().sum::<f64>();
-            without(&matched.own, one, &excess, &mut world);
+            let step = one.steps.first().copied().unwrap_or_default();
+            *places.entry((one.rank, step, one.place, one.what.into())).or_default() += excess.iter().sum::<f64>();
+            without(&known.without, one, &excess, &mut world);
         }
         let mut alone_here = vec![0.0; count];
         for (at, &rank) in ranks.iter().enumerate() {
             alone_here[at] = removal.saved(&world, &[rank]);
             alone[at] += alone_here[at] / worlds as f64;
-            for ((sum, base), now) in saved_steps[at].iter_mut().zip(&base_steps).zip(lengths(&removal.memory.steps)) {
+            for ((sum, base), now) in saved_steps[at].iter_mut().zip(&base_steps).zip(removal.lengths()) {
                 *sum += (base - now) * 1e-9 / worlds as f64;
             }
         }
@@ -151,11 +204,15 @@ pub fn shares(matched: &Matched, series: &[&Series], shape: &Shape, blocks: [f64
             }
         }
     }
+    let transfers = transfers(matched, known);
     let hidden = pairs
         .into_iter()
         .map(|((one, other), (both, apart))| (vec![ranks[one], ranks[other]], Estimate::of(&both), apart))
         .filter(|(_, both, apart)| both.low > 0.0 && *apart < HIDDEN * both.mean)
-        .map(|(pair, both, _)| (pair, both))
+        .map(|(pair, both, _)| {
+            let variance: f64 = pair.iter().map(|&rank| transfers[rank as usize]).sum();
+            (pair, both.widened(variance.sqrt()))
+        })
         .collect();
     // An error of the clocks moves all arrivals of a rank, against those of the rank that is last without it.
     let clocks = matched.clocks.error.iter().copied().fold(0.0, f64::max) * std::f64::consts::SQRT_2 * 1e-9;
@@ -164,28 +221,59 @@ pub fn shares(matched: &Matched, series: &[&Series], shape: &Shape, blocks: [f64
     let usual = drifts.iter().sum::<f64>() / drifts.len() as f64;
     let rate = (drifts.iter().map(|drift| (drift - usual).powi(2)).sum::<f64>() / drifts.len() as f64).sqrt();
     let costs = ranks.iter().enumerate().map(|(at, &rank)| {
-        let of: Vec<(u32, What, f64)> = places
-            .iter()
-            .filter(|((other, ..), _)| *other == rank)
-            .map(|(&(_, place, what), sum)| (place, what, sum * 1e-9 / worlds as f64))
-            .collect();
+        let inferred = places.iter().map(|(&spot, sum)| (spot, sum * 1e-9 / worlds as f64));
+        let measured = known.places.iter().map(|(&spot, sum)| (spot, sum * 1e-9));
+        let of: Vec<(Spot, f64)> = inferred.chain(measured).filter(|((other, ..), _)| *other == rank).collect();
         let own = Estimate::of(&share[at]);
         // A step counts from a fifth of the average on.
         let least = 0.2 * own.mean.max(alone[at]).max(0.0) / saved_steps[at].len().max(1) as f64;
         let steps = if alone[at] > HIDDEN * own.mean {
             saved_steps[at].iter().filter(|&&saved| saved > least).count() as u32
         } else {
-            in_steps(series, rank)
+            in_steps(series, known, rank)
         };
-        let share = own.widened((clocks * f64::from(steps)).hypot(rate * own.mean));
+        let part = f64::from(steps) / saved_steps[at].len().max(1) as f64;
+        let transfers = (transfers[rank as usize] * part.min(1.0)).sqrt();
+        let share = own.widened((clocks * f64::from(steps)).hypot(rate * own.mean).hypot(transfers));
         Cost { rank, share, alone: alone[at], steps, places: of }
     });
     Shares { costs: costs.collect(), hidden, replays: removal.replays }
 }
 
+/// Returns the variance of the time that each rank's operations take together once all have arrived, s^2. Had a rank not been
+/// the last, each would have been another draw of it; the replay has those recorded.
+fn transfers(matched: &Matched, known: &Known) -> Vec<f64> {
+    // Operations that end in one call are waited for together: the last of them counts.
+    let mut waits: Vec<Vec<(u32, f64)>> = vec![Vec::new(); matched.graph.starts.len()];
+    let mut waited = vec![false; waits.len()];
+    for node in &matched.graph.nodes {
+        let (rank, cell) = (node.rank as usize, node.cell as usize);
+        let is_wait = matches!(node.does, Do::Wait(_));
+        if let Do::Wait(meeting) = node.does {
+            let took = matched.took[meeting as usize].saturating_add(known.without.tail[cell]) as f64 * 1e-9;
+            let one = (matched.class[meeting as usize], took);
+            if waited[rank] && matched.own.computing[cell] == 0 {
+                waits[rank].pop();
+            }
+            waits[rank].push(one);
+        }
+        waited[rank] = is_wait;
+    }
+    let mut classes: BTreeMap<u32, (f64, f64, f64)> = BTreeMap::new();
+    for &(class, took) in waits.iter().flatten() {
+        let sums = classes.entry(class).or_default();
+        *sums = (sums.0 + 1.0, sums.1 + took, sums.2 + took * took);
+    }
+    let variance = |class: u32| {
+        let (count, sum, squares) = classes[&class];
+        ((squares - sum * sum / count) / (count - 1.0).max(1.0)).max(0.0)
+    };
+    waits.iter().map(|waits| waits.iter().map(|&(class, _)| variance(class)).sum()).collect()
+}
+
 /// Returns the number of steps in which a rank has a clear excess.
-fn in_steps(series: &[&Series], rank: u32) -> u32 {
-    let mut steps: Vec<u32> = Vec::new();
+fn in_steps(series: &[&Series], known: &Known, rank: u32) -> u32 {
+    let mut steps: Vec<u32> = known.steps.get(&rank).cloned().unwrap_or_default();
     for one in series.iter().filter(|one| one.rank == rank) {
         let clear =
             one.values.iter().zip(&one.steps).filter(|(value, _)| **value > one.level.center + 4.0 * one.level.spread);
@@ -194,11 +282,6 @@ fn in_steps(series: &[&Series], rank: u32) -> u32 {
     steps.sort_unstable();
     steps.dedup();
     steps.len() as u32
-}
-
-fn lengths(ends: &[i64]) -> Vec<f64> {
-    let before = std::iter::once(0).chain(ends.iter().copied());
-    ends.iter().zip(before).map(|(end, before)| end.saturating_sub(before) as f64).collect()
 }
 
 /// Sets the times of a series to those without an excess.

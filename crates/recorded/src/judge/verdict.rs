@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::causes::{Cause, Evidence};
+use super::kept::{Kept, When};
 use super::noise::{Shape, Threshold, level, ratio};
 use super::reference::against_peers;
 use super::series::{Alike, Series, What, block};
@@ -229,24 +230,29 @@ impl<'a> Case<'a> {
             );
             return found.refuse(reason);
         }
-        let alike = Alike::new(&self.steps, &matched.own);
+        let kept = Kept::new(self.traces, matched, &self.steps);
+        let rest = kept.rest();
+        let alike = Alike::new(&self.steps, &rest);
         let all = alike.series(matched.recorded as f64);
         let blocks = [block(&all, What::Computing), block(&all, What::Tail)];
         // Without what an excess did to the shape of the noise.
         let times = standardised(&all);
-        let first = Shape::new(&by_rank(&all, &times, |_| true));
+        let first = Shape::new(&by_rank(&all, &times, |_| true), true);
         let excluded: BTreeSet<(u32, What, Option<u32>)> =
             suspects(&all, &first, blocks).into_iter().map(identity).collect();
-        let shape = Shape::new(&by_rank(&all, &times, |one| !excluded.contains(&identity(one))));
+        let shape = Shape::new(&by_rank(&all, &times, |one| !excluded.contains(&identity(one))), false);
         let refined = against_peers(&all, &suspects(&all, &shape, blocks), &alike, blocks);
         let suspect: Vec<&Series> = refined.iter().collect();
-        let costs = shares(matched, &suspect, &shape, blocks);
+        let known = kept.known(&self.steps, matched.recorded as f64);
+        let costs = shares(matched, &suspect, &known, &shape, blocks);
         found.replays = costs.replays + 6;
-        self.name(found, &suspect, &costs, run)
+        found.notes.extend(unknowable(&all, &rest, run, |rank| self.traces[rank as usize].number()));
+        let evidence = Evidence { traces: self.traces, matched, steps: &self.steps, kept: &kept, suspect: &suspect };
+        self.name(found, &evidence, &costs, run)
     }
 
     /// Names culprits, or says why there are none.
-    fn name(&self, mut found: Verdict, suspect: &[&Series], shares: &Shares, run: f64) -> Verdict {
+    fn name(&self, mut found: Verdict, evidence: &Evidence<'_>, shares: &Shares, run: f64) -> Verdict {
         let unexplained = (found.replayed_s - found.recorded_s).abs();
         let mut all: Vec<f64> = shares.costs.iter().map(|cost| cost.share.mean).collect();
         all.resize(self.traces.len(), 0.0);
@@ -281,7 +287,7 @@ impl<'a> Case<'a> {
                 pair.map_or_else(|| (vec![cost.rank], cost.share), |(pair, both)| (pair.clone(), *both));
             told.extend(&ranks);
             let members: Vec<&&Cost> = named.iter().filter(|cost| ranks.contains(&cost.rank)).collect();
-            found.culprits.push(self.culprit(&members, whole, suspect));
+            found.culprits.push(self.culprit(&members, whole, evidence));
         }
         if !found.culprits.is_empty() {
             let reason = if told.len() == 1 { "one rank stands out" } else { "several ranks stand out" };
@@ -329,23 +335,23 @@ impl<'a> Case<'a> {
         self.traces.iter().map(of).fold(0.0, f64::max)
     }
 
-    fn culprit(&self, members: &[&&Cost], whole: Estimate, suspect: &[&Series]) -> Culprit {
+    fn culprit(&self, members: &[&&Cost], whole: Estimate, evidence: &Evidence<'_>) -> Culprit {
         let mut places: Vec<Where> = Vec::new();
         for cost in members {
-            let mut of: Vec<&(u32, What, f64)> = cost.places.iter().filter(|place| place.2 > 0.0).collect();
-            of.sort_by(|one, other| other.2.total_cmp(&one.2));
-            let total: f64 = of.iter().map(|place| place.2).sum();
-            for &&(place, what, excess) in of.iter().filter(|place| place.2 > 0.1 * total).take(3) {
-                places.push(Where {
-                    rank: cost.rank,
-                    place: self.place(cost.rank, place, what, suspect),
-                    excess_s: excess,
-                });
+            let mut of: BTreeMap<String, f64> = BTreeMap::new();
+            for &((rank, step, place, when), excess) in cost.places.iter().filter(|place| place.1 > 0.0) {
+                *of.entry(self.place((rank, step, place), when)).or_default() += excess;
+            }
+            let mut of: Vec<(String, f64)> = of.into_iter().collect();
+            of.sort_by(|one, other| other.1.total_cmp(&one.1));
+            let total: f64 = of.iter().map(|place| place.1).sum();
+            for (place, excess_s) in of.into_iter().filter(|place| place.1 > 0.1 * total).take(3) {
+                places.push(Where { rank: cost.rank, place, excess_s });
             }
         }
         places.sort_by(|one, other| other.excess_s.total_cmp(&one.excess_s));
         let ranks: Vec<u32> = members.iter().map(|cost| cost.rank).collect();
-        let against_itself = suspect.iter().any(|series| ranks.contains(&series.rank) && series.alone);
+        let against_itself = evidence.suspect.iter().any(|series| ranks.contains(&series.rank) && series.alone);
         let of_number = |rank: u32| self.traces[rank as usize].number();
         for place in &mut places {
             place.rank = of_number(place.rank);
@@ -356,20 +362,15 @@ impl<'a> Case<'a> {
             ci95: [whole.low, whole.high],
             steps: members.iter().map(|cost| cost.steps).max().unwrap_or(0),
             places,
-            causes: self.evidence().causes(&ranks, whole, suspect),
+            causes: evidence.causes(&ranks, whole),
             alone_s: members.iter().map(|cost| cost.alone).collect(),
             against_itself,
         }
     }
 
     /// Describes a place of a step.
-    fn place(&self, rank: u32, place: u32, what: What, suspect: &[&Series]) -> String {
-        let Some(series) = suspect.iter().find(|one| one.rank == rank && one.place == place && one.what == what) else {
-            return String::new();
-        };
-        let Some(step) = series.steps.first().and_then(|&step| self.steps[rank as usize].get(step as usize)) else {
-            return String::new();
-        };
+    fn place(&self, (rank, step, place): (u32, u32, u32), when: When) -> String {
+        let Some(step) = self.steps[rank as usize].get(step as usize) else { return String::new() };
         let trace = &self.traces[rank as usize];
         let first = self.matched.cells[rank as usize].start;
         let acts = &trace.acts[step.cells.start - first..step.cells.end - first];
@@ -383,10 +384,11 @@ impl<'a> Case<'a> {
         let total = acts.iter().filter(|act| act.kind != Kind::Step).filter(alike).count();
         let number = acts[..=place as usize].iter().filter(|act| act.kind != Kind::Step).filter(alike).count();
         let which = if total > 1 { format!("{name} {number} of {total}") } else { name.to_string() };
-        match (what, act.kind) {
-            (What::Tail, _) => format!("in {which}, after it was over elsewhere"),
-            (What::Computing, Kind::Post) => format!("before {which}"),
-            (What::Computing, _) => format!("before it waits for {which}"),
+        match (when, act.kind) {
+            (When::After, _) => format!("in {which}, after it was over elsewhere"),
+            (When::Within, _) => format!("in {which}, kept from running"),
+            (When::Before, Kind::Post) => format!("before {which}"),
+            (When::Before, _) => format!("before it waits for {which}"),
         }
     }
 
@@ -434,10 +436,6 @@ impl<'a> Case<'a> {
             operations: &operations,
         };
         Timeline::new(self.traces.iter().map(Trace::number).collect(), names, &of)
-    }
-
-    fn evidence(&self) -> Evidence<'_> {
-        Evidence { traces: self.traces, matched: self.matched, steps: &self.steps }
     }
 
     fn clocks(&self) -> ClocksFound {
@@ -517,6 +515,21 @@ impl<'a> Case<'a> {
             transfer: part(ideal, replayed),
         }
     }
+}
+
+/// Says which ranks do what no other rank does, for a part of the run that matters.
+fn unknowable(all: &[Series], times: &Times, run: f64, number: impl Fn(u32) -> u32) -> Option<String> {
+    let mut alone: BTreeMap<u32, f64> = BTreeMap::new();
+    for one in all.iter().filter(|one| one.alone && one.what == What::Computing) {
+        *alone.entry(one.rank).or_default() +=
+            one.cells.iter().map(|&cell| times.computing[cell as usize] as f64 * 1e-9).sum::<f64>();
+    }
+    let ranks: Vec<u32> =
+        alone.iter().filter(|(_, sum)| **sum > MATERIAL * run).map(|(rank, _)| number(*rank)).collect();
+    let (does, it) = if ranks.len() == 1 { ("does", "it is") } else { ("do", "they are") };
+    let named = ranks_named(&ranks);
+    (!ranks.is_empty())
+        .then(|| format!("{named} {does} what no other rank does: whether {it} always slow cannot be told"))
 }
 
 fn identity(series: &Series) -> (u32, What, Option<u32>) {

@@ -30,9 +30,46 @@ pub struct AppReader {
     world: Option<u32>,
     current: Option<Rank>,
     done: Vec<Trace>,
-    /// Intervals of absence with the index of their cause, by rank number.
-    away: BTreeMap<u32, Vec<(i64, i64, u32)>>,
-    causes: Vec<Arc<str>>,
+    /// Intervals of absence, by rank number.
+    away: BTreeMap<u32, Vec<Absence>>,
+    causes: Vec<Named>,
+    /// The kernel's trace was read.
+    watched: bool,
+}
+
+/// An interval in which a thread was kept from running.
+#[derive(Clone, Copy)]
+struct Absence {
+    start: i64,
+    end: i64,
+    tid: u32,
+    kind: u16,
+    cause: u32,
+}
+
+/// What kept a thread from running, as the file has it.
+#[derive(Clone, Default)]
+struct Named {
+    name: String,
+    pid: Option<i64>,
+    cgroup: String,
+}
+
+impl Named {
+    /// Returns what an absence of a kind is called.
+    fn phrase(&self, kind: u16) -> String {
+        let Self { name, pid, cgroup } = self;
+        match (kind, pid) {
+            (0, Some(pid)) => format!("preempted by {name} ({pid})"),
+            (0, None) => format!("preempted by {name}"),
+            (1, Some(pid)) => format!("stopped by {name} ({pid})"),
+            (2, _) => "waiting for a disk or a page".into(),
+            (3, _) if name == "quota" && !cgroup.is_empty() => format!("held back by the CPU quota of {cgroup}"),
+            (3, _) if name == "quota" => "held back by a CPU quota".into(),
+            (3, _) => "held back while its processor was idle".into(),
+            _ => name.clone(),
+        }
+    }
 }
 
 /// Little-endian fields of a record.
@@ -75,6 +112,7 @@ impl AppReader {
             done: Vec::new(),
             away: BTreeMap::new(),
             causes: Vec::new(),
+            watched: false,
         }
     }
 
@@ -171,7 +209,13 @@ impl AppReader {
                 let Some(record) = bytes.get(..length) else { return Ok(None) };
                 let words = Words(record);
                 if length == 40 {
-                    self.away.entry(rank).or_default().push((words.time(0), words.time(8), words.u32(24)));
+                    self.away.entry(rank).or_default().push(Absence {
+                        start: words.time(0),
+                        end: words.time(8),
+                        tid: words.u32(16),
+                        kind: words.u16(20),
+                        cause: words.u32(24),
+                    });
                 }
                 Ok(Some(length))
             }
@@ -192,6 +236,10 @@ impl AppReader {
                         .and_then(|world| u32::try_from(world).ok())
                         .filter(|&world| world <= super::MOST_RANKS)
                 }
+                b"kernel_trace" => {
+                    let used = |(name, value): (&[u8], &[u8])| name == b"used" && value == b"true";
+                    self.watched = json::members(value).is_some_and(|mut members| members.any(used));
+                }
                 _ => {}
             }
         }
@@ -207,7 +255,13 @@ impl AppReader {
 
     fn end_rank(&mut self, complete: bool) {
         if let Some(rank) = self.current.take() {
-            self.done.push(rank.finish(complete));
+            let threads = rank.threads().to_vec();
+            let trace = rank.finish(complete);
+            // What keeps a thread from running that MPI made for itself is no lateness of the rank.
+            if let Some(away) = self.away.get_mut(&trace.number()).filter(|_| !threads.is_empty()) {
+                away.retain(|away| threads.contains(&away.tid));
+            }
+            self.done.push(trace);
         }
     }
 
@@ -223,10 +277,13 @@ impl AppReader {
         }
         let cut = !self.pending.is_empty() || self.state != State::BetweenBlocks;
         for trace in &mut self.done {
-            let unknown: Arc<str> = "unknown".into();
-            for (start, end, cause) in self.away.remove(&trace.number()).into_iter().flatten() {
-                let cause = Arc::clone(self.causes.get(cause as usize).unwrap_or(&unknown));
-                trace.away.push(Away { start, end, cause });
+            trace.watched = self.watched;
+            let mut phrases: BTreeMap<(u16, u32), Arc<str>> = BTreeMap::new();
+            let unknown = Named { name: "an unknown process".into(), ..Named::default() };
+            for Absence { start, end, kind, cause, .. } in self.away.remove(&trace.number()).into_iter().flatten() {
+                let named = self.causes.get(cause as usize).unwrap_or(&unknown);
+                let cause = phrases.entry((kind, cause)).or_insert_with(|| named.phrase(kind).into());
+                trace.away.push(Away { start, end, cause: Arc::clone(cause) });
             }
             trace.away.sort_by_key(|away| away.start);
         }
@@ -237,11 +294,18 @@ impl AppReader {
     }
 }
 
-fn causes(list: &[u8]) -> Vec<Arc<str>> {
-    let name = |cause: &&[u8]| {
-        let mut members = json::members(cause)?;
-        let name = members.find(|(name, _)| *name == b"name")?.1;
-        Some(Arc::from(json::string(name)?.as_ref()))
+fn causes(list: &[u8]) -> Vec<Named> {
+    let one = |cause: &&[u8]| {
+        let mut found = Named { name: "an unknown process".into(), ..Named::default() };
+        for (name, value) in json::members(cause).into_iter().flatten() {
+            match name {
+                b"name" => found.name = json::string(value).unwrap_or_default().into_owned(),
+                b"pid" => found.pid = json::scaled(value, 0),
+                b"cgroup" => found.cgroup = json::string(value).unwrap_or_default().into_owned(),
+                _ => {}
+            }
+        }
+        found
     };
-    json::elements(list).iter().map(|cause| name(cause).unwrap_or_else(|| "unknown".into())).collect()
+    json::elements(list).iter().map(one).collect()
 }

@@ -81,6 +81,8 @@ pub struct Rank {
     /// CPU time at the end of the last call, and whether CPU time is recorded.
     cpu: Option<i64>,
     has_cpu: bool,
+    /// The kernel's numbers of the threads that called MPI.
+    threads: Vec<u32>,
     unmodelled: BTreeMap<&'static str, i64>,
 }
 
@@ -112,7 +114,7 @@ impl Rank {
     /// Begins with the INFO of a rank.
     pub fn new(source: &str, info: &[u8], world: Option<u32>) -> Result<Self, String> {
         let mut trace = Trace { source: source.into(), world, sized: true, ..Trace::default() };
-        let mut has_cpu = true;
+        let (mut has_cpu, mut threads) = (true, Vec::new());
         for (name, value) in json::members(info).ok_or("the INFO of a rank must be a JSON object")? {
             let number = || json::scaled(value, 0);
             match name {
@@ -128,6 +130,13 @@ impl Rank {
                 }
                 b"init_ns" => trace.began = number().unwrap_or(0).clamp(0, 1 << 61),
                 b"finalize_ns" => trace.ended = number().unwrap_or(0).clamp(0, 1 << 61),
+                b"threads" => {
+                    let tid = |thread: &&[u8]| {
+                        let (_, tid) = json::members(thread)?.find(|(name, _)| *name == b"tid")?;
+                        u32::try_from(json::scaled(tid, 0)?).ok()
+                    };
+                    threads = json::elements(value).iter().filter_map(tid).collect();
+                }
                 b"cpu_clock" => has_cpu = value != b"\"none\"",
                 b"lost" if number().unwrap_or(0) > 0 => trace
                     .refusals
@@ -152,8 +161,14 @@ impl Rank {
             polled: None,
             cpu: None,
             has_cpu,
+            threads,
             unmodelled: BTreeMap::new(),
         })
+    }
+
+    #[must_use]
+    pub fn threads(&self) -> &[u32] {
+        &self.threads
     }
 
     /// Takes one record, whose head says its kind.

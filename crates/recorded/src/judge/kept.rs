@@ -1,0 +1,306 @@
+//! How long ranks were kept from running, by the kernel's trace: lateness that is measured, so nothing has to be inferred.
+//!
+//! It is taken from all times before they are compared, with each other and with noise. What a rank was kept from running for
+//! longer than its peers at the same step counts as its excess, to the microsecond.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::series::{What, usual};
+use super::steps::Step;
+use crate::graph::Times;
+use crate::matching::Matched;
+use crate::trace::{Act, Kind, Trace};
+
+/// A rank that was kept from running counts as suspect from this share of the run on.
+const LEAST: f64 = 0.01;
+/// A step counts from this share of the rank's average step on.
+const STEP: f64 = 0.2;
+
+/// When a rank was late: before an action, while all waited in it, or after it was over elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum When {
+    Before,
+    Within,
+    After,
+}
+
+impl From<What> for When {
+    fn from(what: What) -> Self {
+        match what {
+            What::Computing => Self::Before,
+            What::Tail => Self::After,
+        }
+    }
+}
+
+/// A place in steps of one kind: rank, one of the steps, actions since it began, and when.
+pub type Spot = (u32, u32, u32, When);
+
+/// A meeting that took longer than usual while one of its ranks was kept from running.
+#[derive(Clone, Copy, Debug)]
+pub struct Within {
+    pub meeting: u32,
+    pub rank: u32,
+    /// Action in which the rank waits.
+    pub cell: u32,
+    /// By how much sooner the meeting had been over, ns.
+    pub ns: i64,
+}
+
+/// A rank that left a meeting late since another of its ranks was kept from running in it: an operation passes through ranks.
+#[derive(Clone, Copy, Debug)]
+pub struct Behind {
+    pub culprit: u32,
+    /// Action of the late rank, and by how much sooner it had been over, ns.
+    pub cell: u32,
+    pub ns: i64,
+}
+
+pub struct Kept<'a> {
+    traces: &'a [Trace],
+    matched: &'a Matched,
+    /// How long the rank was kept from running during each time, ns.
+    pub all: Times,
+    /// How much longer than its peers at the same step.
+    pub more: Times,
+    pub within: Vec<Within>,
+    pub behind: Vec<Behind>,
+}
+
+/// What is known of ranks that were kept from running.
+#[derive(Default)]
+pub struct Known {
+    /// The times without it.
+    pub without: Times,
+    /// Those with enough of it to be suspect.
+    pub ranks: Vec<u32>,
+    /// Meetings that had been over sooner without it.
+    pub within: Vec<Within>,
+    /// Other ranks that had left meetings sooner without it.
+    pub behind: Vec<Behind>,
+    /// Sum over the steps, ns.
+    pub places: BTreeMap<Spot, f64>,
+    /// Steps in which it matters, by rank.
+    pub steps: BTreeMap<u32, Vec<u32>>,
+}
+
+impl<'a> Kept<'a> {
+    #[must_use]
+    pub fn new(traces: &'a [Trace], matched: &'a Matched, steps: &[Vec<Step>]) -> Self {
+        let count = matched.own.computing.len();
+        let none = Times { computing: vec![0; count], tail: vec![0; count] };
+        let mut kept = Self { traces, matched, all: none.clone(), more: none, within: Vec::new(), behind: Vec::new() };
+        for rank in (0..traces.len() as u32).filter(|&rank| !traces[rank as usize].away.is_empty()) {
+            for cell in matched.cells[rank as usize].clone() {
+                let sum = |what| kept.by_cause(rank, cell, what).iter().map(|one| one.1).sum::<f64>().round() as i64;
+                let (computing, tail) = (sum(What::Computing), sum(What::Tail));
+                (kept.all.computing[cell], kept.all.tail[cell]) = (computing, tail);
+            }
+        }
+        if traces.iter().any(|trace| !trace.away.is_empty()) {
+            kept.more = more_than_usual(&kept.all, steps);
+            kept.find_within();
+            kept.find_behind();
+        }
+        kept
+    }
+
+    /// Returns what kept a rank from running during one of its times, and for how long, ns.
+    #[must_use]
+    pub fn by_cause(&self, rank: u32, cell: usize, what: What) -> Vec<(&'a Arc<str>, f64)> {
+        let act = &self.traces[rank as usize].acts[cell - self.matched.cells[rank as usize].start];
+        let own = &self.matched.own;
+        match what {
+            What::Computing => {
+                let took = own.computing[cell];
+                // Where the thread's own clock of CPU time says otherwise, that is right.
+                let off = if act.ran >= 0 { (took - act.ran).max(0) } else { took };
+                self.during(rank, (act.start.saturating_sub(took), act.start), off)
+            }
+            What::Tail => self.during(rank, (act.end.saturating_sub(own.tail[cell]), act.end), own.tail[cell]),
+        }
+    }
+
+    /// Returns what kept a rank from running from one moment of its clock to another, together at most `most` ns.
+    fn during(&self, rank: u32, (begin, end): (i64, i64), most: i64) -> Vec<(&'a Arc<str>, f64)> {
+        let away = &self.traces[rank as usize].away;
+        let from = away.partition_point(|away| away.end <= begin);
+        let here: Vec<(&Arc<str>, i64)> = away[from..]
+            .iter()
+            .take_while(|away| away.start < end)
+            .map(|away| (&away.cause, away.end.min(end).saturating_sub(away.start.max(begin)).max(0)))
+            .collect();
+        let all = here.iter().map(|one| one.1).sum::<i64>().max(1) as f64;
+        let fits = (most as f64 / all).min(1.0);
+        here.into_iter().map(|(cause, ns)| (cause, fits * ns as f64)).collect()
+    }
+
+    /// Returns from when to when, on its clock, a rank was in the call of a meeting at which all had arrived.
+    fn inside(&self, rank: u32, act: &Act, meeting: u32) -> (i64, i64) {
+        let event = &self.traces[rank as usize].events[act.event as usize];
+        let ahead = event.end.saturating_sub(self.matched.clocks.common(rank as usize, event.end));
+        let ready = self.matched.ready[meeting as usize].saturating_add(ahead);
+        (ready.max(event.since), event.end)
+    }
+
+    /// Returns the meetings that may have to wait for a rank in an action: for its message, and for its receiving.
+    fn meetings(&self, rank: u32, act: &Act) -> impl Iterator<Item = u32> + use<'a> {
+        let waits = matches!(act.kind, Kind::Wait | Kind::WaitSent);
+        let of = |of: &[Vec<Option<u32>>]| if waits { of[rank as usize][act.event as usize] } else { None };
+        [of(&self.matched.meeting), of(&self.matched.received)].into_iter().flatten()
+    }
+
+    /// Finds the meetings that took longer than such meetings usually do while one of their ranks was kept from running.
+    fn find_within(&mut self) {
+        let matched = self.matched;
+        let mut of: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
+        for (&class, &took) in matched.class.iter().zip(&matched.took) {
+            of.entry(class).or_default().push(took);
+        }
+        let usual: BTreeMap<u32, i64> = of.into_iter().map(|(class, took)| (class, middle(took))).collect();
+        for rank in (0..self.traces.len() as u32).filter(|&rank| !self.traces[rank as usize].away.is_empty()) {
+            for (cell, act) in matched.cells[rank as usize].clone().zip(&self.traces[rank as usize].acts) {
+                for meeting in self.meetings(rank, act) {
+                    let longer = matched.took[meeting as usize] - usual[&matched.class[meeting as usize]];
+                    if longer <= 0 {
+                        continue;
+                    }
+                    let here = self.during(rank, self.inside(rank, act, meeting), longer);
+                    let ns = here.iter().map(|one| one.1).sum::<f64>().round() as i64;
+                    if ns > 0 {
+                        self.within.push(Within { meeting, rank, cell: cell as u32, ns });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Finds ranks that left a meeting later than they usually do while another of its ranks was kept from running in it.
+    fn find_behind(&mut self) {
+        let matched = self.matched;
+        let mut waits: BTreeMap<u32, Vec<(u32, usize)>> = BTreeMap::new();
+        let mut tails: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
+        for (rank, trace) in (0u32..).zip(self.traces) {
+            for (cell, act) in matched.cells[rank as usize].clone().zip(&trace.acts) {
+                let meeting = matched.meeting[rank as usize].get(act.event as usize).copied().flatten();
+                if let (Kind::Wait, Some(meeting)) = (act.kind, meeting) {
+                    waits.entry(meeting).or_default().push((rank, cell));
+                    tails.entry(matched.class[meeting as usize]).or_default().push(matched.own.tail[cell]);
+                }
+            }
+        }
+        let usual: BTreeMap<u32, i64> = tails.into_iter().map(|(class, tails)| (class, middle(tails))).collect();
+        for (meeting, members) in waits.iter().filter(|(_, members)| members.len() > 1) {
+            for &(culprit, here) in members {
+                let act = |rank: u32, cell: usize| {
+                    &self.traces[rank as usize].acts[cell - matched.cells[rank as usize].start]
+                };
+                let (begin, end) = self.inside(culprit, act(culprit, here), *meeting);
+                for &(_, cell) in members.iter().filter(|member| member.0 != culprit) {
+                    let tail = matched.own.tail[cell] - self.all.tail[cell];
+                    let longer = tail - usual[&matched.class[*meeting as usize]];
+                    if longer <= 0 {
+                        continue;
+                    }
+                    let kept = self.during(culprit, (begin, end), longer);
+                    let ns = kept.iter().map(|one| one.1).sum::<f64>().round() as i64;
+                    if ns > 0 {
+                        self.behind.push(Behind { culprit, cell: cell as u32, ns });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns what kept a rank from running inside a meeting.
+    #[must_use]
+    pub fn by_cause_within(&self, one: &Within) -> Vec<(&'a Arc<str>, f64)> {
+        let first = self.matched.cells[one.rank as usize].start;
+        let act = &self.traces[one.rank as usize].acts[one.cell as usize - first];
+        self.during(one.rank, self.inside(one.rank, act, one.meeting), one.ns)
+    }
+
+    /// Returns the times during which ranks could run.
+    #[must_use]
+    pub fn rest(&self) -> Times {
+        less(&self.matched.own, &self.all)
+    }
+
+    /// Returns what is known. `run`: duration of the run, ns.
+    #[must_use]
+    pub fn known(&self, steps: &[Vec<Step>], run: f64) -> Known {
+        let mut known = Known { without: less(&self.matched.own, &self.more), ..Known::default() };
+        let mut within: BTreeMap<u32, i64> = BTreeMap::new();
+        for one in &self.within {
+            within.entry(one.cell).and_modify(|ns| *ns = one.ns.max(*ns)).or_insert(one.ns);
+        }
+        for (rank, steps) in (0u32..).zip(steps) {
+            let mut of_steps = vec![0.0; steps.len()];
+            let mut first: BTreeMap<u64, u32> = BTreeMap::new();
+            for ((number, step), sum) in (0u32..).zip(steps).zip(&mut of_steps) {
+                let first = *first.entry(step.does).or_insert(number);
+                for (place, cell) in (0u32..).zip(step.cells.clone()) {
+                    for (when, ns) in [
+                        (When::Before, self.more.computing[cell]),
+                        (When::Within, within.get(&(cell as u32)).copied().unwrap_or(0)),
+                        (When::After, self.more.tail[cell]),
+                    ] {
+                        if ns > 0 {
+                            *sum += ns as f64;
+                            *known.places.entry((rank, first, place, when)).or_default() += ns as f64;
+                        }
+                    }
+                }
+            }
+            let whole: f64 = of_steps.iter().sum();
+            if whole >= LEAST * run {
+                known.ranks.push(rank);
+            }
+            let least = STEP * whole / of_steps.len().max(1) as f64;
+            let matter = (0u32..).zip(&of_steps).filter(|(_, sum)| **sum > least).map(|(step, _)| step);
+            known.steps.insert(rank, matter.collect());
+        }
+        known.within = self.within.iter().filter(|one| known.ranks.contains(&one.rank)).copied().collect();
+        known.behind = self.behind.iter().filter(|one| known.ranks.contains(&one.culprit)).copied().collect();
+        known
+    }
+}
+
+fn middle(mut times: Vec<i64>) -> i64 {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// Returns times with others taken from them.
+fn less(times: &Times, by: &Times) -> Times {
+    let of = |from: &[i64], by: &[i64]| from.iter().zip(by).map(|(from, by)| (from - by).max(0)).collect();
+    Times { computing: of(&times.computing, &by.computing), tail: of(&times.tail, &by.tail) }
+}
+
+/// Returns how much longer each time is than the middle one of the ranks that do the same at the same step.
+fn more_than_usual(all: &Times, steps: &[Vec<Step>]) -> Times {
+    let mut more = all.clone();
+    let mut alike: BTreeMap<(u64, usize), Vec<&Step>> = BTreeMap::new();
+    for (number, step) in steps.iter().flat_map(|steps| steps.iter().enumerate()) {
+        alike.entry((step.does, number)).or_default().push(step);
+    }
+    let mut sorted = Vec::new();
+    for steps in alike.values().filter(|steps| steps.len() > 1) {
+        for place in 0..steps[0].cells.len() {
+            for (from, to) in [(&all.computing, &mut more.computing), (&all.tail, &mut more.tail)] {
+                sorted.clear();
+                sorted.extend(steps.iter().map(|step| from[step.cells.start + place] as f64));
+                if sorted.iter().all(|&ns| ns == 0.0) {
+                    continue;
+                }
+                sorted.sort_unstable_by(f64::total_cmp);
+                for step in steps {
+                    let cell = step.cells.start + place;
+                    to[cell] = (from[cell] - usual(&sorted, from[cell] as f64, 0.0) as i64).max(0);
+                }
+            }
+        }
+    }
+    more
+}
