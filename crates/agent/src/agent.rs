@@ -32,6 +32,7 @@ use crate::input::Heartbeat;
 use crate::late::Late;
 use crate::layout::Layout;
 use crate::phases::RunState;
+use crate::printed::Printed;
 use crate::recall::{Computing, News};
 use crate::record::{Activity, NO_NODE};
 use crate::settings::{RunSettings, Work, no_node};
@@ -88,6 +89,8 @@ pub struct Agent<P> {
     pub(crate) computing: Option<Computing>,
     /// At the root: news of tasks that the user has not collected.
     pub(crate) news: News,
+    /// At the root: what tasks printed, which the user has not collected.
+    pub(crate) printed: Vec<Printed>,
     /// At the root: results that the user has not collected.
     results: Vec<Finished<P>>,
     requested: u64,
@@ -149,6 +152,7 @@ impl<P: TaskBytes> Agent<P> {
             actions: Vec::new(),
             computing: None,
             news: News::default(),
+            printed: Vec::new(),
             results: Vec::new(),
             requested: 0,
             uplink: VecDeque::new(),

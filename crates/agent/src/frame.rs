@@ -170,13 +170,21 @@ pub enum Frame {
     /// Child to parent, at most once for each batch: the outcomes of its first calls, and that those after the one in
     /// progress are not computed there. The meaning of the bytes is the user's.
     Partial { task: u64, outcomes: Vec<u8> },
-    /// Child to parent, before a command's result: when its last attempt ran, and what it printed on stderr.
+    /// Child to parent, before a command's result: when its last attempt ran.
     Ran {
         task: u64,
         /// Start, on the root's clock, ns.
         began_ns: u64,
         took_ns: u64,
-        stderr: Vec<u8>,
+    },
+    /// Child to parent: lines that a task of its subtree printed.
+    Printed {
+        /// The node that computes it.
+        node: u32,
+        task: u64,
+        /// Bytes left out before the text.
+        left_out: u64,
+        text: Vec<u8>,
     },
     /// Child to parent: a task exceeded its time limit, and the agent exits because only that ends the task.
     OverTime {
@@ -233,7 +241,8 @@ const FORGET: u8 = 35;
 const RAN: u8 = 36;
 /// A refusal of its own kind, since the text of [`REFUSED`] fills the frame. Only authenticated peers get it.
 const NAME_TAKEN: u8 = 37;
-const LAST: u8 = NAME_TAKEN;
+const PRINTED: u8 = 38;
+const LAST: u8 = PRINTED;
 
 /// Decodes the next frame. `None` while it is incomplete.
 ///
@@ -344,7 +353,10 @@ impl Reader<'_> {
             FUNCTION => Frame::Function { task: self.u64()?, number: self.u64()?, bytes: self.u64()? },
             FORGET => Frame::Forget { number: self.u64()? },
             PARTIAL => Frame::Partial { task: self.u64()?, outcomes: self.rest() },
-            RAN => Frame::Ran { task: self.u64()?, began_ns: self.u64()?, took_ns: self.u64()?, stderr: self.rest() },
+            RAN => Frame::Ran { task: self.u64()?, began_ns: self.u64()?, took_ns: self.u64()? },
+            PRINTED => {
+                Frame::Printed { node: self.u32()?, task: self.u64()?, left_out: self.u64()?, text: self.rest() }
+            }
             OVER_TIME => Frame::OverTime { task: self.u64()?, tried: self.u32()? },
             SUBTREE => Frame::Subtree(Subtree {
                 compute_per_s: self.amount()?,
@@ -479,11 +491,17 @@ impl Frame {
                 long(out, PARTIAL, *task);
                 out.extend(outcomes);
             }
-            Self::Ran { task, began_ns, took_ns, stderr } => {
+            Self::Ran { task, began_ns, took_ns } => {
                 long(out, RAN, *task);
                 out.extend(began_ns.to_be_bytes());
                 out.extend(took_ns.to_be_bytes());
-                out.extend(stderr);
+            }
+            Self::Printed { node, task, left_out, text } => {
+                out.push(PRINTED);
+                out.extend(node.to_be_bytes());
+                out.extend(task.to_be_bytes());
+                out.extend(left_out.to_be_bytes());
+                out.extend(text);
             }
             Self::OverTime { task, tried } => {
                 long(out, OVER_TIME, *task);
@@ -554,8 +572,13 @@ mod tests {
             }),
             any::<u64>().prop_map(|number| Frame::Forget { number }),
             (any::<u64>(), bytes()).prop_map(|(task, outcomes)| Frame::Partial { task, outcomes }),
-            (any::<u64>(), any::<u64>(), any::<u64>(), bytes())
-                .prop_map(|(task, began_ns, took_ns, stderr)| Frame::Ran { task, began_ns, took_ns, stderr }),
+            (any::<u64>(), any::<u64>(), any::<u64>()).prop_map(|(task, began_ns, took_ns)| Frame::Ran {
+                task,
+                began_ns,
+                took_ns
+            }),
+            (any::<u32>(), any::<u64>(), any::<u64>(), bytes())
+                .prop_map(|(node, task, left_out, text)| Frame::Printed { node, task, left_out, text }),
             (any::<u64>(), any::<u32>()).prop_map(|(task, tried)| Frame::OverTime { task, tried }),
         ]
     }

@@ -7,6 +7,7 @@ use crate::action::{Action, End, Inbound, Peer, TaskBytes};
 use crate::agent::{Agent, Processor};
 use crate::frame::Frame;
 use crate::phases::{AGENT_FAILED, Phase};
+use crate::printed::Printed;
 use crate::recall::Ran;
 use crate::record::AgentEvent;
 use crate::task_store::Finished;
@@ -169,8 +170,11 @@ impl<P: TaskBytes> Agent<P> {
             Inbound::Frame(Frame::Recalled { task }) => self.on_recalled(child as usize, task),
             Inbound::Frame(Frame::Begun { task }) => self.on_begun(child as usize, task),
             Inbound::Frame(Frame::Partial { task, outcomes }) => self.on_partial(child as usize, task, outcomes),
-            Inbound::Frame(Frame::Ran { task, began_ns, took_ns, stderr }) => {
-                return self.on_ran(child as usize, Ran { task, began_ns, took_ns, stderr });
+            Inbound::Frame(Frame::Ran { task, began_ns, took_ns }) => {
+                self.on_ran(child as usize, Ran { task, began_ns, took_ns });
+            }
+            Inbound::Frame(Frame::Printed { node, task, left_out, text }) => {
+                return self.on_printed(Printed { node, task, left_out, text });
             }
             Inbound::Frame(Frame::HandBack { task }) => {
                 if !state.out.sent.remove(task) {

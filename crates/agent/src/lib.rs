@@ -8,6 +8,7 @@
 //! | `input` | frames from children and the parent, and heartbeats |
 //! | `children`, [`registration`] | children that join, drain or are lost |
 //! | `quota` | quotas of a child |
+//! | [`printed`] | what tasks print while they run |
 //! | [`recall`] | tasks that the user withdraws, and what is known of tasks before they end |
 //! | [`task_store`], `limits` | task store; tasks that are given up |
 //! | `estimation` | online estimates of rates and interference |
@@ -36,6 +37,7 @@ pub mod late;
 pub mod layout;
 pub mod limits;
 pub mod phases;
+pub mod printed;
 mod quota;
 mod rate_changes;
 pub mod recall;

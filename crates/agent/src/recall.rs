@@ -15,9 +15,6 @@ const REPORT_AFTER_NS: u64 = 50_000_000;
 /// The result of a withdrawn task, as an error text.
 pub const WITHDRAWN: &str = "withdrawn before it began";
 
-/// Maximum bytes that a node sends of what a command printed.
-const MOST_STDERR: usize = 4 << 10;
-
 /// The last attempt of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
@@ -25,8 +22,6 @@ pub struct Ran {
     /// Start, on the root's clock, ns.
     pub began_ns: u64,
     pub took_ns: u64,
-    /// What it printed on stderr, or the end of that; empty if the run does not ask for it.
-    pub stderr: Vec<u8>,
 }
 
 /// What the root learned of its user's tasks.
@@ -154,31 +149,26 @@ impl<P: TaskBytes> Agent<P> {
         }
     }
 
-    /// Passes on when this node ran a command, in its own time, ns, and what the command printed.
-    pub fn pass_ran(&mut self, task: u64, (began_ns, ended_ns): (u64, u64), mut stderr: Vec<u8>) {
-        stderr.truncate(if self.run.recording.stderr { MOST_STDERR } else { 0 });
+    /// Passes on when this node ran a command, in its own time, ns.
+    pub fn pass_ran(&mut self, task: u64, (began_ns, ended_ns): (u64, u64)) {
         let began_ns_at_root = self.clock.root_ns(began_ns);
-        self.pass_on_ran(Ran { task, began_ns: began_ns_at_root, took_ns: ended_ns.saturating_sub(began_ns), stderr });
+        self.pass_on_ran(Ran { task, began_ns: began_ns_at_root, took_ns: ended_ns.saturating_sub(began_ns) });
     }
 
     fn pass_on_ran(&mut self, ran: Ran) {
         if self.root {
             self.news.ran.push(ran);
         } else {
-            let Ran { task, began_ns, took_ns, stderr } = ran;
-            self.send_frame(Peer::Parent, Frame::Ran { task, began_ns, took_ns, stderr });
+            let Ran { task, began_ns, took_ns } = ran;
+            self.send_frame(Peer::Parent, Frame::Ran { task, began_ns, took_ns });
         }
     }
 
     /// Handles a child's word on a command. Others than those it holds are ignored.
-    pub(crate) fn on_ran(&mut self, child: usize, ran: Ran) -> Result<(), &'static str> {
-        if ran.stderr.len() > MOST_STDERR {
-            return Err("it sent more of a command's output than was asked for");
-        }
+    pub(crate) fn on_ran(&mut self, child: usize, ran: Ran) {
         if self.children[child].out.sent.contains(ran.task) {
             self.pass_on_ran(ran);
         }
-        Ok(())
     }
 
     /// Reports to the parent which task this node computes, [`REPORT_AFTER_NS`] after its start. Returns when that is due.

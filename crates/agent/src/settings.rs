@@ -134,8 +134,8 @@ pub struct Recording {
     pub trace: bool,
     /// Events and commands of the policy, for replays.
     pub log: bool,
-    /// What commands print on stderr.
-    pub stderr: bool,
+    /// What tasks print: commands on stderr, Python functions on either stream.
+    pub printed: bool,
 }
 
 /// Limits on the size of inputs and results, bytes.

@@ -63,7 +63,7 @@ impl FarmPoint<'_> {
             grace_s: limits.grace_s,
             retries: limits.retries,
         };
-        run.recording = Recording { trace, log: trace, stderr: false };
+        run.recording = Recording { trace, log: trace, printed: false };
         Ok(run)
     }
 }

@@ -14,7 +14,7 @@ use rustix::process::{chdir, set_parent_process_death_signal, setsid};
 use rustix::thread::set_name;
 
 use crate::children::close_all_but;
-use crate::signals::{ignore, reset};
+use crate::signals::{Signal, ignore, reset};
 
 /// Its name in `ps`, at most 15 bytes.
 const NAME: &CStr = c"undo-watchdog";
@@ -33,8 +33,8 @@ pub fn outlive(keep: &mut [RawFd]) {
         }
     }
     reset(libc::SIGCHLD);
-    // None of these fails for such values.
-    let _ = (set_parent_process_death_signal(None), set_name(NAME), chdir(c"/"));
+    // None of these fails for such values. If this guard is stopped when the command ends, it continues.
+    let _ = (set_parent_process_death_signal(Some(Signal::CONT)), set_name(NAME), chdir(c"/"));
     close_all_but(keep);
     replace_command_line();
     let _ = fs::write("/proc/self/oom_score_adj", "-1000"); // works for root only; the kernel then prefers to kill the command

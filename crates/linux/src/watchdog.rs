@@ -34,6 +34,10 @@ pub trait Undo {
     fn starter(&self) -> Option<RawFd> {
         None
     }
+    /// Descriptors that [`Self::perform`] uses.
+    fn descriptors(&self) -> Vec<RawFd> {
+        Vec::new()
+    }
 }
 
 /// The command's handle of the watchdog.
@@ -87,6 +91,7 @@ impl Watchdog {
 fn watch(command: Pid, pipe: OwnedFd, process: OwnedFd, undo: &dyn Undo) {
     let known = [pipe.as_raw_fd(), process.as_raw_fd(), undo.starter().unwrap_or(-1)];
     let mut kept: Vec<RawFd> = known.into_iter().filter(|fd| *fd >= 0).collect();
+    kept.extend(undo.descriptors());
     crate::hardened::outlive(&mut kept);
     // Of the starter only the end counts, which poll reports unasked; it ignores a negative descriptor.
     let mut watched = known.map(|fd| watch_descriptor(fd, true, false));

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
 use crate::error::LiveError;
@@ -20,7 +21,11 @@ pub struct Log {
 impl Log {
     #[must_use]
     pub fn on_stderr(name: &str) -> Self {
-        Self::new(name, Box::new(std::io::stderr()))
+        // A copy: what tasks print may be captured later.
+        match std::io::stderr().as_fd().try_clone_to_owned() {
+            Ok(copy) => Self::new(name, Box::new(File::from(copy))),
+            Err(_) => Self::new(name, Box::new(std::io::stderr())),
+        }
     }
 
     #[must_use]

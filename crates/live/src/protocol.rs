@@ -3,4 +3,4 @@
 use crosswind_access::greeting::Protocol;
 
 /// Protocol of agents, ranks and filters; all three use the same handshake.
-pub const PROTOCOL: Protocol = Protocol { magic: *b"XWFM", version: 8 };
+pub const PROTOCOL: Protocol = Protocol { magic: *b"XWFM", version: 9 };

@@ -121,7 +121,6 @@ fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_no_other() {
         let event = r#"{"root_ns":0,"code":"c","node":"../../etc","number":null,"tasks":null,"message":"a long story, told again and again and again and again"}"#;
         (Frame::Event { event: event.into() }, 0)
     };
-    let ran = |bytes| Frame::Ran { task: 3, began_ns: 0, took_ns: 0, stderr: vec![b'x'; bytes] };
     let abuses: Vec<(&str, Vec<u8>)> = vec![
         ("a length that lies", vec![0xff; 8]),
         ("an unknown kind", vec![0, 0, 0, 1, 99]),
@@ -133,7 +132,10 @@ fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_no_other() {
         ("code of its own", wire(&[(Frame::Code { last: true, piece: vec![b'c'; 100] }, 0)])),
         ("a function of its own", wire(&[(Frame::Function { task: 3, number: 1, bytes: 1 << 20 }, 0)])),
         ("an order to forget a function", wire(&[(Frame::Forget { number: 1 }, 0)])),
-        ("more output of a command than is asked for", wire(&[(ran(4_097), 0)])),
+        (
+            "output of a task that is not asked for",
+            wire(&[(Frame::Printed { node: 1, task: 3, left_out: 0, text: vec![b'x'] }, 0)]),
+        ),
         ("a request for more tasks than there can be", wire(&[(Frame::Ask { tasks: 1 << 60 }, 0)])),
         ("requests without end", wire(&vec![(Frame::Ask { tasks: 1 << 23 }, 0); 3])),
         ("ready twice, with a whole world below it", wire(&[(Frame::Ready { agents: u32::MAX, tasks: 1 }, 0)])),

@@ -38,8 +38,10 @@ use crate::watched::{LOOK, locked, waited};
 
 /// A result: task, whether it succeeded, bytes or path, node.
 type Taken<'py> = (u64, bool, Bound<'py, PyAny>, String);
-/// The last attempt of a command: task, start, seconds, what it printed on stderr.
-type Attempt<'py> = (u64, f64, f64, Bound<'py, PyBytes>);
+/// The last attempt of a command: task, start, seconds.
+type Attempt = (u64, f64, f64);
+/// What a task printed: node, task, bytes left out before it, text.
+type Printed<'py> = (String, u64, u64, Bound<'py, PyBytes>);
 /// Tasks that have begun, tasks that are withdrawn, and early outcomes of batches.
 type News<'py> = (Vec<u64>, Vec<u64>, Vec<(u64, Bound<'py, PyBytes>)>);
 
@@ -102,7 +104,7 @@ impl Executor for Callable {
             let function = job.input.function().map(|one| PyFunction(Arc::clone(one)));
             let (ok, output): (bool, Bound<'_, PyBytes>) =
                 self.0.bind(py).call1((input, early, function))?.extract()?;
-            Ok::<_, PyErr>(Answer { ok, output: payload(&output), stderr: Vec::new() })
+            Ok::<_, PyErr>(Answer { ok, output: payload(&output) })
         })
         .unwrap_or_else(|error| Answer::failed(error.to_string()))
     }
@@ -262,7 +264,8 @@ impl PyFarmRoot {
     }
 
     /// Returns `(task, ok, bytes or path, node)` of the available results; waits for at least one, at most
-    /// `timeout_s`. Also empty when the run has ended and all are taken; then raises the error that ended it, if any. With
+    /// `timeout_s`. Also empty when tasks have printed, and when the run has ended and all are taken; then raises the error
+    /// that ended it, if any. With
     /// `or_news`, also empty at any time, at the latest when there is news. With `views`, large results in memory are
     /// memoryviews of memory that nothing else uses.
     #[pyo3(signature = (timeout_s, or_news = false, views = false))]
@@ -270,7 +273,7 @@ impl PyFarmRoot {
         let results = waited(py, timeout_s, |left| match or_news {
             true => Some(self.queue.results_or_news(left)),
             false => match self.queue.results(left) {
-                Some(results) if results.is_empty() => None,
+                Some(results) if results.is_empty() && !self.queue.has_printed() => None,
                 results => Some(results),
             },
         })?;
@@ -311,14 +314,18 @@ impl PyFarmRoot {
         (news.begun, news.withdrawn, partial)
     }
 
-    /// Returns `(task, start on the monotonic clock, seconds, what it printed on stderr)` of the commands that have ended
-    /// since the last call. Those of all results that were taken are among them.
-    fn ran<'py>(&self, py: Python<'py>) -> Vec<Attempt<'py>> {
-        let ran = self.queue.ran();
+    /// Returns `(task, start on the monotonic clock, seconds)` of the commands that have ended since the last call. Those
+    /// of all results that were taken are among them.
+    fn ran(&self) -> Vec<Attempt> {
         let seconds = |ns: u64| ns as f64 * 1e-9;
-        ran.iter()
-            .map(|ran| (ran.task, seconds(ran.began_ns), seconds(ran.took_ns), PyBytes::new(py, &ran.stderr)))
-            .collect()
+        self.queue.ran().iter().map(|ran| (ran.task, seconds(ran.began_ns), seconds(ran.took_ns))).collect()
+    }
+
+    /// Returns `(node, task, bytes left out before it, text)` of what tasks printed since the last call: whole lines. What
+    /// the tasks of all results that were taken printed is among it.
+    fn printed<'py>(&self, py: Python<'py>) -> Vec<Printed<'py>> {
+        let printed = self.queue.printed().into_iter();
+        printed.map(|(node, one)| (node.to_string(), one.task, one.left_out, PyBytes::new(py, &one.text))).collect()
     }
 
     /// Ends the run as soon as possible.

@@ -11,6 +11,7 @@ import json
 import queue
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from crosswind.plan import ports_of
 from crosswind.platform import Platform
 from crosswind.run.agent import load
 from crosswind.run.deployment import Agents, Deployment, MeanTask
+from crosswind.run.printed import Printed
 from crosswind.run.processes import Launch
 from crosswind.run.resume import Before, Identity, Kept, digest_of, digest_of_file, kept
 
@@ -36,6 +38,8 @@ _FOREVER_S = 1e8
 _LOOK_S = 0.2
 _RECALL_S = 5.0
 _REST_S = 2.0
+
+OnPrinted = Callable[[list[Printed]], None]
 
 
 class Task(NamedTuple):
@@ -62,8 +66,6 @@ class Ran(NamedTuple):
     began_s: float
     """On this process's monotonic clock, s."""
     seconds: float
-    stderr: bytes
-    """What it printed, or the end of that, if it succeeded and the farm shows it."""
 
 
 class Result(NamedTuple):
@@ -137,7 +139,7 @@ class LiveFarm:
         discard: bool = False,
         watch: Watch | None = None,
         names_logs: bool = True,
-        shows_stderr: bool = False,
+        on_printed: OnPrinted | None = None,
     ) -> None:
         self._platform, self._point, self._work = platform, dict(point), work
         self._launch: Deployment = launch or Launch()
@@ -155,7 +157,8 @@ class LiveFarm:
         self._processes: Agents | None = None
         self._root: Any = None
         self._settings = settings(platform, self._point, work, limits or Limits(), trace)
-        self._settings["recording"]["stderr"] = shows_stderr
+        self._settings["recording"]["printed"] = on_printed is not None
+        self._on_printed = on_printed
         self._ran: dict[int, Ran] = {}
         self._config = {
             "run": self._settings,
@@ -305,8 +308,11 @@ class LiveFarm:
         MeasurementError
             The same, where the disk of the root is full, or a file cannot be read or written.
         """
+        until = time.monotonic() + (_FOREVER_S if timeout_s is None else timeout_s)
         try:
-            taken = self._root.results(_FOREVER_S if timeout_s is None else timeout_s, or_news, views)
+            taken = self._root.results(until - time.monotonic(), or_news, views)
+            while self._has_shown_printed() and not (taken or or_news):
+                taken = self._root.results(max(until - time.monotonic(), 0.0), or_news, views)
         except AgentLost as error:
             raise self._explained(error) from None
         if self._watch is not None:
@@ -320,6 +326,13 @@ class LiveFarm:
             Result(task, ok, Path(data) if isinstance(data, str) else data, node, self._ran.pop(task, None))
             for task, ok, data, node in taken
         ]
+
+    def _has_shown_printed(self) -> bool:
+        """Pass on what tasks have printed, and return whether they have."""
+        if self._on_printed is None or not (said := self._root.printed()):
+            return False
+        self._on_printed([Printed(*one) for one in said])
+        return True
 
     def events(self, known: int) -> list[tuple[str, str | None, str]]:
         """Return code, node and message of the events so far, without the first `known`."""
@@ -467,7 +480,7 @@ def run_farm(
     progress: Callable[[int, int | None], None] | None = None,
     watch: Watch | None = None,
     halt: int | None = None,
-    shows_stderr: bool = False,
+    on_printed: OnPrinted | None = None,
 ) -> tuple[dict[str, Any], dict[str, bytes] | None]:
     """Run a workload on a tree of agents, one process per node.
 
@@ -505,8 +518,8 @@ def run_farm(
         Gets the run's events, for the page that shows them.
     halt : int, optional
         Number of failed tasks after which no task of the `source` begins any more. Default: all are done.
-    shows_stderr : bool
-        Have the nodes send what commands print on stderr with their results.
+    on_printed : callable, optional
+        Called with what tasks print, as it comes, in the thread that called this. Default: nodes do not send it.
 
     Returns
     -------
@@ -542,7 +555,7 @@ def run_farm(
                 trace=trace,
                 own_tasks=source is None,
                 watch=watch,
-                shows_stderr=shows_stderr,
+                on_printed=on_printed,
             )
         )
         feeder = None

@@ -27,7 +27,7 @@ from crosswind.run.calls import Performer
 from crosswind.run.deployment import Deployment, Placing
 from crosswind.run.deployments import HINT, deployed, is_deployed
 from crosswind.run.pieces import Data
-from crosswind.run.printed import THIS_PROCESS, show
+from crosswind.run.printed import show
 from crosswind.run.results import Run
 from crosswind.run.this_machine import here, point_of
 
@@ -175,9 +175,6 @@ class CallRun(Generic[C]):
             tries_once = not limits.retries and limits.task_timeout_s is None
             local = _is_local(launch, self.platform)
             self.calls = calls_of(Setting(nodes, plain, local, tries_once, bool(trace or watch)))
-            # On this machine the agents' logs are shown as they grow (`crosswind.run.echo`).
-            self._shows = not quiet and launch.on != "local"
-            self.calls.performer.shown_by = THIS_PROCESS if self._shows else None
             if watch is True:
                 from crosswind.watch import Watch
 
@@ -192,6 +189,7 @@ class CallRun(Generic[C]):
                 trace=bool(trace),
                 watch=watch or None,
                 names_logs=False,
+                on_printed=None if quiet else show,
             )
             self.live.__enter__()
             self._held = stack.pop_all()
@@ -253,7 +251,6 @@ class CallRun(Generic[C]):
                 out = self.calls.out
                 for result in results:
                     data: Data = result.data.read_bytes() if isinstance(result.data, Path) else result.data
-                    data = show(data, result.node) if self._shows else data
                     answered = self.calls.answer(result.task, data, result.ok, result.node)
                     self._answered[result.node] += answered - 1
                 if results:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import cloudpickle
 
 from crosswind import _core
-from crosswind.run import local_values, printed
+from crosswind.run import local_values
 from crosswind.run.batches import OVERDUE, Batch, Early
 from crosswind.run.pieces import Data, apart, dumps, dumps_around, loads, opened, together
 
@@ -68,14 +68,8 @@ class Performer:
         What all calls call, pickled: it travels once to each node. Default: each call or batch brings its function.
     local : bool
         Whether large values may stay in the node's memory until they are read (`crosswind.run.local_values`).
-
-    Attributes
-    ----------
-    shown_by : str, optional
-        The process that shows what calls print elsewhere: it comes with their outcomes (`crosswind.run.printed`).
     """
 
-    shown_by: str | None = None
     reads = True
     """It reads the input's bytes itself (`crosswind.run.agent.load`)."""
 
@@ -87,28 +81,20 @@ class Performer:
 
         With `function`, or where all calls call the same one, it is left out. `called` makes bytes of either.
         """
-        if self.shown_by in (None, printed.THIS_PROCESS):
-            return self._outcome(data, early, function)
-        copies = printed.copies()
-        outcome = self._outcome(data, early, function)
-        outcome.data = copies.before(outcome.data)
-        return outcome
-
-    def _outcome(self, data: Data, early: Early | None, sent: _core.Function | None) -> Outcome:
         value, raised = (_plain_value, _plain_error) if self._plain else (dumps, _pickled_error)
         if self._local:
             value = local_values.KEEPER.pickled
         try:
             call, parts = opened(data, pickle.loads)
-            if sent is not None or self._function is not None:
+            if function is not None or self._function is not None:
                 call = (self._function, *call)
-            function = _function(call[0]) if sent is None else sent.loaded(pickle.loads)
+            called = _function(call[0]) if function is None else function.loaded(pickle.loads)
             if len(call) == 3:
                 items = [together(one, parts) for one in call[2]] if parts else call[2]
-                batch = Batch(function, call[1], items, value, raised)
+                batch = Batch(called, call[1], items, value, raised)
                 return Outcome(batch.run() if early is None else OVERDUE.run(batch, early))
             args, kwargs = loads(together(call[1], parts))
-            return Outcome(value(function(*args, **kwargs)))
+            return Outcome(value(called(*args, **kwargs)))
         except BaseException as error:  # whatever a user's function raises is its outcome
             return Raised(raised(error))
 

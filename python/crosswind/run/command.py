@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from crosswind.run.drift import stale_warnings
 from crosswind.run.inputs import Inputs, check_placeholders, inputs_of
 from crosswind.run.joblog import Job, Joblog
 from crosswind.run.lock import LOCK
+from crosswind.run.printed import Printed, lines_of, write
 from crosswind.run.result_names import check_names, check_results, make_directories, name_of, template_of
 from crosswind.run.results import Run, Runs
 from crosswind.run.resume import JOURNAL, Before, Identity, digest_of, digest_of_file, is_unfinished
@@ -162,7 +163,7 @@ def map_command(
     point = point_of(command, len(files), size_mb, order, None)
     is_continued = resume or (not force and is_unfinished(out / JOURNAL, "command"))
     log = Joblog(joblog, append=is_continued, line=line, job_of=lambda n: _job(command, found, out, name, n))
-    failures = _Failures(line, files, log)
+    failures = _Failures(line, found, log)
     befores: list[Before] = []
 
     def source() -> Iterator[Task]:
@@ -202,8 +203,7 @@ def map_command(
             progress=tell,
             watch=watch,
             halt=halt,
-            # On this machine the agents' logs are shown as they grow (`crosswind.run.echo`).
-            shows_stderr=not quiet and launch.on != "local",
+            on_printed=None if quiet else failures.show,
         )
     whole: Any = {"bound_tasks_per_s": None, "root_only_tasks_per_s": None, **summary, "params": {}}
     if resume or befores[0].resumed:
@@ -324,8 +324,9 @@ def _gone(before: Before) -> list[Notice]:
 class _Failures:
     """The tasks that failed, as events; of very many, the first ones and how many more."""
 
-    def __init__(self, line: str, files: Sequence[str], log: Joblog) -> None:
-        self._line, self._files, self._log = line, files, log
+    def __init__(self, line: str, found: Inputs, log: Joblog) -> None:
+        self._line, self._files, self._log = line, found.names, log
+        self._are_values = found.are_values
         self._told: list[dict[str, object]] = []
         self._untold = 0
         self.count = 0
@@ -335,7 +336,6 @@ class _Failures:
         """Take note of a result."""
         self._log.take(result)
         if result.ok:
-            self._show(result)
             return
         self.count += 1
         if len(self._told) >= TOLD:
@@ -346,11 +346,18 @@ class _Failures:
         message = f"{self._files[result.task]}: failed on {result.node}: {said or 'it printed nothing'}"
         self._told.append(self._event(result.node, 1, message))
 
-    def _show(self, result: Result) -> None:
-        """Show what a command on another host printed on stderr."""
-        if result.ran is not None and (text := printable(result.ran.stderr.decode(errors="replace"), lines=True)):
-            name = printable(PurePath(self._files[result.task]).name)
-            print(*(f"[{result.node}] {name}: {line}" for line in text.splitlines()), sep="\n", file=sys.stderr)
+    def show(self, said: Sequence[Printed]) -> None:
+        """Show what commands print on stderr, each line after its node and input."""
+        write(line for one in said for line in lines_of(one, f"[{one.node}] {self._name_of(one.task)}: "))
+
+    def _name_of(self, task: int) -> str:
+        file = self._files[task] if task < len(self._files) else ""  # a node may say anything
+        return printable(PurePath(file).name if self._are_names_distinct else file)
+
+    @cached_property
+    def _are_names_distinct(self) -> bool:
+        """Whether the names of inputs, without their directories, tell them apart."""
+        return not self._are_values and len({PurePath(file).name for file in self._files}) == len(self._files)
 
     def events(self) -> list[dict[str, object]]:
         """Return them all."""

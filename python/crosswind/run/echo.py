@@ -1,4 +1,8 @@
-"""What tasks print, shown where the program runs: each line with the name of its node before it."""
+"""What agents of this machine leave in their logs, shown: each line after the name of its node.
+
+What tasks print takes another way (`crosswind.run.printed`). In the logs is what an agent says that cannot continue, and
+what a task had printed when it ended its process: a message of the C library, or of Python itself.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 _MOST: Final = 64 << 10
-"""Bytes of a node that are shown at a time; a task that prints more than that in a moment is shown in part."""
+"""Bytes of a node that are shown at a time; of more in a moment, a part is shown."""
 
 
 class Echo:

@@ -1,114 +1,54 @@
-r"""What calls print on nodes that are not on this machine: it comes with the outcome of a call, and is shown here.
+"""What tasks print on the nodes, shown where the program runs as it comes: each line after its node, on standard error.
 
-Standard output and standard error of Python are copied, so logging and warnings are too. What programs that a call
-starts print, and what a call printed that has no outcome, stays in the log of its agent.
-
-An outcome with text before it begins with `MARK`, which no pickle, no text in UTF-8 and no error begins with.
+Of commands it is their standard error, of Python functions both streams, with what programs print that they start. A
+node passes on limited amounts (crates/live, printer.rs) and counts what it leaves out.
 """
 
 from __future__ import annotations
 
-import secrets
+import contextlib
 import sys
-import threading
-from typing import IO, Any, Final
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from crosswind.run.pieces import Data
 from crosswind.terminal.printable import printable
 
-MARK: Final = b"\xfe"
-THIS_PROCESS: Final = secrets.token_hex(8)
-_LENGTH: Final = 4
-_MOST: Final = 64 << 10
-"""Most characters that come with an outcome."""
-_NOTE: Final = 100
-"""Characters of the note about what was left out."""
 
-_ALIGNED: Final = 64
-"""Where the outcome begins: what is in it stays aligned."""
+class Printed(NamedTuple):
+    """Lines that a task printed."""
 
-
-class Copies:
-    """Copies of what this process prints, until they are taken."""
-
-    def __init__(self) -> None:
-        self._held = threading.Lock()
-        self._texts: list[str] = []
-        self._size = self._left_out = 0
-
-    def add(self, text: str) -> None:
-        """Keep a copy of a text, as far as there is room."""
-        with self._held:
-            kept = text[: _MOST - self._size]
-            self._size += len(kept)
-            self._left_out += len(text) - len(kept)
-            self._texts.append(kept)
-
-    def before(self, outcome: bytes) -> bytes:
-        """Return an outcome with what was printed since the last one."""
-        if not self._texts:
-            return outcome
-        with self._held:
-            text, left_out = "".join(self._texts), self._left_out
-            self._texts.clear()
-            self._size = self._left_out = 0
-        if left_out:
-            text += f"\n... {left_out} characters are only in the log of the agent\n"
-        data = text.encode(errors="replace")
-        gap = bytes(-(len(MARK) + _LENGTH + len(data)) % _ALIGNED)
-        return MARK + len(data).to_bytes(_LENGTH) + data + gap + outcome
+    node: str
+    task: int
+    left_out: int
+    """Bytes before the text that were left out, because there were too many."""
+    text: bytes
 
 
-class _Copied:
-    """A stream of which copies are kept."""
-
-    def __init__(self, stream: IO[str], copies: Copies) -> None:
-        self._stream, self._copies = stream, copies
-
-    def write(self, text: str) -> int:
-        """Write to the stream, and keep a copy."""
-        written = self._stream.write(text)
-        self._copies.add(text)
-        return written
-
-    def writelines(self, lines: Any) -> None:
-        """Write several texts."""
-        for line in lines:
-            self.write(line)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-_copies: Copies | None = None
-
-
-def copies() -> Copies:
-    """Return the copies of what this process prints; they are kept from the first call on."""
-    global _copies  # noqa: PLW0603 (there is one standard output)
-    if _copies is None:
-        _copies = Copies()
-        for name in ("stdout", "stderr"):
-            if (stream := getattr(sys, name)) is not None:
-                setattr(sys, name, _Copied(stream, _copies))
-    return _copies
-
-
-def show(data: Data, node: str) -> Data:
-    """Show what came with an outcome, each line after the name of its node, and return the outcome alone.
+def show(said: Iterable[Printed]) -> None:
+    r"""Show what calls printed, each line after the name of its node.
 
     Examples
     --------
-    >>> show(b"an outcome", "n")
-    b'an outcome'
+    >>> with contextlib.redirect_stderr(sys.stdout):
+    ...     show([Printed("cpu0", 3, 0, b"one\ntwo\n")])
+    [cpu0] one
+    [cpu0] two
     """
-    if data[:1] != MARK:
-        return data
-    begin = len(MARK) + _LENGTH
-    end = begin + int.from_bytes(data[len(MARK) : begin])
-    # A node that must not be trusted may send more than `Copies` keeps.
-    text = printable(
-        bytes(data[begin:end][: 4 * (_MOST + _NOTE)]).decode(errors="replace")[: _MOST + _NOTE], lines=True
-    )
-    print(*(f"[{node}] {line}" for line in text.splitlines()), sep="\n", file=sys.stderr, flush=True)
-    return data[end + -end % _ALIGNED :]
+    write(line for one in said for line in lines_of(one, f"[{one.node}] "))
+
+
+def lines_of(said: Printed, before: str) -> list[str]:
+    """Return what a task printed as lines, each after a text."""
+    text = printable(said.text.decode(errors="replace"), lines=True)
+    lines = text.split("\n")[: text.count("\n")]  # other characters end lines too, for `splitlines`
+    left_out = [f"... {said.left_out} bytes are left out"] if said.left_out else []
+    return [f"{before}{line}" for line in (*left_out, *lines)]
+
+
+def write(lines: Iterable[str]) -> None:
+    """Write lines to standard error at once, so that no other thread's text comes between them."""
+    text = "".join(f"{line}\n" for line in lines)
+    if text and sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):  # closed: a run does not end for that
+            sys.stderr.write(text)
+            sys.stderr.flush()

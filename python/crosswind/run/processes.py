@@ -62,7 +62,7 @@ class Launch:
     again: bool = True
     """Start an agent again that a task or another process has ended; not one that ended with an error of its own."""
     echo: bool = False
-    """Show what tasks print on standard error."""
+    """Show on standard error what agents leave in their logs."""
     tls: Callable[[str], str] | None = None
     """The directory of a node's certificates, as that node sees it: `lambda node: f"/etc/crosswind/{node}"`."""
     shares: bool = False

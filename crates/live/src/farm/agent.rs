@@ -17,6 +17,7 @@ use serde::Deserialize;
 
 use crate::dial::{Handshake, PeerRole, Welcome};
 use crate::error::LiveError;
+use crate::farm::capture::Capture;
 use crate::farm::command::UsersCommand;
 use crate::farm::event_loop::EventLoop;
 use crate::farm::executor::ExecutorFactory;
@@ -195,7 +196,7 @@ pub fn run_agent(
         if ending.watchdog.is_none() {
             ending.prepare(config.mark.as_deref(), watch_input, &welcome.admission.run)?;
         }
-        let served = serve(&mut config, welcome, listener.as_mut(), factories);
+        let served = serve(&mut config, welcome, listener.as_mut(), factories, ending.capture.clone());
         match served.inspect_err(|error| ending.perform(error))? {
             End::Bye => {
                 ending.wait();
@@ -209,20 +210,26 @@ pub fn run_agent(
     }
 }
 
-/// Ends the processes of tasks when the agent ends.
+/// What an agent undoes at its end: it ends the processes of tasks, and prints as before.
 #[derive(Default)]
 struct Ending {
     grace: Duration,
     /// Present if tasks can leave processes behind.
     watchdog: Option<(Marked, Watchdog)>,
+    /// Present if tasks are computed in this process, which does nothing else.
+    capture: Option<Arc<Capture>>,
 }
 
 impl Ending {
+    /// Before the first task.
     fn prepare(&mut self, mark: Option<&str>, starter: Option<RawFd>, run: &RunSettings) -> Result<(), LiveError> {
         run.check()?;
         self.grace = Duration::from_secs_f64(run.task_limits.grace_s);
         if let (Some(mark), Work::Command { .. } | Work::Callable) = (mark, &run.work) {
-            let marked = Marked::new(mark, self.grace, starter);
+            if matches!(run.work, Work::Callable) {
+                self.capture = Some(Capture::start().map_err(LiveError::system("capturing what tasks print"))?);
+            }
+            let marked = Marked::new(mark, self.grace, starter, self.capture.as_ref().map(|capture| capture.rest()));
             let watchdog = marked.watched().map_err(LiveError::system("starting a watchdog"))?;
             self.watchdog = Some((marked, watchdog));
         }
@@ -245,11 +252,20 @@ impl Ending {
     }
 }
 
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if let Some(capture) = &self.capture {
+            capture.end();
+        }
+    }
+}
+
 fn serve(
     config: &mut AgentConfig,
     welcome: Welcome,
     listener: Option<&mut Listener>,
     factories: &mut dyn ExecutorFactories,
+    capture: Option<Arc<Capture>>,
 ) -> Result<End, LiveError> {
     let Welcome { stream, admission, code, rest } = welcome;
     let run = admission.run;
@@ -257,7 +273,7 @@ fn serve(
     make_room_for(&run);
     let waker = Arc::new(Waker::new().map_err(LiveError::system("creating a waker"))?);
     let factory = factory(&run, code.clone(), config.spool_directory.clone(), factories)?;
-    let processor = Processor::start(&run, factory, &waker)?;
+    let processor = Processor::start(&run, factory, &waker, capture)?;
     let starting = || LiveError::system("talking to the parent");
     let chunk = run.policy.chunk_kib.saturating_mul(1024);
     let link = Link::new(stream, &rest, chunk, run.sizes.largest_task_bytes, now_ns()).map_err(starting())?;

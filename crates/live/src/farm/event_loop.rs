@@ -33,6 +33,7 @@ const LAST_WORDS_NS: u64 = 2_000_000_000;
 const LOOK_NS: u64 = 10_000_000;
 /// Bytes of code in one frame.
 const CODE_PIECE: usize = 1 << 20;
+const UNKNOWN: &str = "an unknown node";
 
 pub(crate) struct EventLoop<'a> {
     pub node: NodeRuntime<'a>,
@@ -164,8 +165,9 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// Withdraws the tasks that the user no longer wants.
+    /// Withdraws the tasks that the user no longer wants, and passes on what is known of tasks.
     fn recall(&mut self, now: u64) {
+        self.show_printed();
         let Some(User { task_source, .. }) = &mut self.user else { return };
         let agent = &mut self.node.agent;
         let mut tasks = task_source.recalls();
@@ -173,6 +175,15 @@ impl<'a> EventLoop<'a> {
         let news = agent.take_news();
         if !tasks.is_empty() || news != News::default() {
             task_source.learn(news, &tasks);
+        }
+    }
+
+    /// Passes what tasks printed to the user.
+    fn show_printed(&mut self) {
+        let Some(user) = &mut self.user else { return };
+        for printed in self.node.agent.take_printed() {
+            let node = user.names.entry(printed.node).or_insert_with(|| UNKNOWN.into());
+            user.task_source.printed(node, printed);
         }
     }
 
@@ -212,6 +223,8 @@ impl<'a> EventLoop<'a> {
         if results.is_empty() {
             return;
         }
+        self.show_printed(); // what a task printed is shown before its result is there
+        let Some(user) = &mut self.user else { return };
         let news = self.node.agent.take_news();
         if news != News::default() {
             user.task_source.learn(news, &[]); // what is known of a command is known before its result is there
@@ -220,7 +233,7 @@ impl<'a> EventLoop<'a> {
         let mut deliveries = Vec::with_capacity(results.len());
         for Finished { task, node, ok, payload } in results {
             *user.computed.entry(node).or_default() += 1;
-            let node = user.names.entry(node).or_insert_with(|| "an unknown node".into());
+            let node = user.names.entry(node).or_insert_with(|| UNKNOWN.into());
             deliveries.push(Delivery { task, node: Arc::clone(node), ok, payload });
         }
         user.task_source.deliver(&mut deliveries);

@@ -10,7 +10,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crosswind_agent::action::{Trying, Worked};
 
 use crate::error::panic_message;
+use crate::farm::capture::Capture;
 use crate::farm::payload::Payload;
+use crate::farm::printer::{Lines, Printer};
 use crate::farm::task_processes::Canceller;
 use crosswind_linux::{self as linux, Waker};
 
@@ -24,6 +26,8 @@ pub struct Job {
     pub name: Option<Arc<[u8]>>,
     /// For a batch of calls: where the outcomes of its first calls go before it ends.
     pub early: Option<Early>,
+    /// Where what it prints goes. `None` where that is not shown.
+    pub printer: Option<Arc<Printer>>,
 }
 
 /// Where the outcomes of a batch's first calls go while it is computed.
@@ -54,20 +58,18 @@ pub struct Answer {
     pub ok: bool,
     /// The result, or the error text in UTF-8.
     pub output: Payload,
-    /// What a command printed on stderr, or the end of that.
-    pub stderr: Vec<u8>,
 }
 
 impl Answer {
     #[must_use]
     pub fn of(output: Payload) -> Self {
-        Self { ok: true, output, stderr: Vec::new() }
+        Self { ok: true, output }
     }
 
     /// Creates a failed answer with the reason.
     #[must_use]
     pub fn failed(why: impl Into<String>) -> Self {
-        Self { ok: false, output: Payload::bytes(why.into().into_bytes()), stderr: Vec::new() }
+        Self { ok: false, output: Payload::bytes(why.into().into_bytes()) }
     }
 }
 
@@ -107,20 +109,14 @@ impl Executor for Noop {
     }
 }
 
-/// The last attempt of a task.
-pub(crate) struct Last {
-    pub began_ns: u64,
-    pub stderr: Vec<u8>,
-}
-
-/// Runs an executor on a job, and again after each failure until `retries` are used up. A panic is a failure, so that the
-/// farm neither waits for this task nor loses the agent.
+/// Runs an executor on a job, and again after each failure until `retries` are used up. Also returns when the last attempt
+/// began, ns. A panic is a failure, so that the farm neither waits for this task nor loses the agent.
 pub(crate) fn work(
     executor: &mut dyn Executor,
     job: &Job,
     retries: u32,
     trying: &dyn Fn(Trying),
-) -> (Worked<Payload>, Last) {
+) -> (Worked<Payload>, u64) {
     let began_ns = linux::now_ns();
     let (mut tried, mut last_began_ns) = (1, began_ns);
     let answer = loop {
@@ -134,15 +130,15 @@ pub(crate) fn work(
         tried += 1;
         last_began_ns = linux::now_ns();
     };
-    let Answer { ok, output, stderr } = answer;
+    let Answer { ok, output } = answer;
     let worked = Worked { task: job.task, ok, output, began_ns, ended_ns: linux::now_ns(), tried };
-    (worked, Last { began_ns: last_began_ns, stderr })
+    (worked, last_began_ns)
 }
 
 #[derive(Default)]
 struct Mailbox {
     jobs: VecDeque<Job>,
-    worked: Vec<(Worked<Payload>, Last)>,
+    worked: Vec<(Worked<Payload>, u64)>,
     /// Batches that have not ended, with the outcomes of their first calls.
     partial: Vec<(u64, Vec<u8>)>,
     ended: bool,
@@ -156,6 +152,34 @@ struct Shared {
     mailbox: Mutex<Mailbox>,
     given: Condvar,
     waker: Arc<Waker>,
+    prints: Prints,
+}
+
+/// Where what tasks print goes.
+#[derive(Clone, Default)]
+pub(crate) struct Prints {
+    /// `None` where the run does not show it.
+    pub printer: Option<Arc<Printer>>,
+    /// What captures it, if tasks are computed in this process and not by commands.
+    pub capture: Option<Arc<Capture>>,
+}
+
+impl Prints {
+    fn begin(&self, task: u64) {
+        if let Some(printer) = &self.printer {
+            printer.begin(task);
+        }
+    }
+
+    /// Passes on what is left of what a task printed, before its result.
+    fn end(&self) {
+        if let Some(capture) = &self.capture {
+            capture.drain();
+        }
+        if let Some(printer) = &self.printer {
+            printer.end();
+        }
+    }
 }
 
 impl Shared {
@@ -170,12 +194,14 @@ pub(crate) struct ComputeThread(Arc<Shared>);
 pub(crate) struct Done {
     /// Batches that had not ended, with the outcomes of their first calls.
     pub partial: Vec<(u64, Vec<u8>)>,
-    pub worked: Vec<(Worked<Payload>, Last)>,
+    /// Each with the start of its last attempt, ns.
+    pub worked: Vec<(Worked<Payload>, u64)>,
+    pub printed: Vec<Lines>,
 }
 
 impl ComputeThread {
-    pub fn start(factory: ExecutorFactory, retries: u32, waker: Arc<Waker>) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared { mailbox: Mutex::default(), given: Condvar::new(), waker });
+    pub fn start(factory: ExecutorFactory, retries: u32, waker: Arc<Waker>, prints: Prints) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared { mailbox: Mutex::default(), given: Condvar::new(), waker, prints });
         let own = Arc::clone(&shared);
         std::thread::Builder::new().name("cw-compute".into()).spawn(move || run(factory, retries, &own))?;
         Ok(Self(shared))
@@ -183,18 +209,22 @@ impl ComputeThread {
 
     pub fn give(&self, mut job: Job, is_batch: bool) {
         job.early = is_batch.then(|| Early { task: job.task, shared: Arc::clone(&self.0) });
+        job.printer.clone_from(&self.0.prints.printer);
         self.0.mailbox().jobs.push_back(job);
         self.0.given.notify_one();
     }
 
-    /// Returns the early outcomes of batches and the tasks completed since the last call, or the reason why no executor
-    /// could be made.
+    /// Returns what the thread has done since the last call, or the reason why no executor could be made.
     pub fn take(&self) -> Result<Done, String> {
         let mut mailbox = self.0.mailbox();
         if let Some(failure) = mailbox.failure.take() {
             return Err(failure);
         }
-        Ok(Done { partial: std::mem::take(&mut mailbox.partial), worked: std::mem::take(&mut mailbox.worked) })
+        let (partial, worked) = (std::mem::take(&mut mailbox.partial), std::mem::take(&mut mailbox.worked));
+        drop(mailbox);
+        // After the tasks that have ended: all that they printed is among it.
+        let printed = self.0.prints.printer.as_ref().map(|printer| printer.take()).unwrap_or_default();
+        Ok(Done { partial, worked, printed })
     }
 
     /// Returns the attempt in progress, if only ending this process can stop it.
@@ -244,7 +274,9 @@ fn run(factory: ExecutorFactory, retries: u32, shared: &Shared) {
                 _ => return,
             }
         };
+        shared.prints.begin(job.task);
         let worked = work(executor.as_mut(), &job, retries, &trying);
+        shared.prints.end();
         let mut mailbox = shared.mailbox();
         mailbox.trying = None;
         mailbox.worked.push(worked);
@@ -268,12 +300,12 @@ mod tests {
     }
 
     fn job(task: u64) -> Job {
-        Job { task, work: 0.0, input: Payload::bytes(Vec::new()), name: None, early: None }
+        Job { task, work: 0.0, input: Payload::bytes(Vec::new()), name: None, early: None, printer: None }
     }
 
     fn thread(factory: ExecutorFactory) -> (ComputeThread, Arc<Waker>) {
         let waker = Arc::new(Waker::new().expect("creating a waker"));
-        (ComputeThread::start(factory, 1, Arc::clone(&waker)).expect("starts"), waker)
+        (ComputeThread::start(factory, 1, Arc::clone(&waker), Prints::default()).expect("starts"), waker)
     }
 
     fn wait(waker: &Waker) {

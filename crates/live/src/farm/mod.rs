@@ -9,6 +9,7 @@
 //! | what waits for sockets, timers and the computing thread? | `event_loop` |
 //! | what computes? | [`executor`], [`command`] |
 //! | how do other threads submit and withdraw tasks? | [`task_source`], `recalls` |
+//! | how does what tasks print reach the user? | [`printer`], `capture` |
 //! | what survives the root? | [`result_writer`], [`journal`] |
 //! | which inputs are there? | [`names`] |
 //! | which processes end with a task? | [`task_processes`] |
@@ -16,6 +17,7 @@
 //! | how is a recorded run replayed? | [`replay`] |
 
 pub mod agent;
+mod capture;
 pub mod command;
 mod event_loop;
 pub mod executor;
@@ -24,6 +26,7 @@ pub mod journal;
 pub(crate) mod link;
 pub mod names;
 pub mod payload;
+pub mod printer;
 mod recalls;
 pub mod replay;
 pub mod result_writer;

@@ -2,13 +2,15 @@
 //! outcomes of batches.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
+use crosswind_agent::printed::Printed;
 use crosswind_agent::recall::{News, Ran};
 
-/// Maximum number of ended commands, and maximum bytes that they printed, that wait to be taken. Further ones
-/// are dropped.
+/// Maximum number of ended commands that wait to be taken. Further ones are dropped.
 const MOST_RAN: usize = 100_000;
-const MOST_STDERR: usize = 4 << 20;
+/// Maximum bytes of what tasks printed that wait to be taken.
+const MOST_PRINTED: usize = 1 << 20;
 
 /// The state of requests, shared by the user's threads and the event loop.
 #[derive(Debug, Default)]
@@ -25,7 +27,11 @@ pub(super) struct Recalls {
     partial: HashMap<u64, Vec<u8>>,
     /// Commands that have ended, which the user's threads have not taken.
     ran: Vec<Ran>,
-    stderr_bytes: usize,
+    /// What tasks printed and the user's threads have not taken, with the names of their nodes.
+    printed: Vec<(Arc<str>, Printed)>,
+    printed_bytes: usize,
+    /// Bytes that there was no room for.
+    unprinted_bytes: u64,
 }
 
 impl Recalls {
@@ -51,16 +57,30 @@ impl Recalls {
         self.begun.extend(news.begun);
         self.withdrawn.extend(news.withdrawn);
         self.partial.extend(news.partial);
-        for mut ran in news.ran {
-            if self.ran.len() >= MOST_RAN {
-                break;
-            }
-            if self.stderr_bytes + ran.stderr.len() > MOST_STDERR {
-                ran.stderr = Vec::new();
-            }
-            self.stderr_bytes += ran.stderr.len();
-            self.ran.push(ran);
+        let room = MOST_RAN.saturating_sub(self.ran.len());
+        self.ran.extend(news.ran.into_iter().take(room));
+    }
+
+    /// Keeps what a task printed for the user, as far as there is room.
+    pub fn print(&mut self, node: &Arc<str>, mut printed: Printed) {
+        printed.left_out += std::mem::take(&mut self.unprinted_bytes);
+        // Empty texts count too: whoever sends many must not fill this process either.
+        let bytes = printed.text.len() + size_of::<Printed>();
+        if self.printed_bytes + bytes > MOST_PRINTED {
+            self.unprinted_bytes = printed.left_out + printed.text.len() as u64;
+            return;
         }
+        self.printed_bytes += bytes;
+        self.printed.push((Arc::clone(node), printed));
+    }
+
+    pub fn has_printed(&self) -> bool {
+        !self.printed.is_empty()
+    }
+
+    pub fn take_printed(&mut self) -> Vec<(Arc<str>, Printed)> {
+        self.printed_bytes = 0;
+        std::mem::take(&mut self.printed)
     }
 
     /// Records that a task has a result.
@@ -91,7 +111,6 @@ impl Recalls {
     }
 
     pub fn take_ran(&mut self) -> Vec<Ran> {
-        self.stderr_bytes = 0;
         std::mem::take(&mut self.ran)
     }
 

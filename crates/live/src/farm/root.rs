@@ -9,6 +9,7 @@ use crosswind_access::Access;
 use crosswind_agent::Agent;
 use crosswind_agent::account::Piece;
 use crosswind_agent::phases::REPORT_UNREADABLE;
+use crosswind_agent::printed::Printed;
 use crosswind_agent::recall::News;
 use crosswind_agent::record::{AgentEvent, LOG, ObservedLink, ROWS, Row, TOTALS, Totals};
 use crosswind_agent::settings::{RunSettings, Work};
@@ -87,6 +88,9 @@ pub trait TaskSource {
     /// Receives what is known of tasks: which have begun or are withdrawn, and early outcomes of batches. `unknown` are tasks of
     /// [`Self::recalls`] that have been delivered.
     fn learn(&mut self, _news: News, _unknown: &[u64]) {}
+
+    /// Receives what a task printed, with the name of its node.
+    fn printed(&mut self, _node: &Arc<str>, _printed: Printed) {}
 
     /// Returns why the run must end immediately: a request of the user, a full disk, a broken journal.
     fn failure(&mut self) -> Option<LiveError> {
@@ -197,7 +201,7 @@ impl Root {
         let run = self.config.run.clone();
         let place = run.tree()?.root;
         let name = run.platform.nodes[place as usize].name.clone();
-        let processor = Processor::start(&run, factory, &self.waker)?;
+        let processor = Processor::start(&run, factory, &self.waker, None)?;
         // The caller takes what calls return into memory in any case.
         let is_taken = matches!(run.work, Work::Callable) && !task_source.writes_files();
         let over = if is_taken { u64::MAX } else { run.sizes.spool_over_bytes };

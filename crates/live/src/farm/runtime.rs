@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use crosswind_agent::Agent;
 use crosswind_agent::action::{Action, Peer, Rate};
+use crosswind_agent::frame::Frame;
 use crosswind_agent::settings::{RunSettings, Work};
 use crosswind_schema::units::Quantity as _;
 
 use crate::error::LiveError;
-use crate::farm::executor::{ComputeThread, Executor, ExecutorFactory, Job, Last, Noop, work};
+use crate::farm::capture::Capture;
+use crate::farm::executor::{ComputeThread, Executor, ExecutorFactory, Job, Noop, Prints, work};
 use crate::farm::link::Link;
 use crate::farm::payload::{Payload, Spool};
+use crate::farm::printer::{Lines, Printer};
 use crate::farm::task_processes::memory::Groups;
 use crate::farm::transfer::Pace;
 use crate::log::Log;
@@ -26,16 +29,24 @@ pub(crate) enum Processor {
 }
 
 impl Processor {
-    /// Creates the processor for the work of a run.
-    pub fn start(run: &RunSettings, factory: Option<ExecutorFactory>, waker: &Arc<Waker>) -> Result<Self, LiveError> {
+    /// Creates the processor for the work of a run. With `capture`, what this process prints is what its tasks print.
+    pub fn start(
+        run: &RunSettings,
+        factory: Option<ExecutorFactory>,
+        waker: &Arc<Waker>,
+        capture: Option<Arc<Capture>>,
+    ) -> Result<Self, LiveError> {
+        let printer = run.recording.printed.then(|| Arc::new(Printer::new(Arc::clone(waker))));
+        if let Some(capture) = &capture {
+            capture.show(printer.clone());
+        }
         Ok(match (&run.work, factory) {
             (Work::Emulated { .. }, _) => Self::Emulated,
             (Work::Noop, _) => Self::Immediate(Box::new(Noop)),
             (_, Some(factory)) => {
                 let starting = LiveError::system("starting the computing thread");
-                Self::Thread(
-                    ComputeThread::start(factory, run.task_limits.retries, Arc::clone(waker)).map_err(starting)?,
-                )
+                let (retries, prints) = (run.task_limits.retries, Prints { printer, capture });
+                Self::Thread(ComputeThread::start(factory, retries, Arc::clone(waker), prints).map_err(starting)?)
             }
             (work, None) => return Err(LiveError::Setup(format!("this agent cannot do {work:?}"))),
         })
@@ -56,6 +67,8 @@ pub(crate) struct NodeRuntime<'a> {
     /// Tasks for the computing thread, which gets them once the parent has been sent what is queued, and whether each is
     /// a batch of calls.
     jobs: Vec<(Job, bool)>,
+    /// Bytes that tasks printed and the parent was not sent.
+    unprinted_bytes: u64,
 }
 
 impl<'a> NodeRuntime<'a> {
@@ -66,7 +79,8 @@ impl<'a> NodeRuntime<'a> {
         spool: Spool,
         log: &'a mut Log,
     ) -> Self {
-        Self { agent, children: Vec::new(), parent, processor, spool, log, actions: Vec::new(), jobs: Vec::new() }
+        let (children, actions, jobs) = (Vec::new(), Vec::new(), Vec::new());
+        Self { agent, children, parent, processor, spool, log, actions, jobs, unprinted_bytes: 0 }
     }
 
     /// Returns a child's link, if it is connected.
@@ -98,6 +112,16 @@ impl<'a> NodeRuntime<'a> {
 
     fn act(&mut self, action: Action<Payload>) {
         match action {
+            Action::SendFrame { to: Peer::Parent, frame: Frame::Printed { node, task, left_out, text } } => {
+                let Some(link) = self.parent.as_deref_mut() else { return };
+                let left_out = left_out + std::mem::take(&mut self.unprinted_bytes);
+                // What tasks print must not fill this node's memory where its parent takes little.
+                if link.is_behind() {
+                    self.unprinted_bytes = left_out + text.len() as u64;
+                } else {
+                    link.send_frame(&Frame::Printed { node, task, left_out, text });
+                }
+            }
             Action::SendFrame { to, frame } => {
                 if let Some(link) = self.link(to) {
                     link.send_frame(&frame);
@@ -132,7 +156,7 @@ impl<'a> NodeRuntime<'a> {
                 }
             }
             Action::Compute { task, work, input, name, is_batch } => {
-                self.compute(Job { task, work, input, name, early: None }, is_batch);
+                self.compute(Job { task, work, input, name, early: None, printer: None }, is_batch);
             }
             Action::Free(payload) => self.spool.recycle(payload),
             Action::Note(line) => self.log.note(&line),
@@ -179,13 +203,13 @@ impl<'a> NodeRuntime<'a> {
         if let Processor::Thread(thread) = &self.processor {
             let done = thread.take().map_err(LiveError::Setup)?;
             done.partial.into_iter().for_each(|(task, outcomes)| self.agent.pass_partial(task, outcomes));
+            for Lines { task, left_out, text } in done.printed {
+                self.agent.pass_printed(task, left_out, text);
+            }
             let is_command = matches!(self.agent.run().work, Work::Command { .. });
-            // A parent that takes little gets results only: what is printed must not fill this node's memory.
-            let is_behind = self.parent.as_ref().is_some_and(|parent| parent.is_behind());
-            for (worked, Last { began_ns, stderr }) in done.worked {
+            for (worked, began_ns) in done.worked {
                 if is_command {
-                    let stderr = if is_behind { Vec::new() } else { stderr };
-                    self.agent.pass_ran(worked.task, (began_ns, worked.ended_ns), stderr);
+                    self.agent.pass_ran(worked.task, (began_ns, worked.ended_ns));
                 }
                 self.agent.worked(worked);
             }

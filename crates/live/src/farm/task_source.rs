@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crosswind_agent::action::TaskBytes as _;
+use crosswind_agent::printed::Printed;
 use crosswind_agent::recall::{News, Ran};
 use crosswind_agent::record::AgentEvent;
 use crosswind_schema::experiment::Tasks;
@@ -220,17 +221,17 @@ impl TaskQueue {
         self.0.changed.notify_all();
     }
 
-    /// Takes the available results; waits up to `patience` for at least one. Returns `None` if the run has ended and all
-    /// results are taken.
+    /// Takes the available results; waits up to `patience` for at least one, or for what tasks print. Returns `None` if
+    /// the run has ended and all results are taken.
     #[must_use]
     pub fn results(&self, patience: Duration) -> Option<Vec<Delivery>> {
-        self.results_unless(patience, |_| false)
+        self.results_unless(patience, |shared| shared.recalls.has_printed())
     }
 
     /// As [`Self::results`], but also returns when there is news ([`Self::news`]).
     #[must_use]
     pub fn results_or_news(&self, patience: Duration) -> Option<Vec<Delivery>> {
-        self.results_unless(patience, |shared| shared.recalls.has_news())
+        self.results_unless(patience, |shared| shared.recalls.has_news() || shared.recalls.has_printed())
     }
 
     fn results_unless(&self, patience: Duration, enough: impl Fn(&Shared) -> bool) -> Option<Vec<Delivery>> {
@@ -253,6 +254,19 @@ impl TaskQueue {
     #[must_use]
     pub fn news(&self) -> News {
         self.0.lock().recalls.take_news()
+    }
+
+    /// Whether tasks printed since the last call of [`Self::printed`].
+    #[must_use]
+    pub fn has_printed(&self) -> bool {
+        self.0.lock().recalls.has_printed()
+    }
+
+    /// Takes what tasks printed since the last call, with the names of their nodes. What the tasks of all results that
+    /// were taken printed is among it.
+    #[must_use]
+    pub fn printed(&self) -> Vec<(Arc<str>, Printed)> {
+        self.0.lock().recalls.take_printed()
     }
 
     /// Takes the commands that have ended since the last call. Those of all results that were taken are among them.
@@ -406,6 +420,16 @@ impl TaskSource for QueuedTasks {
     fn learn(&mut self, news: News, unknown: &[u64]) {
         self.both.lock().recalls.learn(news, unknown);
         self.both.changed.notify_all();
+    }
+
+    fn printed(&mut self, node: &Arc<str>, printed: Printed) {
+        let mut shared = self.both.lock();
+        let wakes = !shared.recalls.has_printed();
+        shared.recalls.print(node, printed);
+        drop(shared);
+        if wakes {
+            self.both.changed.notify_all();
+        }
     }
 
     fn room(&self) -> bool {

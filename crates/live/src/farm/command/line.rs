@@ -25,7 +25,7 @@ pub struct Values<'a> {
 }
 
 impl Values<'_> {
-    fn of(&self, placeholder: &str) -> Vec<u8> {
+    pub(super) fn of(&self, placeholder: &str) -> Vec<u8> {
         let (stem, suffix) = split(self.name);
         match placeholder {
             "{input}" | "{}" => self.input.to_vec(),
@@ -56,15 +56,19 @@ pub fn uses_input(line: &str) -> bool {
     ["{input}", "{name}", "{stem}"].iter().chain(&SHORT).any(|placeholder| line.contains(placeholder))
 }
 
+/// Returns the placeholder with which the rest of a line begins.
+pub(super) fn placeholder_at(line: &str, rest: &str) -> Option<&'static str> {
+    let short: &[&str] = if line.contains("{input}") { &[] } else { &SHORT };
+    rest.starts_with('{').then(|| WORDS.iter().chain(short).find(|one| rest.starts_with(**one)).copied())?
+}
+
 /// Fills the placeholders of a line.
 #[must_use]
 pub fn filled(line: &str, values: &Values<'_>) -> Vec<u8> {
-    let short: &[&str] = if line.contains("{input}") { &[] } else { &SHORT };
     let mut quotes = Quotes::default();
     let (mut out, mut rest) = (Vec::with_capacity(2 * line.len()), line);
     while let Some(next) = rest.chars().next() {
-        let found = WORDS.iter().chain(short).find(|placeholder| rest.starts_with(**placeholder));
-        if let Some(placeholder) = found {
+        if let Some(placeholder) = placeholder_at(line, rest) {
             quotes.write(&values.of(placeholder), &mut out);
             rest = &rest[placeholder.len()..];
         } else {

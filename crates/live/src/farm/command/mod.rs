@@ -6,13 +6,17 @@
 //! file at `{output}`, or if it exceeds its time or memory limit. The processes that it started end with it:
 //! [`crate::farm::task_processes`].
 
+mod direct;
 mod line;
 
+pub use direct::Direct;
+use direct::{Directories, direct};
 pub use line::{Values, filled, uses_input};
 
+use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read, Seek, Write as _};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,6 +43,8 @@ pub struct UsersCommand {
     /// Where to create its control groups and their limit in bytes. `None` if no limit is set or no group can be created.
     groups: Option<(Groups, u64)>,
     canceller: Canceller,
+    /// Where programs are that need no shell.
+    directories: Option<Directories>,
 }
 
 impl UsersCommand {
@@ -53,7 +59,8 @@ impl UsersCommand {
         let spool = Spool::below(directory, 0).map_err(|error| error.to_string())?;
         // A host that cannot limit memory is reported as an event of the run (`NodeRuntime::tell_of_memory`).
         let groups = limits.memory_bytes().and_then(|bytes| Some((Groups::find(bytes).ok()?, bytes)));
-        Ok(Self { line: line.into(), spool, limits: limits.clone(), groups, canceller: Canceller::default() })
+        let (canceller, directories) = (Canceller::default(), Directories::of_environment());
+        Ok(Self { line: line.into(), spool, limits: limits.clone(), groups, canceller, directories })
     }
 
     fn attempt(&mut self, job: &Job) -> io::Result<Answer> {
@@ -76,18 +83,24 @@ impl UsersCommand {
         };
         let to_file = self.line.contains("{output}");
         let stdout = if to_file { None } else { Some(File::create(&output)?) };
-        let complaints = self.spool.file()?;
-        let stderr = File::create(&complaints.path)?;
         let group = self.groups.as_ref().map(|(groups, bytes)| groups.make(*bytes)).transpose()?;
-        let line = &filled(&self.line, &values);
-        let end = self.canceller.run(&Wanted { line, stdout, stderr, limits: &self.limits, group })?;
-        match self.failure(end) {
-            Some(why) => Ok(self.failed(&why, &complaints.path)),
-            None => {
-                let stderr = pass_on(&complaints.path, name);
-                self.result(&output).map(|answer| Answer { stderr, ..answer })
+        let (line, direct) = (&filled(&self.line, &values), self.direct(&values));
+        let mut last = Last::default();
+        let wanted = Wanted { line, direct, stdout, limits: &self.limits, group };
+        let end = self.canceller.run(&wanted, &mut |bytes| {
+            last.add(bytes);
+            if let Some(printer) = &job.printer {
+                printer.print(bytes);
             }
+        })?;
+        match self.failure(end) {
+            Some(why) => Ok(self.failed(&why, &last)),
+            None => self.result(&output),
         }
+    }
+
+    fn direct(&self, values: &Values<'_>) -> Option<Direct> {
+        direct(&self.line, values, self.directories.as_ref()?)
     }
 
     fn failure(&self, end: End) -> Option<String> {
@@ -101,12 +114,11 @@ impl UsersCommand {
         })
     }
 
-    fn failed(&self, why: &str, complaints: &Path) -> Answer {
+    fn failed(&self, why: &str, stderr: &Last) -> Answer {
         let full = no_space(self.spool.directory()).map_or_else(String::new, |full| format!("; {full}"));
-        let stderr = match last_lines(complaints) {
-            Ok(lines) if lines.is_empty() => "; its stderr is empty".into(),
-            Ok(lines) => format!("; the end of its stderr:\n{lines}"),
-            Err(error) => format!("; its stderr cannot be read: {error}"),
+        let stderr = match stderr.lines() {
+            lines if lines.is_empty() => "; its stderr is empty".into(),
+            lines => format!("; the end of its stderr:\n{lines}"),
         };
         Answer::failed(format!("{}: {why}{full}{stderr}", self.line))
     }
@@ -212,26 +224,22 @@ impl Executor for UsersCommand {
     }
 }
 
-/// Writes what a successful command printed on stderr to this process's own, each line after the name of its input, and
-/// returns it.
-fn pass_on(complaints: &Path, name: &[u8]) -> Vec<u8> {
-    // Only for people to read: a stderr that cannot be written to is no failure of the command.
-    let Ok(stderr) = last_lines(complaints) else { return Vec::new() };
-    let name = String::from_utf8_lossy(name);
-    let lines: String = stderr.lines().map(|line| format!("{name}: {line}\n")).collect();
-    let _ = io::stderr().write_all(lines.as_bytes());
-    stderr.into_bytes()
-}
+/// The end of what a command printed on stderr.
+#[derive(Default)]
+struct Last(VecDeque<u8>);
 
-fn last_lines(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
-    file.seek(io::SeekFrom::Start(length.saturating_sub(COMPLAINT as u64)))?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    Ok(lines[lines.len().saturating_sub(COMPLAINT_LINES)..].join("\n"))
+impl Last {
+    fn add(&mut self, bytes: &[u8]) {
+        self.0.extend(&bytes[bytes.len().saturating_sub(COMPLAINT)..]);
+        self.0.drain(..self.0.len().saturating_sub(COMPLAINT));
+    }
+
+    fn lines(&self) -> String {
+        let bytes: Vec<u8> = self.0.iter().copied().collect();
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        lines[lines.len().saturating_sub(COMPLAINT_LINES)..].join("\n")
+    }
 }
 
 #[cfg(test)]
@@ -244,7 +252,14 @@ mod tests {
 
     fn limited(line: &str, input: &[u8], limits: &TaskLimits) -> Answer {
         let mut command = UsersCommand::new(line, limits, &std::env::temp_dir()).expect("a command");
-        command.run(&Job { task: 0, work: 0.0, input: Payload::bytes(input.to_vec()), name: None, early: None })
+        command.run(&Job {
+            task: 0,
+            work: 0.0,
+            input: Payload::bytes(input.to_vec()),
+            name: None,
+            early: None,
+            printer: None,
+        })
     }
 
     fn text(answer: &Answer) -> String {
@@ -311,6 +326,7 @@ mod tests {
             input: Payload::bytes(b"words".to_vec()),
             name: Some(name.to_vec().into()),
             early: None,
+            printer: None,
         };
         let left = text(&command.run(&job(b"a.txt\0b.out")));
         assert!(left.contains("left no {output}"), "{left}");
@@ -325,13 +341,57 @@ mod tests {
     }
 
     #[test]
+    fn without_a_shell_a_command_gets_and_does_the_same() {
+        let attempt = |line: &str, name: &[u8], has_shell: bool| {
+            let mut command =
+                UsersCommand::new(line, &TaskLimits::default(), &std::env::temp_dir()).expect("a command");
+            assert!(command.directories.is_some());
+            if has_shell {
+                command.directories = None;
+            }
+            let (input, name) = (Payload::bytes(b"b\na\n".to_vec()), [name, b"\0result"].concat());
+            let answer =
+                command.run(&Job { task: 5, work: 0.0, input, name: Some(name.into()), early: None, printer: None });
+            (answer.ok, text(&answer))
+        };
+        for line in [
+            "sort {}",
+            "sort < {input} > {output}",
+            "cp {input} {output}",
+            "env printf %s/%s/%s/%s/%s {name} {stem} {ext} {number} ./{/}",
+            "basename {} .txt",
+            "no-such-program {}",
+            "/bin/no-such-program {}",
+            "cat no-such-file {}",
+            "sh -c exit {}",
+        ] {
+            for name in [&b"a.txt"[..], b"a b", b"$(x)'\"`;*?", b"-n", b"\xff\n~", b"A=1"] {
+                // Lines with paths differ: spools have drawn names.
+                let same = |(ok, said): (bool, String)| {
+                    let lines = said.lines().filter(|line| !line.contains("crosswind-"));
+                    (ok, lines.map(String::from).collect::<Vec<_>>())
+                };
+                assert_eq!(same(attempt(line, name, false)), same(attempt(line, name, true)), "{line} {name:?}");
+            }
+        }
+        // A script without an interpreter is the shell's to run.
+        let script = std::env::temp_dir().join(format!("crosswind-script-{}", std::process::id()));
+        std::fs::write(&script, "echo script of $#\n").expect("written");
+        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+        let ran = attempt(&format!("{} {{}}", script.display()), b"a", false);
+        std::fs::remove_file(&script).expect("removed");
+        assert_eq!(ran, (true, "script of 1\n".into()));
+    }
+
+    #[test]
     fn a_value_stands_for_itself() {
         let mut command =
             UsersCommand::new("echo {} {name} \"{input}\"", &TaskLimits::default(), &std::env::temp_dir())
                 .expect("one");
         command.line = "echo {} {/}; basename {output}; : > {output}; echo {} > {output}".into();
         let input = Payload::bytes(b"a 'b' $c".to_vec());
-        let job = Job { task: 3, work: 0.0, input, name: Some(b"\x000003".to_vec().into()), early: None };
+        let job =
+            Job { task: 3, work: 0.0, input, name: Some(b"\x000003".to_vec().into()), early: None, printer: None };
         assert_eq!(text(&command.run(&job)), "a 'b' $c\n");
     }
 
@@ -355,7 +415,16 @@ mod tests {
             UsersCommand::new("cp {input} {output}", &TaskLimits::default(), &directory).expect("a command");
         for _ in 0..3 {
             assert!(
-                command.run(&Job { task: 0, work: 0.0, input: Payload::bytes(vec![1]), name: None, early: None }).ok
+                command
+                    .run(&Job {
+                        task: 0,
+                        work: 0.0,
+                        input: Payload::bytes(vec![1]),
+                        name: None,
+                        early: None,
+                        printer: None
+                    })
+                    .ok
             );
         }
         let spool = std::fs::read_dir(&directory).expect("there").next().expect("a spool").expect("readable").path();

@@ -10,6 +10,7 @@ use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
 use super::{Pid, end};
+use crate::farm::capture::Rest;
 use crosswind_linux::processes::{all, parent_and_state, session_of};
 use crosswind_linux::watchdog::{Undo, Watchdog};
 
@@ -30,15 +31,18 @@ pub struct Marked {
     grace: Duration,
     /// Descriptor whose end is that of the process that started the agent.
     starter: Option<RawFd>,
+    /// What the agent had printed when it ended.
+    printed: Option<Rest>,
 }
 
 impl Marked {
     /// Creates the set for this process, which has set [`MARK`] to `mark`.
     #[must_use]
-    pub fn new(mark: &str, grace: Duration, starter: Option<RawFd>) -> Self {
+    pub fn new(mark: &str, grace: Duration, starter: Option<RawFd>, printed: Option<Rest>) -> Self {
         let agent = std::process::id() as Pid;
         let leads = session_of(agent) == Some(agent);
-        Self { agent, mark: format!("{MARK}={mark}").into_bytes(), session: leads.then_some(agent), grace, starter }
+        let (mark, session) = (format!("{MARK}={mark}").into_bytes(), leads.then_some(agent));
+        Self { agent, mark, session, grace, starter, printed }
     }
 
     /// Starts the watchdog that ends the processes.
@@ -69,7 +73,14 @@ impl Undo for Marked {
         self.starter
     }
 
+    fn descriptors(&self) -> Vec<RawFd> {
+        self.printed.iter().flat_map(Rest::descriptors).collect()
+    }
+
     fn perform(&self) {
+        if let Some(printed) = &self.printed {
+            printed.save();
+        }
         let begun = Instant::now();
         let mut signalled: HashSet<Pid> = HashSet::new();
         loop {

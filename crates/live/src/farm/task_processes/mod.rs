@@ -10,6 +10,8 @@
 
 pub mod marked;
 pub mod memory;
+mod program;
+mod stderr;
 mod supervisor;
 
 use std::collections::HashSet;
@@ -21,10 +23,12 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::farm::command::Direct;
 use crosswind_agent::settings::TaskLimits;
 use crosswind_linux::children;
 use crosswind_linux::signals::{Signal, kill};
 use memory::Group;
+use stderr::Stderr;
 use supervisor::Supervisor;
 
 pub use crosswind_linux::processes::Pid;
@@ -34,9 +38,10 @@ const LOOK: Duration = Duration::from_millis(10);
 
 pub struct Wanted<'a> {
     pub line: &'a [u8],
+    /// The same without a shell, if it needs none.
+    pub direct: Option<Direct>,
     /// Receives standard output. `None` discards it.
     pub stdout: Option<File>,
-    pub stderr: File,
     pub limits: &'a TaskLimits,
     /// Control group that limits the command's memory.
     pub group: Option<Group>,
@@ -161,11 +166,12 @@ impl Canceller {
         }
     }
 
-    /// Runs a command. Returns when its shell has ended, or, after a timeout, when all its processes have ended.
+    /// Runs a command, and calls `said` with what it prints on stderr, as it comes. Returns when its shell has ended, or,
+    /// after a timeout, when all its processes have ended.
     ///
     /// # Errors
     /// When no process or descriptor is available for the supervisor or for the command.
-    pub fn run(&self, wanted: &Wanted<'_>) -> io::Result<End> {
+    pub fn run(&self, wanted: &Wanted<'_>, said: &mut dyn FnMut(&[u8])) -> io::Result<End> {
         if wanted.line.contains(&0) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command holds a 0 byte"));
         }
@@ -178,7 +184,13 @@ impl Canceller {
             }
             state.running = Some(supervisor.stream.try_clone()?);
         }
-        let end = supervisor.hand_over(wanted).and_then(|()| supervisor.report());
+        let end = Stderr::new().and_then(|mut stderr| {
+            supervisor.hand_over(wanted, &stderr)?;
+            stderr.leave();
+            let end = supervisor.report(&mut stderr, said);
+            stderr.pass(said);
+            end
+        });
         self.state().running = None;
         match end {
             Ok(Some(end)) => {

@@ -20,14 +20,19 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv,
     recvmsg, sendmsg,
 };
-use rustix::process::{PidfdFlags, WaitOptions, getpid, getppid, pidfd_open, set_child_subreaper, setsid};
+use rustix::process::{
+    PidfdFlags, WaitOptions, getpid, getppid, pidfd_open, set_child_subreaper, set_parent_process_death_signal, setsid,
+};
 
 use super::memory::Group;
+use super::program::Program;
+use super::stderr::Stderr;
 use super::{EXITED, End, FAILED, OVER_MEMORY, OVER_TIME, Pid, READY, Wanted, end};
+use crate::farm::command::Direct;
 use crosswind_linux as linux;
 use crosswind_linux::children::{close_all_but, fork};
 use crosswind_linux::processes::with_descendants;
-use crosswind_linux::signals::{Block, discard, of_children};
+use crosswind_linux::signals::{Block, Signal, discard, of_children};
 
 /// The first descriptor above those of standard input and output.
 const FIRST_FREE: RawFd = 3;
@@ -57,32 +62,35 @@ impl Supervisor {
     }
 
     /// Hands a command over. Reports follow on the stream.
-    pub fn hand_over(&mut self, wanted: &Wanted<'_>) -> io::Result<()> {
-        let mut descriptors = vec![wanted.stderr.as_fd()];
+    pub fn hand_over(&mut self, wanted: &Wanted<'_>, stderr: &Stderr) -> io::Result<()> {
+        let mut descriptors: Vec<_> = stderr.ends().collect();
         descriptors.extend(wanted.stdout.as_ref().map(AsFd::as_fd));
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let group = wanted.group.as_ref().map(Group::to_bytes).unwrap_or_default();
+        let direct = wanted.direct.as_ref().map(Direct::to_bytes).unwrap_or_default();
         let header = Header {
             line: wanted.line.len() as u64,
             group: group.len() as u64,
+            direct: direct.len() as u64,
             timeout_ns: wanted.limits.timeout_s.map_or(u64::MAX, |s| ns(Duration::from_secs_f64(s))),
             grace_ns: ns(Duration::from_secs_f64(wanted.limits.grace_s)),
         };
         let header = header.to_bytes();
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         control.push(SendAncillaryMessage::ScmRights(&descriptors));
         // So short a message is taken whole or not at all.
         sendmsg(&self.stream, &[IoSlice::new(&header)], &mut control, SendFlags::NOSIGNAL)?;
-        self.stream.write_all(&group)?;
-        self.stream.write_all(wanted.line)
+        self.stream.write_all(&[&group, wanted.line, &direct].concat())
     }
 
-    /// Waits for the end of the command. `None` when it was dropped, or the supervisor was ended.
+    /// Waits for the end of the command, and passes on what it prints meanwhile. `None` when it was dropped, or the
+    /// supervisor was ended.
     ///
     /// # Errors
     /// Why the command could not be started.
-    pub fn report(&mut self) -> io::Result<Option<End>> {
+    pub fn report(&mut self, stderr: &mut Stderr, said: &mut dyn FnMut(&[u8])) -> io::Result<Option<End>> {
+        stderr.pass_until(self.stream.as_fd(), said)?;
         let mut report = [0; REPORT];
         if self.stream.read_exact(&mut report).is_err() {
             return Ok(None);
@@ -112,31 +120,37 @@ impl Supervisor {
 struct Header {
     line: u64,
     group: u64,
+    direct: u64,
     /// `u64::MAX` means no time limit.
     timeout_ns: u64,
     grace_ns: u64,
 }
 
 impl Header {
-    const BYTES: usize = 32;
+    const BYTES: usize = 40;
 
     fn to_bytes(&self) -> [u8; Self::BYTES] {
-        let words = [self.line, self.group, self.timeout_ns, self.grace_ns].map(u64::to_ne_bytes);
+        let words = [self.line, self.group, self.direct, self.timeout_ns, self.grace_ns].map(u64::to_ne_bytes);
         words.concat().try_into().unwrap_or([0; Self::BYTES])
     }
 
     fn of(bytes: &[u8; Self::BYTES]) -> Self {
         let word = |at: usize| bytes[8 * at..8 * at + 8].try_into().map_or(0, u64::from_ne_bytes);
-        Self { line: word(0), group: word(1), timeout_ns: word(2), grace_ns: word(3) }
+        Self { line: word(0), group: word(1), direct: word(2), timeout_ns: word(3), grace_ns: word(4) }
     }
 }
 
 /// A command, as its supervisor has received it.
 struct Task {
     line: CString,
+    /// What is executed without a shell.
+    direct: Option<Program>,
     group: Option<Group>,
     stdout: Option<OwnedFd>,
+    /// The pipe for standard error, both ends, which stay open until all processes have ended: writing to it ends none, and
+    /// for the agent it does not end before the command.
     stderr: OwnedFd,
+    _read: OwnedFd,
     timeout: Option<Duration>,
     grace: Duration,
 }
@@ -183,7 +197,7 @@ fn next(ends: &Ends) -> Option<Task> {
         }
     }
     let mut header = [0; Header::BYTES];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let slices = &mut [IoSliceMut::new(&mut header)];
     let received = recvmsg(&ends.stream, slices, &mut control, RecvFlags::CMSG_CLOEXEC | RecvFlags::WAITALL).ok()?;
@@ -191,7 +205,7 @@ fn next(ends: &Ends) -> Option<Task> {
         RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect(),
         _ => Vec::new(),
     });
-    let (stderr, stdout) = (descriptors.next(), descriptors.next());
+    let (stderr, read, stdout) = (descriptors.next(), descriptors.next(), descriptors.next());
     drop(descriptors);
     if received.bytes != Header::BYTES {
         return None;
@@ -201,12 +215,14 @@ fn next(ends: &Ends) -> Option<Task> {
         let mut bytes = vec![0; count as usize];
         (&ends.stream).read_exact(&mut bytes).ok().map(|()| bytes)
     };
-    let group = bytes(header.group)?;
+    let (group, line, direct) = (bytes(header.group)?, bytes(header.line)?, bytes(header.direct)?);
     Some(Task {
-        line: CString::new(bytes(header.line)?).ok()?,
+        line: CString::new(line).ok()?,
+        direct: Direct::of_bytes(&direct).and_then(Program::of),
         group: Group::of_bytes(&group),
         stdout,
         stderr: stderr?,
+        _read: read?,
         timeout: (header.timeout_ns != u64::MAX).then(|| Duration::from_nanos(header.timeout_ns)),
         grace: Duration::from_nanos(header.grace_ns),
     })
@@ -214,6 +230,9 @@ fn next(ends: &Ends) -> Option<Task> {
 
 fn supervise(stream: UnixStream) {
     let agent = getppid(); // unless it has ended already
+    // If this process is stopped when the agent ends, it continues and sees that. The end of the thread that forked it
+    // counts as well, and does no harm.
+    let _ = set_parent_process_death_signal(Some(Signal::CONT));
     let _ = (setsid(), rustix::thread::set_name(c"crosswind-task"), set_child_subreaper(Some(getpid())));
     let agent = agent.and_then(|agent| pidfd_open(agent, PidfdFlags::empty()).ok());
     // Above the numbers of standard input and output, which get other descriptors.
@@ -222,7 +241,9 @@ fn supervise(stream: UnixStream) {
     kept.extend(agent.as_ref().map(|agent| agent.as_raw_fd()));
     close_all_but(&mut kept);
     let stream = UnixStream::from(stream);
-    match of_children(Block::All) {
+    // Signals that the agent ignores, its commands would ignore as well. Here all are blocked from now on.
+    let children = of_children(Block::All).inspect(|_| (1..65).for_each(linux::signals::reset));
+    match children {
         Ok(children) => {
             let (ends, mut stack) = (Ends { agent, stream, children }, vec![0; STACK]);
             while let Some(task) = next(&ends)
@@ -249,17 +270,18 @@ fn above(descriptor: OwnedFd) -> rustix::io::Result<OwnedFd> {
 
 /// Runs a command and ends what it leaves. Returns whether another may follow.
 fn perform(task: Task, ends: &Ends, stack: &mut [u8]) -> bool {
-    let Task { line, group, stdout, stderr, timeout, grace } = task;
+    let Task { line, direct, group, stdout, stderr, _read, timeout, grace } = task;
     let procs = group.as_ref().and_then(Group::procs);
     let shell = Shell {
         line: &line,
+        direct: direct.as_ref(),
         // Descriptor 0 is /dev/null.
         stdout: stdout.as_ref().map_or(0, |stdout| stdout.as_raw_fd()),
         stderr: stderr.as_raw_fd(),
         group: procs.as_ref().map(|procs| procs.as_raw_fd()).or(group.as_ref().map(|_| -1)),
     };
     let shell = shell.start(stack);
-    drop((stdout, stderr, procs)); // only the shell needs them
+    drop((stdout, procs)); // only the shell needs them
     let until = timeout.map(|timeout| Instant::now() + timeout);
     let end = match shell {
         Ok(shell) => watch(shell, until, ends),
@@ -286,6 +308,8 @@ fn perform(task: Task, ends: &Ends, stack: &mut [u8]) -> bool {
 /// What a shell needs before its program begins.
 struct Shell<'a> {
     line: &'a CStr,
+    /// The program that is executed instead, if that is possible.
+    direct: Option<&'a Program>,
     stdout: RawFd,
     stderr: RawFd,
     /// Through which it joins its control group, if it has one; negative if that cannot be opened.
@@ -305,7 +329,7 @@ impl Shell<'_> {
     }
 }
 
-/// Begins the shell's program in its own session and process group, with only descriptors 0 to 2 and with default signal
+/// Begins the program in its own session and process group, with only descriptors 0 to 2 and with default signal
 /// handling. It runs in the memory of its parent, which waits: it neither allocates nor returns.
 extern "C" fn become_the_shell(shell: *mut c_void) -> libc::c_int {
     // SAFETY: from `Shell::start`; async-signal-safe calls on integers, live strings, and a list that ends with null.
@@ -313,9 +337,6 @@ extern "C" fn become_the_shell(shell: *mut c_void) -> libc::c_int {
         let shell = &*shell.cast::<Shell<'_>>();
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0u64, 0u64, 0u64);
         libc::setsid();
-        for signal in 1..65 {
-            libc::signal(signal, libc::SIG_DFL);
-        }
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
@@ -325,6 +346,9 @@ extern "C" fn become_the_shell(shell: *mut c_void) -> libc::c_int {
         libc::dup2(shell.stdout, 1);
         libc::dup2(shell.stderr, 2);
         libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0);
+        if let Some(direct) = shell.direct {
+            direct.execute();
+        }
         let words = [c"sh".as_ptr(), c"-c".as_ptr(), shell.line.as_ptr(), std::ptr::null()];
         libc::execv(c"/bin/sh".as_ptr(), words.as_ptr());
         libc::_exit(127)

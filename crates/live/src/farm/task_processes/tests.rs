@@ -35,8 +35,8 @@ fn wait_until(condition: impl Fn() -> bool, what: &str) {
 }
 
 fn run(line: &str, limits: &TaskLimits, canceller: &Canceller) -> End {
-    let stderr = File::create("/dev/null").expect("there");
-    canceller.run(&Wanted { line: line.as_bytes(), stdout: None, stderr, limits, group: None }).expect("starts")
+    let wanted = Wanted { line: line.as_bytes(), direct: None, stdout: None, limits, group: None };
+    canceller.run(&wanted, &mut |_| {}).expect("starts")
 }
 
 /// Runs a line, and returns its end and the number of its supervisor.
@@ -164,15 +164,43 @@ fn a_supervisor_that_waits_ends_with_its_agent_even_after_sigkill() {
     fs::remove_file(path).expect("removed");
 }
 
+#[test]
+fn a_supervisor_that_is_stopped_ends_with_its_agent_even_after_sigkill() {
+    for is_idle in [true, false] {
+        let mark = mark();
+        let path = std::env::temp_dir().join(format!("crosswind-stopped-{mark}"));
+        let begun = path.with_extension("begun");
+        let moves = format!("mv {} {}", begun.display(), path.display());
+        let rest = if is_idle { "true".into() } else { format!("{moves}; sleep {mark}; true") };
+        let line = format!("echo $PPID > {}; {rest}", begun.display());
+        let agent = forked(|| {
+            run(&line, &brief(), &Canceller::default());
+            wait_until_ready();
+            if is_idle {
+                fs::rename(&begun, &path).expect("renamed");
+            }
+            std::thread::sleep(PATIENCE);
+        });
+        wait_until(|| path.exists(), "the command");
+        let supervisor: Pid = fs::read_to_string(&path).expect("written").trim().parse().expect("a number");
+        let state = || parent_and_state(supervisor).map(|(_, state)| state);
+        kill(supervisor, Signal::STOP).expect("it lives");
+        wait_until(|| state() == Some('T'), "the stop");
+        kill_and_reap(agent);
+        wait_until(|| state().is_none_or(|state| state == 'Z'), "the end of the supervisor");
+        wait_until(|| alive(&mark).is_empty(), "the end of the command");
+        fs::remove_file(path).expect("removed");
+    }
+}
+
 /// Returns the CPU time of a command that only sleeps, with its shell and supervisor, in per cent of the wall time.
 fn cpu_of_a_sleeper(group: impl FnOnce() -> Option<Group>) -> i32 {
     // Runs in its own process, because a process has a single CPU time for all its children.
     let agent = forked(|| {
         let group = group();
         let begun = Instant::now();
-        let stderr = File::create("/dev/null").expect("there");
-        let wanted = Wanted { line: b"sleep 0.8; true", stdout: None, stderr, limits: &brief(), group };
-        let end = Canceller::default().run(&wanted);
+        let wanted = Wanted { line: b"sleep 0.8; true", direct: None, stdout: None, limits: &brief(), group };
+        let end = Canceller::default().run(&wanted, &mut |_| {});
         wait_for_all(PATIENCE);
         let (wall_s, used) = (begun.elapsed().as_secs_f64(), Usage::of_children());
         let exited = matches!(end, Ok(End::Exited(status)) if status.success());
@@ -227,7 +255,7 @@ fn what_carries_the_mark_of_an_agent_ends_and_nothing_else_does() {
     // Until exec, a child has the environment of this process.
     wait_until(|| !alive(&own).is_empty() && !alive(&foreign).is_empty(), "both");
     let reaper = std::thread::spawn(move || one.wait());
-    marked::Marked::new("one", Duration::from_secs(20), None).perform();
+    marked::Marked::new("one", Duration::from_secs(20), None, None).perform();
     reaper.join().expect("no panic").expect("waited for");
     assert_eq!(alive(&foreign).len(), 1);
     other.kill().expect("ended");
