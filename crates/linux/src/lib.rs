@@ -16,12 +16,14 @@
 //! | how is a process signalled, and what does it do with signals? | [`signals`] |
 //! | which process left an object in the kernel? | [`owner`] |
 //! | what undoes the changes of a process, however it ends? | [`watchdog`] |
+//! | what is in another process's memory? | [`memory`] |
 //! | what is still in a socket's buffer, and how are bytes sent without a copy? | [`sockets`] |
 //! | how many bytes has another process's connection moved? | [`tcp_counts`] |
 
 pub mod children;
 pub mod freezer;
 pub mod hardened;
+pub mod memory;
 pub mod namespace;
 pub mod owner;
 pub mod processes;

@@ -1,13 +1,17 @@
-//! Bytes of Rust as buffers of Python, without a copy.
+//! Bytes of Rust as buffers of Python, without a copy; bytes of Python in another process, with one copy.
 
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 
+use crosswind_linux::memory;
+use crosswind_linux::processes::Pid;
 use crosswind_live::farm::function::Shared;
 use memmap2::{MmapMut, MmapOptions};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 pub enum Bytes {
     /// Input of a task, which is read-only.
@@ -50,4 +54,36 @@ impl Buffer {
             _ => Err(PyErr::fetch(slf.py())),
         }
     }
+}
+
+/// Where bytes are in this process's memory, for as long as they live.
+#[pyfunction]
+fn address_of(bytes: &Bound<'_, PyBytes>) -> usize {
+    bytes.as_bytes().as_ptr() as usize
+}
+
+/// Returns bytes of another process of this user. Raises `OSError` if it has ended or may not be read.
+#[pyfunction]
+fn bytes_of_process(py: Python<'_>, process: Pid, address: usize, size: usize) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: with null, Python makes bytes whose content is to be filled in before they are used.
+    let made = unsafe {
+        let made = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size as ffi::Py_ssize_t);
+        Bound::from_owned_ptr_or_err(py, made)?
+    };
+    // SAFETY: nothing else knows these bytes yet, and there are `size` of them.
+    let content = unsafe {
+        let start = ffi::PyBytes_AsString(made.as_ptr()).cast::<MaybeUninit<u8>>();
+        std::slice::from_raw_parts_mut(start, size)
+    };
+    py.detach(|| {
+        memory::prefer_large_pages(content);
+        memory::read(process, address, content)
+    })?;
+    Ok(made)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Buffer>()?;
+    module.add_function(wrap_pyfunction!(address_of, module)?)?;
+    module.add_function(wrap_pyfunction!(bytes_of_process, module)?)
 }

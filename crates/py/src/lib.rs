@@ -46,7 +46,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     access::register(module)?;
     measure::register(module)?;
     gpu::register(module)?;
-    module.add_class::<buffers::Buffer>()?;
+    buffers::register(module)?;
     farm::register(module)?;
     journal::register(module)?;
     names::register(module)?;

@@ -1,7 +1,7 @@
 """What agents of this machine leave in their logs, shown: each line after the name of its node.
 
-What tasks print takes another way (`crosswind.run.printed`). In the logs is what an agent says that cannot continue, and
-what a task had printed when it ended its process: a message of the C library, or of Python itself.
+What tasks print takes another way (`crosswind.run.printed`). In the logs is what an agent says that cannot continue,
+and what a task had printed when it ended its process: a message of the C library, or of Python itself.
 """
 
 from __future__ import annotations

@@ -5,6 +5,10 @@ system (memfd), and sends where it is. The root reads texts and objects there, a
 become its own. It then changes the size of the memory, by which the agent sees that it need not keep it. The kernel
 frees what is not held any more, however both end. An agent keeps 256 MiB at most; further values travel as others do,
 and so does what cannot be kept.
+
+Bytes alone stay where they are: the root copies them out of the agent's own memory, once. What has no name is empty
+then, and only stands for them. Where the root may not read that memory, it says so by its size, and the agent keeps
+bytes as other values.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import cloudpickle
 
@@ -36,6 +40,12 @@ _MOST_SHARED: Final = 64
 """Each takes a descriptor."""
 _ALIGNED: Final = 64
 """Where buffers begin: what processors and libraries like best."""
+_READ: Final = 1
+_REFUSED: Final = 2
+"""Size of memory that stands for bytes, once the root has read them, or may not."""
+_PTRACE: Final = "/proc/sys/kernel/yama/ptrace_scope"
+_CHILDREN_ONLY: Final = 1
+"""With larger values there, no process may read another one's memory."""
 _LOOK_S: Final = 0.1
 _MOST_AT_ONCE: Final = 1 << 30
 _NAME: Final = "crosswind-value-"
@@ -45,14 +55,26 @@ class GoneError(Exception):
     """A value that an agent kept cannot be read, since the agent has ended for example: the call is done again."""
 
 
+class _Kept(NamedTuple):
+    """A value that is kept."""
+
+    file_size: int
+    """Until it is read."""
+    size: int
+    held: bytes = b""
+    """Bytes that stay where they are."""
+
+
 class Keeper:
     """The values that this process keeps until they are read."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, int] = {}
-        """Bytes by descriptor."""
+        self._kept: dict[int, _Kept] = {}
+        """By descriptor."""
         self._held = threading.Lock()
         self._looks = False
+        self._is_memory_readable = _ptrace_scope() <= _CHILDREN_ONLY
+        """Whether the root may read this process's own memory, as far as is known."""
 
     def pickled(self, value: Any) -> bytes:
         """Return a value as a pickle, or where it is kept, if it is large.
@@ -66,17 +88,25 @@ class Keeper:
             return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         if self._forget_read() <= MOST_KEPT:
             with suppress(OSError):  # no memory is left for it
+                if type(value) is bytes and len(value) > LARGE and self._is_memory_readable and _may_be_read():
+                    return self._in_place(value)
                 memory, places = _written(value, may_be_kept=True)
                 if memory.descriptor is not None:
-                    self._keep(memory.descriptor, memory.size)
-                    return MARK + pickle.dumps((os.getpid(), memory.descriptor, memory.name, memory.size, places))
+                    self._keep(memory.descriptor, _Kept(memory.size, memory.size))
+                    return _place(memory.descriptor, memory.name, memory.size, places)
                 if not places:
                     return bytes(memory.held)
         return bytes(_written(value, may_be_kept=False)[0].held)
 
-    def _keep(self, descriptor: int, size: int) -> None:
+    def _in_place(self, value: bytes) -> bytes:
+        name = _new_name()
+        descriptor = os.memfd_create(name)
+        self._keep(descriptor, _Kept(0, len(value), value))
+        return _place(descriptor, name, len(value), [], _core.address_of(value))
+
+    def _keep(self, descriptor: int, kept: _Kept) -> None:
         with self._held:
-            self._kept[descriptor] = size
+            self._kept[descriptor] = kept
             if not self._looks:
                 self._looks = True
                 threading.Thread(target=self._look, name="crosswind-values", daemon=True).start()
@@ -94,11 +124,30 @@ class Keeper:
     def _forget_read(self) -> int:
         """Close what has been read, and return how many bytes are kept."""
         with self._held:
-            for descriptor, size in list(self._kept.items()):
-                if os.fstat(descriptor).st_size != size:
+            for descriptor, kept in list(self._kept.items()):
+                if (file_size := os.fstat(descriptor).st_size) != kept.file_size:
+                    self._is_memory_readable &= not (kept.held and file_size == _REFUSED)
                     del self._kept[descriptor]
                     os.close(descriptor)
-            return sum(self._kept.values())
+            return sum(kept.size for kept in self._kept.values())
+
+
+def _new_name() -> str:
+    return _NAME + os.urandom(8).hex()
+
+
+def _place(descriptor: int, name: str, size: int, places: list[tuple[int, int]], address: int = 0) -> bytes:
+    """Return where a value is, as `value_at` takes it; with an address, bytes that stay where they are."""
+    return MARK + pickle.dumps((os.getpid(), descriptor, name, size, places, address))
+
+
+def _ptrace_scope() -> int:
+    """Return how much the kernel limits who may read a process's memory; 0 where it has no such limit."""
+    try:
+        with open(_PTRACE, "rb") as file:  # noqa: PTH123 (no import that a task does not need)
+            return int(file.read())
+    except (OSError, ValueError):
+        return 0
 
 
 def _written(value: Any, *, may_be_kept: bool) -> tuple[_Memory, list[tuple[int, int]]]:
@@ -158,7 +207,7 @@ class _Memory:
                 return size
             if not _may_be_read():
                 raise PermissionError("other processes may not read the memory of this one")
-            self.name = _NAME + os.urandom(8).hex()
+            self.name = _new_name()
             self.descriptor = os.memfd_create(self.name)
             _write(self.descriptor, self.held)
             self.held = bytearray()
@@ -196,7 +245,7 @@ class Shared(bytes):
     @classmethod
     def of(cls, data: bytes) -> Shared | None:
         """Return where bytes are, or None if there is no memory for them."""
-        name = _NAME + os.urandom(8).hex()
+        name = _new_name()
         if cls.alive >= _MOST_SHARED or not _may_be_read():
             return None
         try:
@@ -208,7 +257,7 @@ class Shared(bytes):
         except OSError:
             os.close(descriptor)
             return None
-        found = cls(MARK + pickle.dumps((os.getpid(), descriptor, name, len(data), [])))
+        found = cls(_place(descriptor, name, len(data), []))
         found.descriptor, found.content = descriptor, data
         Shared.alive += 1
         return found
@@ -227,21 +276,36 @@ def value_at(place: bytes, *, keep: bool = False) -> Any:
     GoneError
         When that process has ended.
     """
-    process, descriptor, name, size, places = pickle.loads(place[len(MARK) :])
+    process, descriptor, name, size, places, address = pickle.loads(place[len(MARK) :])
+    path = f"/proc/{process}/fd/{descriptor}"
     try:
-        opened = open(f"/proc/{process}/fd/{descriptor}", "r+b", buffering=0)  # noqa: PTH123, SIM115 (it is no path)
+        opened = open(path, "r+b", buffering=0)  # noqa: PTH123, SIM115 (it is no path)
     except OSError as error:  # also: no descriptor is left here
         raise GoneError(str(error)) from error
     with opened as file:
         if name not in str(Path(f"/proc/self/fd/{file.fileno()}").readlink()):  # of a process with the same number
             raise GoneError(f"process {process} is another one")
-        if os.fstat(file.fileno()).st_size != size:
+        if os.fstat(file.fileno()).st_size != (0 if address else size):
             raise GoneError("it has been read already")
+        if address:
+            return _read_in_place(file, path, name, process, address, size)
         try:
             return pickle.Unpickler(_Source(file), buffers=_buffers(file, size, places)).load()
         finally:
             if not keep:
                 os.ftruncate(file.fileno(), size + 1 if places else 0)  # what is mapped must stay as large
+
+
+def _read_in_place(file: io.FileIO, path: str, name: str, process: int, address: int, size: int) -> bytes:
+    try:
+        value = _core.bytes_of_process(process, address, size)
+        if name not in str(Path(path).readlink()):  # it has ended, and another one has its number
+            raise GoneError(f"process {process} has ended")
+    except OSError as error:
+        os.ftruncate(file.fileno(), _REFUSED)
+        raise GoneError(str(error)) from error
+    os.ftruncate(file.fileno(), _READ)
+    return value
 
 
 class _Source:

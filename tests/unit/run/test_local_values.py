@@ -156,3 +156,28 @@ def test_functions_that_are_held_take_no_more_than_so_many_descriptors():
     assert None in held
     del held
     assert Shared.of(b"x") is not None
+
+
+def test_bytes_stay_where_they_are_until_they_are_read():
+    keeper, value = Keeper(), os.urandom(3 * MB)
+    place = keeper.pickled(value)
+    assert [Path(f"/proc/self/fd/{one}").stat().st_size for one in keeper._kept] == [0]
+    assert keeper._forget_read() == 3 * MB
+    assert value_at(place) == value
+    assert keeper._forget_read() == 0
+    with pytest.raises(GoneError):
+        value_at(place)
+
+
+def test_bytes_of_a_process_whose_memory_may_not_be_read_are_kept_as_other_values(monkeypatch):
+    def refused(process, address, size):
+        raise PermissionError(1, "operation not permitted")
+
+    keeper, value = Keeper(), os.urandom(2 * MB)
+    place = keeper.pickled(value)
+    monkeypatch.setattr(local_values._core, "bytes_of_process", refused)
+    with pytest.raises(GoneError, match="not permitted"):
+        value_at(place)
+    assert value_at(keeper.pickled(value)) == value  # a call that is done again
+    monkeypatch.setattr(local_values, "_ptrace_scope", lambda: 2)
+    assert value_at(Keeper().pickled(value)) == value

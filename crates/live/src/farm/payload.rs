@@ -285,7 +285,7 @@ impl Place {
     }
 }
 
-/// A directory for the files of one task, which is removed when the task ends.
+/// A directory for the files of tasks, which is removed with this object.
 #[derive(Debug)]
 pub struct TaskDirectory(PathBuf);
 
@@ -348,7 +348,12 @@ impl Spool {
         Ok(StoredFile { path, bytes: 0, ours: Some(Arc::clone(&self.directory)), unreadable: None })
     }
 
-    /// Creates a directory of its own for a task, with a file that is not created: what a command calls its output.
+    /// Whether a path is in the spool's directory itself.
+    pub(crate) fn holds(&self, path: &Path) -> bool {
+        path.parent() == Some(self.directory.0.as_path())
+    }
+
+    /// Creates a directory of its own for tasks.
     ///
     /// # Errors
     /// When the directories cannot be created.

@@ -8,14 +8,16 @@
 
 mod direct;
 mod line;
+mod output;
+mod workplace;
 
 pub use direct::Direct;
 use direct::{Directories, direct};
 pub use line::{Values, filled, uses_input};
+use output::Printed;
+pub use workplace::Workplace;
 
-use std::collections::VecDeque;
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -26,15 +28,13 @@ use crosswind_agent::settings::TaskLimits;
 use crate::farm::executor::{Answer, Executor, Job};
 use crate::farm::payload::{Payload, Spool, kind_of, no_space};
 use crate::farm::task_processes::memory::Groups;
-use crate::farm::task_processes::{Canceller, End, Wanted};
+use crate::farm::task_processes::{Canceller, End, Slot, Wanted};
 
-/// How much of a failing command's stderr is reported: bytes, then lines of those.
-const COMPLAINT: usize = 4_000;
-const COMPLAINT_LINES: usize = 20;
 /// Names of the input and of the result of a task without names.
 const UNNAMED: (&[u8], &[u8]) = (b"input", b"output");
 /// Results up to this size travel in memory.
 const IN_MEMORY: u64 = 256 << 10;
+const DROPPED: &str = "it was ended from outside";
 
 pub struct UsersCommand {
     line: String,
@@ -64,38 +64,43 @@ impl UsersCommand {
     }
 
     fn attempt(&mut self, job: &Job) -> io::Result<Answer> {
-        let directory = self.spool.task_directory()?;
+        let canceller = self.canceller.clone();
+        let Some(mut slot) = canceller.slot()? else { return Ok(self.failed(DROPPED, "")) };
+        let place = match slot.workplace().filter(|last| last.is_as_new(&self.spool)) {
+            Some(last) => last,
+            None => Workplace::new(&mut self.spool)?,
+        };
+        let answer = self.attempt_in(&place, &mut slot, job);
+        slot.end(Some(place).filter(|place| place.is_as_new(&self.spool)));
+        answer
+    }
+
+    fn attempt_in(&mut self, place: &Workplace, slot: &mut Slot<'_>, job: &Job) -> io::Result<Answer> {
         let (name, called) = job.name.as_deref().and_then(names).unwrap_or(UNNAMED);
         let value = if name.is_empty() { job.input.read()? } else { Arc::default() };
         let (input, name) = if name.is_empty() {
-            (Input { path: PathBuf::from(OsStr::from_bytes(&value)), home: None }, value.as_slice())
+            (Input::value(&value), value.as_slice())
         } else {
-            (Input::new(&job.input, directory.path(), name, self.limits.retries)?, name)
+            (Input::new(&job.input, &place.input(), name, self.limits.retries)?, name)
         };
-        let output = directory.path().join("out");
-        std::fs::create_dir(&output)?;
-        let output = output.join(OsStr::from_bytes(called));
+        let output = place.output().join(OsStr::from_bytes(called));
         let values = Values {
             input: input.path.as_os_str().as_bytes(),
             output: output.as_os_str().as_bytes(),
             name,
             task: job.task,
         };
-        let to_file = self.line.contains("{output}");
-        let stdout = if to_file { None } else { Some(File::create(&output)?) };
+        let is_file = self.line.contains("{output}");
         let group = self.groups.as_ref().map(|(groups, bytes)| groups.make(*bytes)).transpose()?;
         let (line, direct) = (&filled(&self.line, &values), self.direct(&values));
-        let mut last = Last::default();
-        let wanted = Wanted { line, direct, stdout, limits: &self.limits, group };
-        let end = self.canceller.run(&wanted, &mut |bytes| {
-            last.add(bytes);
-            if let Some(printer) = &job.printer {
-                printer.print(bytes);
-            }
-        })?;
+        let wanted = Wanted { line, direct, has_stdout: !is_file, limits: &self.limits, group };
+        let mut printed = Printed::new(&mut self.spool, job.printer.as_deref());
+        let end = slot.run(&wanted, &mut printed)?;
+        let (stdout, stderr) = printed.end();
         match self.failure(end) {
-            Some(why) => Ok(self.failed(&why, &last)),
-            None => self.result(&output),
+            Some(why) => Ok(self.failed(&why, &stderr)),
+            None if is_file => self.result(&output),
+            None => Ok(Answer::of(stdout?)),
         }
     }
 
@@ -110,14 +115,14 @@ impl UsersCommand {
             End::Exited(status) => status.to_string(),
             End::OverTime => format!("over its time of {} s (--task-timeout)", limit(self.limits.timeout_s)),
             End::OverMemory => format!("over its memory of {} MB (--task-memory)", limit(self.limits.memory_mb)),
-            End::Dropped => "it was ended from outside".into(),
+            End::Dropped => DROPPED.into(),
         })
     }
 
-    fn failed(&self, why: &str, stderr: &Last) -> Answer {
+    fn failed(&self, why: &str, stderr: &str) -> Answer {
         let full = no_space(self.spool.directory()).map_or_else(String::new, |full| format!("; {full}"));
-        let stderr = match stderr.lines() {
-            lines if lines.is_empty() => "; its stderr is empty".into(),
+        let stderr = match stderr {
+            "" => "; its stderr is empty".into(),
             lines => format!("; the end of its stderr:\n{lines}"),
         };
         Answer::failed(format!("{}: {why}{full}{stderr}", self.line))
@@ -168,41 +173,40 @@ fn names(both: &[u8]) -> Option<(&[u8], &[u8])> {
 /// The input of an attempt under its own name.
 struct Input {
     path: PathBuf,
-    /// Where the file comes from and returns to.
-    home: Option<PathBuf>,
+    /// Whether the file is the attempt's own, and removed after it.
+    is_own: bool,
 }
 
 impl Input {
-    /// Puts the input into a task's directory. A user's own file on this host stays where it is, which is so at a root that
+    /// A value that stands for itself.
+    fn value(value: &[u8]) -> Self {
+        Self { path: PathBuf::from(OsStr::from_bytes(value)), is_own: false }
+    }
+
+    /// Puts the input into a directory. A user's own file on this host stays where it is, which is so at a root that
     /// computes.
     fn new(payload: &Payload, directory: &Path, name: &[u8], retries: u32) -> io::Result<Self> {
         if let Payload::File(file) = payload
             && !file.is_ours()
         {
-            return Ok(Self { path: file.path.clone(), home: None });
+            return Ok(Self { path: file.path.clone(), is_own: false });
         }
-        let directory = directory.join("in");
-        std::fs::create_dir(&directory)?;
         let path = directory.join(OsStr::from_bytes(name));
         match payload {
-            // No link: programs such as gzip refuse files that have others.
-            Payload::File(file) if retries == 0 => {
-                std::fs::rename(&file.path, &path)?;
-                return Ok(Self { path, home: Some(file.path.clone()) });
-            }
+            // No link: programs such as gzip refuse files that have others. Nothing needs it after the only attempt.
+            Payload::File(file) if retries == 0 => std::fs::rename(&file.path, &path)?,
             // A command may change or remove its input before it fails.
             Payload::File(file) => _ = std::fs::copy(&file.path, &path)?,
             other => std::fs::write(&path, other.read()?.as_slice())?,
         }
-        Ok(Self { path, home: None })
+        Ok(Self { path, is_own: true })
     }
 }
 
 impl Drop for Input {
     fn drop(&mut self) {
-        if let Some(home) = &self.home {
-            // A command that removed its input leaves nothing to put back.
-            let _ = std::fs::rename(&self.path, home);
+        if self.is_own {
+            let _ = std::fs::remove_file(&self.path); // the command may have removed it, or put something else there
         }
     }
 }
@@ -221,24 +225,6 @@ impl Executor for UsersCommand {
 
     fn ends_by_itself(&self) -> bool {
         true
-    }
-}
-
-/// The end of what a command printed on stderr.
-#[derive(Default)]
-struct Last(VecDeque<u8>);
-
-impl Last {
-    fn add(&mut self, bytes: &[u8]) {
-        self.0.extend(&bytes[bytes.len().saturating_sub(COMPLAINT)..]);
-        self.0.drain(..self.0.len().saturating_sub(COMPLAINT));
-    }
-
-    fn lines(&self) -> String {
-        let bytes: Vec<u8> = self.0.iter().copied().collect();
-        let text = String::from_utf8_lossy(&bytes);
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        lines[lines.len().saturating_sub(COMPLAINT_LINES)..].join("\n")
     }
 }
 
@@ -407,36 +393,42 @@ mod tests {
         }
     }
 
+    /// Returns all files and directories below one.
+    fn walked(directory: &Path) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(directory).expect("there").map(|entry| entry.expect("readable").path());
+        entries
+            .flat_map(|path| if path.is_dir() { [vec![path.clone()], walked(&path)].concat() } else { vec![path] })
+            .collect()
+    }
+
     #[test]
     fn nothing_of_a_task_stays() {
         let directory = std::env::temp_dir().join(format!("crosswind-command-{}", std::process::id()));
         std::fs::create_dir(&directory).expect("a directory");
         let mut command =
             UsersCommand::new("cp {input} {output}", &TaskLimits::default(), &directory).expect("a command");
+        let job = || Job { task: 0, work: 0.0, input: Payload::bytes(vec![1]), name: None, early: None, printer: None };
         for _ in 0..3 {
-            assert!(
-                command
-                    .run(&Job {
-                        task: 0,
-                        work: 0.0,
-                        input: Payload::bytes(vec![1]),
-                        name: None,
-                        early: None,
-                        printer: None
-                    })
-                    .ok
-            );
+            assert!(command.run(&job()).ok);
         }
+        // Places for later commands may be left, with nothing in them.
         let spool = std::fs::read_dir(&directory).expect("there").next().expect("a spool").expect("readable").path();
-        assert_eq!(std::fs::read_dir(&spool).expect("there").count(), 0);
+        assert!(walked(&spool).iter().all(|path| path.is_dir()));
+        command.line = "cp {input} {output}.more; : > {output}".into();
+        assert!(command.run(&job()).ok);
+        assert!(walked(&spool).iter().all(|path| path.is_dir()));
         drop(command);
         assert_eq!(std::fs::read_dir(&directory).expect("there").count(), 0);
         std::fs::remove_dir(&directory).expect("empty");
     }
 
     #[test]
-    fn a_large_result_stays_a_file() {
-        let large = answer("head -c 1000000 /dev/zero > {output}; : {input}", b"");
-        assert!(matches!(&large.output, Payload::File(file) if file.bytes == 1_000_000));
+    fn a_large_result_is_a_file_whether_it_is_written_or_printed() {
+        for line in ["seq 200000 > {output}; : {input}", "seq 200000; : {input}"] {
+            let large = answer(line, b"");
+            assert!(matches!(&large.output, Payload::File(file) if file.bytes == 1_288_895), "{line}");
+            assert_eq!(text(&large).lines().last(), Some("200000"));
+        }
+        assert_eq!(text(&answer("seq 3; cat {input}", b"4")), "1\n2\n3\n4");
     }
 }

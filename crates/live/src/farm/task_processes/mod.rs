@@ -10,12 +10,11 @@
 
 pub mod marked;
 pub mod memory;
+mod pipes;
 mod program;
-mod stderr;
 mod supervisor;
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -23,15 +22,16 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::farm::command::Direct;
+use crate::farm::command::{Direct, Workplace};
 use crosswind_agent::settings::TaskLimits;
 use crosswind_linux::children;
 use crosswind_linux::signals::{Signal, kill};
 use memory::Group;
-use stderr::Stderr;
+use pipes::Pipes;
 use supervisor::Supervisor;
 
 pub use crosswind_linux::processes::Pid;
+pub use pipes::Output;
 
 /// Interval at which the end of supervisors is checked.
 const LOOK: Duration = Duration::from_millis(10);
@@ -40,8 +40,8 @@ pub struct Wanted<'a> {
     pub line: &'a [u8],
     /// The same without a shell, if it needs none.
     pub direct: Option<Direct>,
-    /// Receives standard output. `None` discards it.
-    pub stdout: Option<File>,
+    /// Whether its standard output is wanted; otherwise it is discarded.
+    pub has_stdout: bool,
     pub limits: &'a TaskLimits,
     /// Control group that limits the command's memory.
     pub group: Option<Group>,
@@ -80,7 +80,8 @@ fn end(pid: Pid, is_over: bool, asked: &mut HashSet<Pid>) {
 }
 
 /// The supervisors of this process.
-static SUPERVISORS: Mutex<Supervisors> = Mutex::new(Supervisors { agent: 0, pids: Vec::new(), done: Vec::new() });
+static SUPERVISORS: Mutex<Supervisors> =
+    Mutex::new(Supervisors { agent: 0, pids: Vec::new(), done: Vec::new(), idle: Vec::new() });
 
 struct Supervisors {
     /// Whose they are. A forked child begins without.
@@ -89,6 +90,8 @@ struct Supervisors {
     pids: Vec<Pid>,
     /// Those that have reported the end of a command. They wait for another one, or soon will.
     done: Vec<Supervisor>,
+    /// Those that wait for a command.
+    idle: Vec<Supervisor>,
 }
 
 impl Supervisors {
@@ -100,7 +103,7 @@ impl Supervisors {
 
     /// Returns one that waits for a command. Others that wait, left by commands that ended at the same time, may end.
     fn take(&mut self) -> io::Result<Supervisor> {
-        let mut found = None;
+        let mut found = self.idle.pop();
         for mut supervisor in std::mem::take(&mut self.done) {
             match supervisor.is_ready() {
                 Some(true) => found = Some(supervisor),
@@ -122,7 +125,7 @@ fn supervisors() -> MutexGuard<'static, Supervisors> {
     let mut all = SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner);
     let agent = std::process::id();
     if all.agent != agent {
-        *all = Supervisors { agent, pids: Vec::new(), done: Vec::new() };
+        *all = Supervisors { agent, pids: Vec::new(), done: Vec::new(), idle: Vec::new() };
     }
     all
 }
@@ -133,6 +136,7 @@ pub fn wait_for_all(patience: Duration) {
     loop {
         let mut all = supervisors();
         all.done.clear();
+        all.idle.clear();
         if !all.reap() || Instant::now() >= until {
             return;
         }
@@ -166,40 +170,81 @@ impl Canceller {
         }
     }
 
-    /// Runs a command, and calls `said` with what it prints on stderr, as it comes. Returns when its shell has ended, or,
-    /// after a timeout, when all its processes have ended.
+    /// Returns what runs one command. `None` once commands are dropped.
     ///
     /// # Errors
-    /// When no process or descriptor is available for the supervisor or for the command.
-    pub fn run(&self, wanted: &Wanted<'_>, said: &mut dyn FnMut(&[u8])) -> io::Result<End> {
+    /// When no process or descriptor is available for a supervisor.
+    pub fn slot(&self) -> io::Result<Option<Slot<'_>>> {
+        let supervisor = supervisors().take()?;
+        let stream = supervisor.stream.try_clone()?;
+        let slot = Slot { canceller: self, supervisor: Some(supervisor), has_run: false };
+        let mut state = self.state();
+        if state.dropped {
+            return Ok(None);
+        }
+        state.running = Some(stream);
+        drop(state);
+        Ok(Some(slot))
+    }
+}
+
+/// A supervisor that waits for a command.
+pub struct Slot<'a> {
+    canceller: &'a Canceller,
+    /// `None` once it has ended.
+    supervisor: Option<Supervisor>,
+    has_run: bool,
+}
+
+impl Slot<'_> {
+    /// Takes the directory in which the last command worked, of which no process is left.
+    pub fn workplace(&mut self) -> Option<Workplace> {
+        self.supervisor.as_mut()?.workplace.take()
+    }
+
+    /// Runs a command. Returns when it has ended, or, after a timeout, when all its processes have ended.
+    ///
+    /// # Errors
+    /// When no process or descriptor is available for the command.
+    pub fn run(&mut self, wanted: &Wanted<'_>, output: &mut dyn Output) -> io::Result<End> {
         if wanted.line.contains(&0) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command holds a 0 byte"));
         }
-        let mut supervisor = supervisors().take()?;
-        {
-            let mut state = self.state();
-            if state.dropped {
-                supervisors().done.push(supervisor);
-                return Ok(End::Dropped);
-            }
-            state.running = Some(supervisor.stream.try_clone()?);
-        }
-        let end = Stderr::new().and_then(|mut stderr| {
-            supervisor.hand_over(wanted, &stderr)?;
-            stderr.leave();
-            let end = supervisor.report(&mut stderr, said);
-            stderr.pass(said);
+        let Some(mut supervisor) = self.supervisor.take() else { return Ok(End::Dropped) };
+        self.has_run = true;
+        let end = Pipes::new(wanted.has_stdout).and_then(|mut pipes| {
+            supervisor.hand_over(wanted, &pipes)?;
+            pipes.leave();
+            let end = supervisor.report(&mut pipes, output);
+            pipes.pass(output);
             end
         });
-        self.state().running = None;
+        self.canceller.state().running = None;
         match end {
             Ok(Some(end)) => {
-                supervisors().done.push(supervisor);
+                self.supervisor = Some(supervisor);
                 Ok(end)
             }
             Ok(None) => Ok(End::Dropped),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(End::Dropped),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Gives back the supervisor, with the directory for its next command.
+    pub fn end(mut self, workplace: Option<Workplace>) {
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.workplace = workplace;
+        }
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        self.canceller.state().running = None;
+        if let Some(supervisor) = self.supervisor.take() {
+            let mut all = supervisors();
+            if self.has_run { all.done.push(supervisor) } else { all.idle.push(supervisor) }
         }
     }
 }

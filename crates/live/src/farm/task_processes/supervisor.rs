@@ -25,10 +25,10 @@ use rustix::process::{
 };
 
 use super::memory::Group;
+use super::pipes::{Output, Pipes};
 use super::program::Program;
-use super::stderr::Stderr;
 use super::{EXITED, End, FAILED, OVER_MEMORY, OVER_TIME, Pid, READY, Wanted, end};
-use crate::farm::command::Direct;
+use crate::farm::command::{Direct, Workplace};
 use crosswind_linux as linux;
 use crosswind_linux::children::{close_all_but, fork};
 use crosswind_linux::processes::with_descendants;
@@ -50,6 +50,8 @@ const STACK: usize = 64 << 10;
 pub(super) struct Supervisor {
     pub pid: Pid,
     pub stream: UnixStream,
+    /// For its next command.
+    pub workplace: Option<Workplace>,
 }
 
 impl Supervisor {
@@ -58,13 +60,12 @@ impl Supervisor {
         let (stream, theirs) = UnixStream::pair()?;
         // SAFETY: see the head of this file.
         let pid = unsafe { fork(move || supervise(theirs)) }?;
-        Ok(Self { pid, stream })
+        Ok(Self { pid, stream, workplace: None })
     }
 
     /// Hands a command over. Reports follow on the stream.
-    pub fn hand_over(&mut self, wanted: &Wanted<'_>, stderr: &Stderr) -> io::Result<()> {
-        let mut descriptors: Vec<_> = stderr.ends().collect();
-        descriptors.extend(wanted.stdout.as_ref().map(AsFd::as_fd));
+    pub fn hand_over(&mut self, wanted: &Wanted<'_>, pipes: &Pipes) -> io::Result<()> {
+        let descriptors: Vec<_> = pipes.ends().collect();
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let group = wanted.group.as_ref().map(Group::to_bytes).unwrap_or_default();
         let direct = wanted.direct.as_ref().map(Direct::to_bytes).unwrap_or_default();
@@ -76,7 +77,7 @@ impl Supervisor {
             grace_ns: ns(Duration::from_secs_f64(wanted.limits.grace_s)),
         };
         let header = header.to_bytes();
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         control.push(SendAncillaryMessage::ScmRights(&descriptors));
         // So short a message is taken whole or not at all.
@@ -89,8 +90,8 @@ impl Supervisor {
     ///
     /// # Errors
     /// Why the command could not be started.
-    pub fn report(&mut self, stderr: &mut Stderr, said: &mut dyn FnMut(&[u8])) -> io::Result<Option<End>> {
-        stderr.pass_until(self.stream.as_fd(), said)?;
+    pub fn report(&mut self, pipes: &mut Pipes, output: &mut dyn Output) -> io::Result<Option<End>> {
+        pipes.pass_until(self.stream.as_fd(), output)?;
         let mut report = [0; REPORT];
         if self.stream.read_exact(&mut report).is_err() {
             return Ok(None);
@@ -146,11 +147,9 @@ struct Task {
     /// What is executed without a shell.
     direct: Option<Program>,
     group: Option<Group>,
-    stdout: Option<OwnedFd>,
-    /// The pipe for standard error, both ends, which stay open until all processes have ended: writing to it ends none, and
-    /// for the agent it does not end before the command.
-    stderr: OwnedFd,
-    _read: OwnedFd,
+    /// Both ends of the pipes for standard error and, if that is wanted, for standard output: first the command's. They stay
+    /// open until all processes have ended: writing ends none of them, and for the agent no pipe ends before the command.
+    pipes: Vec<OwnedFd>,
     timeout: Option<Duration>,
     grace: Duration,
 }
@@ -197,7 +196,7 @@ fn next(ends: &Ends) -> Option<Task> {
         }
     }
     let mut header = [0; Header::BYTES];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let slices = &mut [IoSliceMut::new(&mut header)];
     let received = recvmsg(&ends.stream, slices, &mut control, RecvFlags::CMSG_CLOEXEC | RecvFlags::WAITALL).ok()?;
@@ -205,7 +204,7 @@ fn next(ends: &Ends) -> Option<Task> {
         RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect(),
         _ => Vec::new(),
     });
-    let (stderr, read, stdout) = (descriptors.next(), descriptors.next(), descriptors.next());
+    let pipes: Vec<OwnedFd> = descriptors.by_ref().collect();
     drop(descriptors);
     if received.bytes != Header::BYTES {
         return None;
@@ -220,9 +219,7 @@ fn next(ends: &Ends) -> Option<Task> {
         line: CString::new(line).ok()?,
         direct: Direct::of_bytes(&direct).and_then(Program::of),
         group: Group::of_bytes(&group),
-        stdout,
-        stderr: stderr?,
-        _read: read?,
+        pipes: (!pipes.is_empty()).then_some(pipes)?,
         timeout: (header.timeout_ns != u64::MAX).then(|| Duration::from_nanos(header.timeout_ns)),
         grace: Duration::from_nanos(header.grace_ns),
     })
@@ -270,18 +267,18 @@ fn above(descriptor: OwnedFd) -> rustix::io::Result<OwnedFd> {
 
 /// Runs a command and ends what it leaves. Returns whether another may follow.
 fn perform(task: Task, ends: &Ends, stack: &mut [u8]) -> bool {
-    let Task { line, direct, group, stdout, stderr, _read, timeout, grace } = task;
+    let Task { line, direct, group, pipes, timeout, grace } = task;
     let procs = group.as_ref().and_then(Group::procs);
     let shell = Shell {
         line: &line,
         direct: direct.as_ref(),
         // Descriptor 0 is /dev/null.
-        stdout: stdout.as_ref().map_or(0, |stdout| stdout.as_raw_fd()),
-        stderr: stderr.as_raw_fd(),
+        stdout: pipes.get(2).map_or(0, |stdout| stdout.as_raw_fd()),
+        stderr: pipes[0].as_raw_fd(),
         group: procs.as_ref().map(|procs| procs.as_raw_fd()).or(group.as_ref().map(|_| -1)),
     };
     let shell = shell.start(stack);
-    drop((stdout, procs)); // only the shell needs them
+    drop(procs); // only the shell needs it
     let until = timeout.map(|timeout| Instant::now() + timeout);
     let end = match shell {
         Ok(shell) => watch(shell, until, ends),

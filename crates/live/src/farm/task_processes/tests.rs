@@ -35,8 +35,17 @@ fn wait_until(condition: impl Fn() -> bool, what: &str) {
 }
 
 fn run(line: &str, limits: &TaskLimits, canceller: &Canceller) -> End {
-    let wanted = Wanted { line: line.as_bytes(), direct: None, stdout: None, limits, group: None };
-    canceller.run(&wanted, &mut |_| {}).expect("starts")
+    end_of(&Wanted { line: line.as_bytes(), direct: None, has_stdout: false, limits, group: None }, canceller)
+}
+
+fn end_of(wanted: &Wanted<'_>, canceller: &Canceller) -> End {
+    struct Nothing;
+    impl Output for Nothing {
+        fn stdout(&mut self, _: &[u8]) {}
+        fn stderr(&mut self, _: &[u8]) {}
+    }
+    let slot = canceller.slot().expect("a supervisor");
+    slot.map_or(End::Dropped, |mut slot| slot.run(wanted, &mut Nothing).expect("starts"))
 }
 
 /// Runs a line, and returns its end and the number of its supervisor.
@@ -199,11 +208,11 @@ fn cpu_of_a_sleeper(group: impl FnOnce() -> Option<Group>) -> i32 {
     let agent = forked(|| {
         let group = group();
         let begun = Instant::now();
-        let wanted = Wanted { line: b"sleep 0.8; true", direct: None, stdout: None, limits: &brief(), group };
-        let end = Canceller::default().run(&wanted, &mut |_| {});
+        let wanted = Wanted { line: b"sleep 0.8; true", direct: None, has_stdout: false, limits: &brief(), group };
+        let end = end_of(&wanted, &Canceller::default());
         wait_for_all(PATIENCE);
         let (wall_s, used) = (begun.elapsed().as_secs_f64(), Usage::of_children());
-        let exited = matches!(end, Ok(End::Exited(status)) if status.success());
+        let exited = matches!(end, End::Exited(status) if status.success());
         exit_now(if exited { (100.0 * used.cpu().as_secs_f64() / wall_s) as i32 } else { 255 })
     });
     reap(agent).and_then(|status| status.exit_status()).expect("ends by itself")

@@ -1,0 +1,113 @@
+//! The standard streams of a command: pipes, which are read while it runs.
+//!
+//! Nothing is stored that nobody wants, and a command that prints without end fills nothing.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::{Errno, read};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use crosswind_linux as linux;
+
+/// Bytes that are read at a time.
+const PIECE: usize = 16 << 10;
+/// Bytes that are read before anything else is looked at: the capacity of a pipe.
+const MOST: usize = 64 << 10;
+/// After so few bytes, only the end of the command is waited for during a pause: not every line costs a wake-up.
+const FEW: usize = MOST / 4;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Takes what a command prints.
+pub trait Output {
+    fn stdout(&mut self, bytes: &[u8]);
+    fn stderr(&mut self, bytes: &[u8]);
+}
+
+/// The pipes of a command: standard error, and standard output if it is wanted.
+pub(super) struct Pipes {
+    stderr: Pipe,
+    stdout: Option<Pipe>,
+}
+
+struct Pipe {
+    reading: OwnedFd,
+    /// The command's end, until its supervisor has it.
+    writing: Option<OwnedFd>,
+    has_ended: bool,
+}
+
+impl Pipes {
+    pub fn new(has_stdout: bool) -> io::Result<Self> {
+        Ok(Self { stderr: Pipe::new()?, stdout: has_stdout.then(Pipe::new).transpose()? })
+    }
+
+    /// Returns both ends of each pipe for the supervisor: first the command's.
+    pub fn ends(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let ends = |pipe: &'_ Pipe| pipe.writing.iter().map(AsFd::as_fd).chain([pipe.reading.as_fd()]);
+        [Some(&self.stderr), self.stdout.as_ref()].into_iter().flatten().flat_map(ends)
+    }
+
+    /// Leaves the command's ends to the supervisor.
+    pub fn leave(&mut self) {
+        self.stderr.writing = None;
+        if let Some(stdout) = &mut self.stdout {
+            stdout.writing = None;
+        }
+    }
+
+    /// Passes on what the command prints until another descriptor is readable.
+    pub fn pass_until(&mut self, other: BorrowedFd<'_>, output: &mut dyn Output) -> io::Result<()> {
+        let mut pause = None;
+        loop {
+            let watch = |pipe: Option<&Pipe>| pipe.filter(|_| pause.is_none()).map_or(-1, Pipe::watched);
+            let own = [watch(Some(&self.stderr)), watch(self.stdout.as_ref())];
+            let mut watched = [other.as_raw_fd(), own[0], own[1]].map(|fd| linux::watch(fd, true, false));
+            linux::wait(&mut watched, pause.take())?;
+            if linux::readable(&watched[0]) {
+                return Ok(());
+            }
+            if watched[1..].iter().any(linux::readable) && self.pass(output) < FEW {
+                pause = Some(PAUSE.as_nanos() as u64);
+            }
+        }
+    }
+
+    /// Passes on what the command has printed by now, up to a pipe's capacity of each. Returns how many bytes.
+    pub fn pass(&mut self, output: &mut dyn Output) -> usize {
+        let said = self.stderr.pass(&mut |bytes| output.stderr(bytes));
+        said + self.stdout.as_mut().map_or(0, |stdout| stdout.pass(&mut |bytes| output.stdout(bytes)))
+    }
+}
+
+impl Pipe {
+    fn new() -> io::Result<Self> {
+        let (reading, writing) = pipe_with(PipeFlags::CLOEXEC)?;
+        fcntl_setfl(&reading, fcntl_getfl(&reading)? | OFlags::NONBLOCK)?;
+        Ok(Self { reading, writing: Some(writing), has_ended: false })
+    }
+
+    fn watched(&self) -> i32 {
+        if self.has_ended { -1 } else { self.reading.as_raw_fd() }
+    }
+
+    fn pass(&mut self, take: &mut dyn FnMut(&[u8])) -> usize {
+        let (mut piece, mut count) = ([0; PIECE], 0);
+        while count < MOST {
+            match read(&self.reading, &mut piece) {
+                Ok(0) => self.has_ended = true,
+                Ok(bytes) => {
+                    take(&piece[..bytes]);
+                    count += bytes;
+                    continue;
+                }
+                Err(Errno::INTR) => continue,
+                Err(_) => {} // there is nothing at present
+            }
+            break;
+        }
+        count
+    }
+}
