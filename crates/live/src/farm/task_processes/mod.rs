@@ -125,6 +125,9 @@ fn supervisors() -> MutexGuard<'static, Supervisors> {
     let mut all = SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner);
     let agent = std::process::id();
     if all.agent != agent {
+        // Their directories are those of the process that this one was forked from.
+        let Supervisors { done, idle, .. } = &mut *all;
+        done.iter_mut().chain(idle).for_each(|other| std::mem::forget(other.workplace.take()));
         *all = Supervisors { agent, pids: Vec::new(), done: Vec::new(), idle: Vec::new() };
     }
     all
