@@ -63,7 +63,7 @@ def test_a_scheduler_that_is_killed_loses_no_result(cluster, tmp_path):
             at()
 
         source = (Task(pickle.dumps(number)) for number in range(COUNT))
-        limits = Limits(start_s=2.0, silence_s=1.0)
+        limits = Limits(start_s=2.0)
         work = Work("callable", function=slowly)
         options = {"source": source, "sink": sink, "launch": launch, "limits": limits, "journal": journal}
         run_farm(tree("r", "a<r", "b<r"), point(), work, resume=resume, **options)
@@ -89,7 +89,7 @@ def test_when_the_scheduler_is_gone_and_its_agents_with_it_every_future_ends(clu
     wait_until(file.exists, "the scheduler")
     with distributed.Client(scheduler_file=str(file), set_as_default=False, timeout=5) as client:
         client.wait_for_workers(2, timeout=20)
-        with crosswind.Farm(client, limits=Limits(start_s=2.0, silence_s=1.0)) as farm:
+        with crosswind.Farm(client, limits=Limits(start_s=2.0)) as farm:
             calls = [farm.submit(time.sleep, 3600) for _ in range(20)]
             wait_until(calls[0].running, "the first call")
             scheduler.kill()
@@ -141,7 +141,7 @@ def test_an_inner_node_that_is_killed_loses_no_call(cluster):
     wait_until(file.exists, "the scheduler")
     with distributed.Client(scheduler_file=str(file), set_as_default=False, timeout=5) as client:
         client.wait_for_workers(2, timeout=20)
-        placing, limits = Placing(per="worker"), Limits(start_s=10.0, silence_s=1.0)
+        placing, limits = Placing(per="worker"), Limits(start_s=10.0)
         with crosswind.Farm(client, platform=tree("r", "a<r", "b<a"), placing=placing, limits=limits) as farm:
             calls = [farm.submit(slowly, number) for number in range(COUNT)]
             calls[20].result(timeout=60)
@@ -180,7 +180,7 @@ def test_when_all_workers_are_killed_that_is_named_as_the_cause(cluster):
     with distributed.Client(scheduler_file=str(file), set_as_default=False, timeout=5) as client:
         client.wait_for_workers(2, timeout=20)
         pids = client.run(os.getpid).values()
-        with crosswind.Farm(client, limits=Limits(start_s=2.0, silence_s=1.0)) as farm:
+        with crosswind.Farm(client, limits=Limits(start_s=2.0)) as farm:
             calls = [farm.submit(time.sleep, 3600) for _ in range(4)]
             wait_until(calls[0].running, "the first call")
             for pid in pids:

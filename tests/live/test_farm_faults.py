@@ -27,12 +27,11 @@ pytestmark = pytest.mark.live
 cloudpickle.register_pickle_by_value(farms)
 
 THREE_LEVELS = tree("r", "a<r", "b<r", "c<a", "d<a")
-QUICK = Limits(start_s=30.0, silence_s=1.0)
 COUNT = 300
 
 
 def farm_of(platform=THREE_LEVELS, work=None, **options):
-    return LiveFarm(platform, point(), work or Work("callable", function=slowly), limits=QUICK, **options)
+    return LiveFarm(platform, point(), work or Work("callable", function=slowly), **options)
 
 
 def hand_over(farm, count=COUNT):
@@ -62,7 +61,7 @@ def test_an_agent_killed_with_9_loses_no_task_and_doubles_none(lost):
 
 
 def test_a_stalled_child_is_given_up_and_comes_back_when_it_wakes():
-    with farm_of(tree("r", "a<r", "b<r")) as farm:
+    with farm_of(tree("r", "a<r", "b<r"), limits=Limits(silence_s=1.0)) as farm:
         hand_over(farm)
         first = take(farm, 10)
         os.kill(farm.processes.pid("a"), signal.SIGSTOP)
@@ -145,7 +144,7 @@ def load_once(file):
 
 def test_an_agent_that_ends_with_an_error_of_its_own_is_not_started_again(tmp_path):
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    limits, work = Limits(start_s=5.0, silence_s=1.0), Work("callable", function=LoadedOnce(tmp_path / "loaded"))
+    limits, work = Limits(start_s=5.0), Work("callable", function=LoadedOnce(tmp_path / "loaded"))
     with LiveFarm(tree("r", "a<r", "b<r"), point(), work, limits=limits) as farm:
         before = {name: farm.processes.pid(name) for name in "ab"}
         hand_over(farm, 100)
@@ -200,7 +199,7 @@ def test_a_file_that_is_gone_when_its_turn_comes_fails_its_task_and_no_agent(tmp
 
 
 def test_all_agents_lost_is_an_error_that_says_so():
-    limits = Limits(start_s=1.0, silence_s=1.0)
+    limits = Limits(start_s=1.0)
     work, launch = Work("callable", function=slowly), Launch(again=False)
     with LiveFarm(tree("r", "a<r"), point(), work, limits=limits, launch=launch) as farm:
         hand_over(farm, 50)
@@ -236,7 +235,7 @@ def test_a_task_that_raised_is_tried_again_when_asked(tmp_path):
             raise OSError("the first time")
         return "done"
 
-    limits = Limits(start_s=30.0, silence_s=1.0, retries=1)
+    limits = Limits(retries=1)
     farm = LiveFarm(tree("r", "a<r"), point(), Work("callable", function=second_time), limits=limits)
     with farm:
         farm.submit(Task(pickle.dumps(str(tmp_path / "mark"))))
@@ -247,7 +246,7 @@ def test_a_task_that_raised_is_tried_again_when_asked(tmp_path):
 
 
 def test_an_agent_joins_during_the_run_and_gets_tasks():
-    limits = Limits(start_s=0.5, silence_s=1.0)
+    limits = Limits(start_s=0.5)
     with LiveFarm(tree("r", "a<r"), point(), Work("callable", function=slowly), limits=limits, token="t" * 20) as farm:
         for number in range(COUNT):
             farm.submit(Task(pickle.dumps(number)))

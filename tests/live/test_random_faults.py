@@ -13,7 +13,7 @@ import farms
 import pytest
 from farms import point, take, tree, value, wait_until
 
-from crosswind.run.agents import Limits, LiveFarm, Task, Work
+from crosswind.run.agents import LiveFarm, Task, Work
 
 pytestmark = pytest.mark.live
 
@@ -49,8 +49,7 @@ def test_where_one_task_in_twenty_fails_all_others_are_answered_once(seed, tmp_p
             os.kill(os.getpid(), signal.SIGKILL)
         return number * number
 
-    limits = Limits(silence_s=1.0)
-    with LiveFarm(tree("r", "a<r", "b<r", "c<a"), point(), Work("callable", function=work), limits=limits) as farm:
+    with LiveFarm(tree("r", "a<r", "b<r", "c<a"), point(), Work("callable", function=work)) as farm:
         for number in range(COUNT):
             farm.submit(Task(pickle.dumps(number)))
         farm.end_of_tasks()

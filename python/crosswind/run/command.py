@@ -123,7 +123,8 @@ def map_command(
     trace : bool
         Record what each node did when.
     quiet : bool
-        Do not show what commands print on stderr. Of those that fail, the last lines are in their events in any case.
+        Do not show what commands print on stderr, as it comes and each line after its node and input. Of those that
+        fail, the last lines are in their events in any case.
     launch : optional
         Where agents run and how they are started, and whether what commands print is shown; default: here.
     watch : Watch, optional
