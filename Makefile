@@ -120,6 +120,7 @@ test-live: $(VENV)/.built-dev
 
 # What takes long, is a statistic of many draws, or asserts how long something takes and so has the machine to itself.
 test-long: $(VENV)/.built-dev
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group notebook
 	PROPTEST_RNG_SEED=$$(date +%Y%m%d) cargo test --quiet --workspace --lib --bins --tests -- --include-ignored --skip to_65_536
 	$(BIN)/python -m pytest -m nightly --numprocesses auto $(UNIT) tests/lab
 	$(BIN)/python -m pytest -m "nightly and not alone" --numprocesses 2 --dist loadfile $(LIVE)

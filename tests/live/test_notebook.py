@@ -8,9 +8,7 @@ import pytest
 from farms import PATIENCE_S
 
 pytestmark = pytest.mark.live
-REASON = "a kernel for notebooks is not installed (dependency group `bench`)"
-manager = pytest.importorskip("jupyter_client.manager", reason=REASON)
-pytest.importorskip("ipykernel", reason=REASON)
+REASON = "a kernel for notebooks is not installed (dependency group `notebook`)"
 
 SPEAK = """
 import logging, time
@@ -29,6 +27,8 @@ def speak(ready, word="spoken"):
 @pytest.fixture
 def cells():
     """A kernel: `cells(code)` begins a cell; `cells.until(text)` waits until it has shown a text on standard error."""
+    manager = pytest.importorskip("jupyter_client.manager", reason=REASON)
+    pytest.importorskip("ipykernel", reason=REASON)
     kernel, client = manager.start_new_kernel(startup_timeout=PATIENCE_S)
     yield Cells(client)
     client.stop_channels()

@@ -26,7 +26,7 @@ def deployed(on: str | Client, placing: Placing | None = None, *, echo: bool = F
     placing : optional
         Which node goes where.
     echo : bool
-        Whether what tasks print is shown as it comes; on this machine only.
+        Whether what agents of this machine leave in their logs is shown.
 
     Raises
     ------
