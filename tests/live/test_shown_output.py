@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager, nullcontext
 
 import pytest
 from farms import PATIENCE_S
@@ -134,8 +135,14 @@ class Lines:
         raise AssertionError(f"no line begins with {wanted!r}")
 
 
+@contextmanager
 def started(command, directory):
-    return subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()  # it has ended, or the test has failed
 
 
 # Each waits after its first line until that has been shown: what comes at the end only never comes.
@@ -167,13 +174,11 @@ def test_what_a_command_prints_comes_while_it_runs(tmp_path, node):
     ready = tmp_path / "ready"
     command = [*MAP, f"echo begun >&2; {WAITING.format(ready)}; echo {{}}", "--values", "1"]
     command += ON_HOSTS if node == "leaf" else ["-j", "1"]
-    host = started(serving, tmp_path) if node == "leaf" else None
-    with started(command, tmp_path) as process:
+    host = started(serving, tmp_path) if node == "leaf" else nullcontext()
+    with host, started(command, tmp_path) as process:
         Lines(process).until(f"[{node}] 1: begun")
         ready.touch()
         assert process.wait(PATIENCE_S) == 0
-    if host is not None:
-        host.communicate(timeout=PATIENCE_S)
 
 
 @pytest.mark.parametrize("place", ["here", "hosts", "dask"])
@@ -184,16 +189,14 @@ def test_what_a_call_and_its_programs_print_comes_while_it_runs(tmp_path, place)
         pytest.importorskip("distributed", reason="distributed is not installed")
     programs = {"here": here, "hosts": CALL, "dask": on_dask(CALL)}
     (tmp_path / "program.py").write_text(programs[place])
-    host = started(serving, tmp_path) if place == "hosts" else None
-    with started([sys.executable, "program.py", str(tmp_path / "ready")], tmp_path) as process:
+    host = started(serving, tmp_path) if place == "hosts" else nullcontext()
+    with host, started([sys.executable, "program.py", str(tmp_path / "ready")], tmp_path) as process:
         lines = Lines(process)
-        node = {"here": "cpu0", "hosts": "leaf", "dask": "0-0"}[place]
+        node = {"here": "cpu0", "hosts": "leaf", "dask": "0"}[place]
         for spoken in SPOKEN:
             lines.until(f"[{node}] {spoken}")
         (tmp_path / "ready").touch()
         assert process.wait(PATIENCE_S) == 0
-    if host is not None:
-        host.communicate(timeout=PATIENCE_S)
 
 
 def test_a_command_that_prints_without_end_fills_nothing(tmp_path):
@@ -203,7 +206,7 @@ def test_a_command_that_prints_without_end_fills_nothing(tmp_path):
     done = subprocess.run(limited, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-1000:]
     assert (tmp_path / "results" / "000000").read_text() == "7\n"
-    assert_counted(done.stderr, "[cpu0] 7: ", 100_000_000, 22)
+    assert_counted(done.stderr, "[cpu0] 7: ", 100_000_000, 21)
 
 
 def assert_counted(said, before, printed, line):

@@ -84,8 +84,8 @@ def test_times_are_those_that_the_node_has_measured(tmp_path, monkeypatch):
     monkeypatch.setattr("time.time", lambda: 1e9 + 110.0)
     (tmp_path / "result").write_text("four")
     with log(tmp_path / "log") as opened:
-        opened.take(Result(0, True, b"", "a", Ran(102.0, 1.5, b"")))
-        opened.take(Result(1, True, tmp_path / "result", "a", Ran(101.0, 0.25, b"said")))
+        opened.take(Result(0, True, b"", "a", Ran(102.0, 1.5)))
+        opened.take(Result(1, True, tmp_path / "result", "a", Ran(101.0, 0.25)))
         opened.take(Result(2, False, failure("task 2 was being computed 5 times when an agent was lost"), "a"))
     found = [(float(line["Starttime"]) - 1e9, float(line["JobRuntime"])) for line in lines(tmp_path / "log")]
     assert found == [(102.0, 1.5), (101.0, 0.25), (110.0, 0.0)]

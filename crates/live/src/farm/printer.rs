@@ -28,11 +28,13 @@ pub(crate) struct Lines {
 }
 
 /// The lines of a node's tasks until they are sent.
+#[derive(Debug)]
 pub struct Printer {
     state: Mutex<State>,
     waker: Arc<Waker>,
 }
 
+#[derive(Debug)]
 struct State {
     task: u64,
     /// The beginning of a line.

@@ -46,8 +46,7 @@ impl Pipes {
 
     /// Returns both ends of each pipe for the supervisor: first the command's.
     pub fn ends(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let ends = |pipe: &'_ Pipe| pipe.writing.iter().map(AsFd::as_fd).chain([pipe.reading.as_fd()]);
-        [Some(&self.stderr), self.stdout.as_ref()].into_iter().flatten().flat_map(ends)
+        [Some(&self.stderr), self.stdout.as_ref()].into_iter().flatten().flat_map(Pipe::ends)
     }
 
     /// Leaves the command's ends to the supervisor.
@@ -87,6 +86,10 @@ impl Pipe {
         let (reading, writing) = pipe_with(PipeFlags::CLOEXEC)?;
         fcntl_setfl(&reading, fcntl_getfl(&reading)? | OFlags::NONBLOCK)?;
         Ok(Self { reading, writing: Some(writing), has_ended: false })
+    }
+
+    fn ends(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.writing.iter().map(AsFd::as_fd).chain([self.reading.as_fd()])
     }
 
     fn watched(&self) -> i32 {
