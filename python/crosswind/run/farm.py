@@ -78,8 +78,8 @@ class Farm(Executor):
         True: show the run on a page on loopback while it runs; its address goes to stderr. A `crosswind.watch.Watch`
         says where the page is; it stays open.
     quiet : bool
-        Whether the output of calls, and of programs that they start, is hidden. Otherwise each line is written to stderr
-        as it comes, after the name of its node; of very much, a part, and how many bytes were left out.
+        Whether the output of calls, and of programs that they start, is hidden. Otherwise each line is written to
+        stderr as it comes, after the name of its node; of very much, a part, and how many bytes were left out.
 
     Raises
     ------
