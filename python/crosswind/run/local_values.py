@@ -142,7 +142,7 @@ def _place(descriptor: int, name: str, size: int, places: list[tuple[int, int]],
 
 
 def _ptrace_scope() -> int:
-    """Return how much the kernel limits who may read a process's memory; 0 where it has no such limit."""
+    """Return how much the kernel limits reading of another process's memory; 0 where it has no such limit."""
     try:
         with open(_PTRACE, "rb") as file:  # noqa: PTH123 (no import that a task does not need)
             return int(file.read())

@@ -22,7 +22,7 @@ use crosswind_linux as linux;
 const FIRST_FREE: RawFd = 3;
 /// Bytes that are read at a time: the capacity of a pipe.
 const READ: usize = 64 << 10;
-/// After so few bytes, the thread waits before it reads again, so that a task that prints much does not wake it each time.
+/// After fewer bytes than this, the thread pauses before it reads again: not every line of a task costs a wake-up.
 const FEW: usize = READ / 4;
 const PAUSE: Duration = Duration::from_millis(5);
 /// Bytes that go to the original standard error where no run shows them.

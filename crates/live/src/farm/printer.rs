@@ -12,8 +12,8 @@ use crosswind_linux::{Waker, now_ns};
 const BURST: f64 = 262_144.0;
 /// Bytes that are passed on for long, 1/s.
 const RATE: f64 = 131_072.0;
-/// After it had to leave something out, a node waits until it may pass on so many bytes. Otherwise every other line would
-/// say that one is missing.
+/// Bytes that a node must be allowed to pass on before it continues after it left something out. Otherwise every other
+/// line would say that one is missing.
 const AGAIN: f64 = BURST / 4.0;
 /// Bytes of a line; a longer one is divided.
 const LONGEST: usize = 8 << 10;
@@ -223,7 +223,7 @@ mod tests {
         }
         let most = BURST + 10.0 * RATE;
         assert!(passed as f64 <= most && passed as f64 > 0.9 * (most - AGAIN), "{passed}");
-        // Whoever takes nothing makes a node keep a burst at most.
+        // A node that cannot send keeps a burst at most.
         for step in 0..1_000 {
             state.print(&line, begun_ns + (1_000 + step) * 1_000_000_000);
         }

@@ -64,7 +64,7 @@ impl Recalls {
     /// Keeps what a task printed for the user, as far as there is room.
     pub fn print(&mut self, node: &Arc<str>, mut printed: Printed) {
         printed.left_out += std::mem::take(&mut self.unprinted_bytes);
-        // Empty texts count too: whoever sends many must not fill this process either.
+        // Empty texts count too: a node that sends many must not fill this process either.
         let bytes = printed.text.len() + size_of::<Printed>();
         if self.printed_bytes + bytes > MOST_PRINTED {
             self.unprinted_bytes = printed.left_out + printed.text.len() as u64;

@@ -353,8 +353,8 @@ mod tests {
         ] {
             for name in [&b"a.txt"[..], b"a b", b"$(x)'\"`;*?", b"-n", b"\xff\n~", b"A=1"] {
                 // Lines with paths differ: spools have drawn names.
-                let same = |(ok, said): (bool, String)| {
-                    let lines = said.lines().filter(|line| !line.contains("crosswind-"));
+                let same = |(ok, printed): (bool, String)| {
+                    let lines = printed.lines().filter(|line| !line.contains("crosswind-"));
                     (ok, lines.map(String::from).collect::<Vec<_>>())
                 };
                 assert_eq!(same(attempt(line, name, false)), same(attempt(line, name, true)), "{line} {name:?}");

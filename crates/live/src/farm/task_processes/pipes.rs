@@ -1,6 +1,6 @@
 //! The standard streams of a command: pipes, which are read while it runs.
 //!
-//! Nothing is stored that nobody wants, and a command that prints without end fills nothing.
+//! Nothing is stored that is not wanted, and a command that prints without end fills nothing.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -16,7 +16,7 @@ use crosswind_linux as linux;
 const PIECE: usize = 16 << 10;
 /// Bytes that are read before anything else is looked at: the capacity of a pipe.
 const MOST: usize = 64 << 10;
-/// After so few bytes, only the end of the command is waited for during a pause: not every line costs a wake-up.
+/// After fewer bytes than this, only the end of the command is waited for during a pause: not every line costs a wake-up.
 const FEW: usize = MOST / 4;
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -76,8 +76,8 @@ impl Pipes {
 
     /// Passes on what the command has printed by now, up to a pipe's capacity of each. Returns how many bytes.
     pub fn pass(&mut self, output: &mut dyn Output) -> usize {
-        let said = self.stderr.pass(&mut |bytes| output.stderr(bytes));
-        said + self.stdout.as_mut().map_or(0, |stdout| stdout.pass(&mut |bytes| output.stdout(bytes)))
+        let count = self.stderr.pass(&mut |bytes| output.stderr(bytes));
+        count + self.stdout.as_mut().map_or(0, |stdout| stdout.pass(&mut |bytes| output.stdout(bytes)))
     }
 }
 
