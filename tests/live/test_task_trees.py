@@ -279,10 +279,10 @@ def test_a_task_that_an_agent_cannot_keep_names_the_full_spool_and_no_other_task
     assert "given up" not in str(raised.value)
 
 
-def test_a_command_that_failed_for_want_of_space_says_so_though_its_stderr_found_none(inputs, tiny, seconds, tmp_path):
+def test_a_command_that_failed_for_want_of_space_says_so(inputs, tiny, seconds, tmp_path):
     for other in "123":  # a task that arrives once the disk is full would end its agent
         (inputs / f"{other}.txt").unlink()
-    waits = f"while [ ! -e {tmp_path / 'go'} ]; do sleep 0.0{seconds}; done; cat {{input}}"
+    waits = f"while [ ! -e {tmp_path / 'go'} ]; do sleep 0.0{seconds}; done; cat {{input}} > {{output}}"
     process = started(inputs, waits, env={**os.environ, "TMPDIR": str(tiny)})
     wait_until(lambda: sleeping(seconds), "a task")
     filled(tiny)
