@@ -13,8 +13,10 @@ use proptest::prelude::*;
 use crate::farms::{PORTS, Spot, below, comings_and_goings, mean, platform, root, same};
 use crate::laws::{trees, unequal};
 
+type Key = fn(&OwnChild) -> f64;
+
 /// The child with the lowest key, ties in the order of the file.
-struct Lowest(fn(&OwnChild) -> f64);
+struct Lowest(Key);
 
 impl OwnPolicy for Lowest {
     fn choose(&mut self, node: &OwnState) -> Choice {
@@ -98,7 +100,7 @@ proptest! {
     #[test]
     fn built_in_orders_written_as_own_policies_give_the_same_runs(spots in trees(false), count in 1..60u64) {
         let (spots, tasks) = (simple(spots), unequal(count, 2.0, 5.0));
-        let keys: [(Order, fn(&OwnChild) -> f64); 3] = [
+        let keys: [(Order, Key); 3] = [
             (Order::Bandwidth, |child| -child.receive_limit_mb_per_s),
             (Order::Compute, |child| -child.compute_per_s),
             (Order::InterferenceRate, |child| child.ir_send_s_per_mb),
