@@ -125,7 +125,10 @@ class Demo:
             moved = "received" if worst.direction == "receive" else "sent"
             half = half_of(100 * worst.headline.loss, [100 * end for end in worst.headline.ci95])
             share = with_half(100 * worst.headline.loss, half, " %")
-            print(f"  Traffic: {worst.headline.mb_per_s:g} MB/s {moved} costs {share} of what one CPU computes.")
+            cost = f"costs {share} of what one CPU computes"
+            if worst.headline.ci95[0] <= 0:
+                cost = f"costs {share} of one CPU: not distinguishable from 0"
+            print(f"  Traffic: {worst.headline.mb_per_s:g} MB/s {moved} {cost}.")
         rates = [_planned(path) for path in (predicted, run)]
         print(
             f"  Plan: planned {fork.throughput_tasks_per_s:.2f}, simulated {rates[0]:.2f}, run {rates[1]:.2f} tasks/s."

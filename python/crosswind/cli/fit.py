@@ -300,6 +300,9 @@ def _sentence(channel: Any, whole: str, several: bool) -> str:
     >>> found.earlier = 0
     >>> print(_sentence(channel, "what one CPU computes", several=False))
     Sending 1 GB/s costs 36 % ± 3 of what one CPU computes.
+    >>> found.loss, found.ci95 = 0.24, (-0.64, 1.12)
+    >>> print(_sentence(channel, "what one CPU computes", several=False))
+    Sending 1 GB/s: a cost is not distinguishable from 0 (24 % ± 88 of what one CPU computes).
     """
     found = channel.headline
     moves, word = _moves(channel)
@@ -308,7 +311,10 @@ def _sentence(channel: Any, whole: str, several: bool) -> str:
     if found.earlier and not known:
         low, high = (100 * end for end in found.next95)
         known = f" (the next: {low:.0f} to {high:.0f} %, by {found.earlier} earlier)"
-    return f"{moves}{where} costs {percent(found.loss, found.ci95)} of {whole}{known}."
+    cost = percent(found.loss, found.ci95)
+    if found.ci95[0] <= 0.0:
+        return f"{moves}{where}: a cost is not distinguishable from 0 ({cost} of {whole}){known}."
+    return f"{moves}{where} costs {cost} of {whole}{known}."
 
 
 def _speed(mb_per_s: float) -> str:
