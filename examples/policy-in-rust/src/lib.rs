@@ -75,7 +75,7 @@ task_work = 1.0
 
 [policy]
 ports = "single"
-buffer_tasks = 1
+buffer_tasks = 2
 "#;
 
     #[test]
@@ -85,7 +85,7 @@ buffer_tasks = 1
         let outcome = simulate(&file, |_| Mine);
         std::fs::remove_file(&file).expect("a temporary file");
         let outcome = outcome.expect("a simulation");
-        // `fast` has its task after 0.25 s and the next after 0.5 s, since it asks again before the first is computed.
+        // `fast` asks for two tasks at once, has them after 0.25 and 0.5 s, and computes each in 1 s.
         assert_eq!(outcome.nodes.iter().map(|node| node.tasks).collect::<Vec<_>>(), [0, 0, 2]);
         assert!((outcome.makespan_s - 2.25).abs() < 1e-9, "{}", outcome.makespan_s);
     }

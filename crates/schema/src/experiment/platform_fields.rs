@@ -119,7 +119,8 @@ mod tests {
     fn what_a_platform_cannot_have_is_named() {
         for (path, value, words) in [
             ("node[2].compute_per_s", Value::from(1), "2 nodes, counted from 0"),
-            ("node[10.0.0.3].compute_per_s", Value::from(1), "the nearest is \"10.0.0.2\""),
+            ("node[10.0.0.3].compute_per_s", Value::from(1), "is no node of \"pair\""),
+            ("node[10.1.0.2].compute_per_s", Value::from(1), "the nearest is \"10.0.0.2\""),
             ("node[r].compute_per_s", Value::from(-1), "-1"),
             ("node[r].compute", Value::from(1), "compute_per_s"),
             ("node[r]", Value::from(1), "node[NAME].compute_per_s"),
