@@ -39,6 +39,8 @@ def refuse_wrong_fields(document: Any, kind_of: Any, path: str | Path, hint: str
 
     Examples
     --------
+    >>> from typing_extensions import TypedDict
+    >>> from crosswind.documents.values import Share
     >>> refuse_wrong_fields({"alpha": 2.0, "code": "a"}, TypedDict("T", {"alpha": Share}), "a.json", "make another")
     Traceback (most recent call last):
     ...

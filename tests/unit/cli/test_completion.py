@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from crosswind.cli.schema import _SHAPES
+from crosswind.cli.schema import _IN_PYTHON
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -34,7 +34,7 @@ def test_where_it_runs_is_completed():
 def test_every_kind_of_file_that_has_a_schema_is_completed():
     kept = EXAMPLES.parent / "docs" / "reference" / "schemas"
     of_rust = {path.name.removesuffix(".schema.json") for path in kept.iterdir()}
-    assert completed("schema", "") == of_rust | set(_SHAPES)
+    assert completed("schema", "") == of_rust | set(_IN_PYTHON)
 
 
 FORK, STREAMS = str(EXAMPLES / "fork_graph.toml"), str(EXAMPLES / "streams_sending_side.toml")

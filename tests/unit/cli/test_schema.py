@@ -32,6 +32,7 @@ OF_OTHERS = {
     "perfetto": "a format of others",
     "report": "a page",
     "schema": "a schema itself",
+    "table": "a table for papers and spreadsheets",
 }
 """Kinds of file without a schema, and why."""
 AS = {"recording": "disturbance"}
