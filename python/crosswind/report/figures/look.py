@@ -40,7 +40,8 @@ def configuration(font: str = "system-ui, -apple-system, 'Segoe UI', Roboto, san
         "background": None,
         "view": {"stroke": None},
         "axis": {**text, "gridColor": GRID, "domainColor": "#aab2ba", "tickColor": "#aab2ba", "labelFlush": False},
-        "axisX": {"grid": False, "tickCount": 8, "titlePadding": 6, "labelOverlap": "greedy"},
+        # A label at an end of the axis stands within it: beyond it the figure is cut off.
+        "axisX": {"grid": False, "tickCount": 8, "titlePadding": 6, "labelOverlap": "greedy", "labelFlush": True},
         "axisY": {
             "domain": False,
             "ticks": False,
