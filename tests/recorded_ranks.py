@@ -150,8 +150,8 @@ def app_trace(
     """Return an `app.trace` of a halo exchange with a reduction, one rank late, and what that costs.
 
     `drop`: a rank whose recording ends early. `kind`, `cause`: what keeps the late rank from running, as AWAY and
-    CAUSES have it; `inside`: in the reduction, once all are there; `every`: in each so many-th step. `traced`: the
-    kernel's trace was read.
+    CAUSES have it; `inside`: in the reduction, once all are there; `every`: in
+    each second, third, ... step. `traced`: whether the kernel's trace was read.
     """
     head = {"format": "crosswind-trace", "version": 1, "world_size": ranks, "ranks": list(range(ranks))}
     head["kernel_trace"] = {"used": traced}

@@ -103,7 +103,7 @@ class Queues:
     receive_frames : int
         Frames of each class that this end holds, at least 1.
     receive_threshold : int
-        Local frames that may be under way to here meanwhile, 1 to `receive_frames`.
+        Local frames that may be on their way to here and have not arrived meanwhile, 1 to `receive_frames`.
     idle_s : float
         Time without a parallel frame after which local senders get their full credit again, s.
     """

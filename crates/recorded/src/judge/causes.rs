@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::kept::{Kept, Within};
+use super::absences::{Absences, Within};
 use super::series::{Series, What};
 use super::shares::Estimate;
 use super::steps::Step;
@@ -31,7 +31,7 @@ pub struct Evidence<'a> {
     pub traces: &'a [Trace],
     pub matched: &'a Matched,
     pub steps: &'a [Vec<Step>],
-    pub kept: &'a Kept<'a>,
+    pub absences: &'a Absences<'a>,
     pub suspect: &'a [&'a Series],
 }
 
@@ -75,13 +75,13 @@ impl Evidence<'_> {
 
     /// Adds what kept a rank from running for longer than its peers.
     fn add_known(&self, rank: u32, parts: &mut BTreeMap<Arc<str>, f64>) {
-        let more = &self.kept.more;
+        let more = &self.absences.more;
         for cell in self.matched.cells[rank as usize].clone() {
             for (what, more) in [(What::Computing, more.computing[cell]), (What::Tail, more.tail[cell])] {
                 if more <= 0 {
                     continue;
                 }
-                let here = self.kept.by_cause(rank, cell, what);
+                let here = self.absences.by_cause(rank, cell, what);
                 let all: f64 = here.iter().map(|one| one.1).sum();
                 for (cause, ns) in here {
                     *parts.entry(Arc::clone(cause)).or_default() += more as f64 * ns / all.max(1.0);
@@ -90,14 +90,14 @@ impl Evidence<'_> {
         }
         // Two meetings that wait for a rank at once lose the time once.
         let mut longest: BTreeMap<u32, &Within> = BTreeMap::new();
-        for one in self.kept.within.iter().filter(|one| one.rank == rank) {
+        for one in self.absences.within.iter().filter(|one| one.rank == rank) {
             let known = longest.entry(one.cell).or_insert(one);
             if one.ns > known.ns {
                 *known = one;
             }
         }
         for one in longest.into_values() {
-            for (cause, ns) in self.kept.by_cause_within(one) {
+            for (cause, ns) in self.absences.by_cause_within(one) {
                 *parts.entry(Arc::clone(cause)).or_default() += ns;
             }
         }

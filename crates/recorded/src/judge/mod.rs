@@ -3,7 +3,7 @@
 //! | question | module |
 //! |---|---|
 //! | which actions make up a step, and which ranks do the same? | `steps` |
-//! | what kept a rank from running? | `kept` |
+//! | what kept a rank from running? | `absences` |
 //! | how long does a rank take against its peers at the same place? | `series` |
 //! | is that more than noise? | `noise` |
 //! | how long does a suspect rank take against its peers alone? | `reference` |
@@ -12,9 +12,9 @@
 //! | what was it doing meanwhile? | `causes` |
 //! | what is said in the end? | `verdict` |
 
+mod absences;
 mod causes;
 mod excess;
-mod kept;
 pub mod noise;
 mod reference;
 mod series;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::absences::{Known, Spot};
 use super::excess::{Excess, Sampler};
-use super::kept::{Known, Spot};
 use super::noise::{Draws, Shape};
 use super::series::{Series, What};
 use crate::folded::{self, Folded};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::absences::{Absences, When};
 use super::causes::{Cause, Evidence};
-use super::kept::{Kept, When};
 use super::noise::{Shape, Threshold, level, ratio};
 use super::reference::against_peers;
 use super::series::{Alike, Series, What, block};
@@ -230,8 +230,8 @@ impl<'a> Case<'a> {
             );
             return found.refuse(reason);
         }
-        let kept = Kept::new(self.traces, matched, &self.steps);
-        let rest = kept.rest();
+        let absences = Absences::new(self.traces, matched, &self.steps);
+        let rest = absences.rest();
         let alike = Alike::new(&self.steps, &rest);
         let all = alike.series(matched.recorded as f64);
         let blocks = [block(&all, What::Computing), block(&all, What::Tail)];
@@ -243,11 +243,12 @@ impl<'a> Case<'a> {
         let shape = Shape::new(&by_rank(&all, &times, |one| !excluded.contains(&identity(one))), false);
         let refined = against_peers(&all, &suspects(&all, &shape, blocks), &alike, blocks);
         let suspect: Vec<&Series> = refined.iter().collect();
-        let known = kept.known(&self.steps, matched.recorded as f64);
+        let known = absences.known(&self.steps, matched.recorded as f64);
         let costs = shares(matched, &suspect, &known, &shape, blocks);
         found.replays = costs.replays + 6;
         found.notes.extend(unknowable(&all, &rest, run, |rank| self.traces[rank as usize].number()));
-        let evidence = Evidence { traces: self.traces, matched, steps: &self.steps, kept: &kept, suspect: &suspect };
+        let evidence =
+            Evidence { traces: self.traces, matched, steps: &self.steps, absences: &absences, suspect: &suspect };
         self.name(found, &evidence, &costs, run)
     }
 

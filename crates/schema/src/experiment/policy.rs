@@ -247,7 +247,7 @@ impl Policy {
         };
         within("policy.chunk_kib", self.chunk_kib, LARGEST_CHUNK_KIB)?;
         if self.adapt && matches!(self.order, Order::Own(_)) {
-            let problem = "is true with a policy of your own, which is told no estimates; leave it out";
+            let problem = "is true with a policy of your own, which gets no estimates; leave it out";
             return Err(Problem::Value(problem.into()).at("policy.adapt".into()));
         }
         if self.adapt && self.order == Order::Planned {

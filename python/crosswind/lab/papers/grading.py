@@ -136,17 +136,6 @@ def check(text: str, true: bool, found: str, hangs_on: str = "") -> Check:
     return Check(text, found, HOLDS if true else FAILS, hangs_on, (Answer(THE_TEXT, true, found),))
 
 
-def open_by(asked: Check, readings: str) -> Check:
-    """Return a check that hangs on what the text does not say: where it does not hold, it is not decidable.
-
-    Examples
-    --------
-    >>> open_by(check("more than half", False, "0.4"), "half of what? of all 0.4, of the rest 0.7").verdict
-    'not decidable from the text'
-    """
-    return asked if asked.verdict == HOLDS else replace(asked, verdict=OPEN, hangs_on=readings)
-
-
 def excluded(asked: Check, arithmetic: str) -> Check:
     """Return a check of what arithmetic excludes: where it does not hold, under whatever reading, the paper is wrong.
 

@@ -12,7 +12,7 @@ from crosswind.lab.papers import driver
 from crosswind.lab.papers.driver import Form
 from crosswind.lab.papers.meter import Progress
 from crosswind.lab.papers.scheduling_and_communication.study import PAPER as SCHEDULING
-from crosswind.lab.papers.scheduling_and_communication.study import Study, is_study
+from crosswind.lab.papers.scheduling_and_communication.study import Study
 from crosswind.lab.papers.tabled_study import TabledStudy
 
 AnyStudy: TypeAlias = Study | TabledStudy
@@ -26,7 +26,7 @@ MODULES = {
 }
 """Name of each paper on the command line -> its package, whose `study` is a `driver.Paper`."""
 
-__all__ = ["MODULES", "AnyStudy", "is_study", "load", "reproduce", "title"]
+__all__ = ["MODULES", "AnyStudy", "load", "reproduce", "title"]
 
 
 def reproduce(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind import ProgramRun, Runs
-from crosswind.files.atomic import is_of_kind, write_json
+from crosswind.files.atomic import write_json
 from crosswind.files.tabular import Plotted
 from crosswind.lab.papers.driver import Work
 from crosswind.lab.papers.grading import HINT, Claim
@@ -17,7 +17,7 @@ from crosswind.lab.papers.scheduling_and_communication.calibration import PROGRA
 from crosswind.lab.papers.scheduling_and_communication.claims import claims
 from crosswind.lab.papers.scheduling_and_communication.figures import Figure, FigureGrid, Row, Rows
 
-__all__ = ["PAPER", "TITLE", "Study", "expected", "is_study", "of", "study"]
+__all__ = ["PAPER", "TITLE", "Study", "expected", "of", "study"]
 
 SCHEMA_VERSION = 1
 PAPER = "scheduling-and-communication"
@@ -94,11 +94,6 @@ class Study(Plotted):
 
     def __repr__(self) -> str:
         return f"Study({PAPER}, {self.form}, {len(self.claims)} claims)"
-
-
-def is_study(document: object) -> bool:
-    """Whether the content of a JSON file is that of a `study.json`."""
-    return is_of_kind(document, "study")
 
 
 def study(chosen: Calibration, work: Work) -> Study:

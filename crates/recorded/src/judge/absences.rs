@@ -57,7 +57,8 @@ pub struct Behind {
     pub ns: i64,
 }
 
-pub struct Kept<'a> {
+/// When ranks were kept from running, and what was late because of it.
+pub struct Absences<'a> {
     traces: &'a [Trace],
     matched: &'a Matched,
     /// How long the rank was kept from running during each time, ns.
@@ -85,25 +86,27 @@ pub struct Known {
     pub steps: BTreeMap<u32, Vec<u32>>,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> Absences<'a> {
     #[must_use]
     pub fn new(traces: &'a [Trace], matched: &'a Matched, steps: &[Vec<Step>]) -> Self {
         let count = matched.own.computing.len();
         let none = Times { computing: vec![0; count], tail: vec![0; count] };
-        let mut kept = Self { traces, matched, all: none.clone(), more: none, within: Vec::new(), behind: Vec::new() };
+        let mut absences =
+            Self { traces, matched, all: none.clone(), more: none, within: Vec::new(), behind: Vec::new() };
         for rank in (0..traces.len() as u32).filter(|&rank| !traces[rank as usize].away.is_empty()) {
             for cell in matched.cells[rank as usize].clone() {
-                let sum = |what| kept.by_cause(rank, cell, what).iter().map(|one| one.1).sum::<f64>().round() as i64;
+                let sum =
+                    |what| absences.by_cause(rank, cell, what).iter().map(|one| one.1).sum::<f64>().round() as i64;
                 let (computing, tail) = (sum(What::Computing), sum(What::Tail));
-                (kept.all.computing[cell], kept.all.tail[cell]) = (computing, tail);
+                (absences.all.computing[cell], absences.all.tail[cell]) = (computing, tail);
             }
         }
         if traces.iter().any(|trace| !trace.away.is_empty()) {
-            kept.more = more_than_usual(&kept.all, steps);
-            kept.find_within();
-            kept.find_behind();
+            absences.more = more_than_usual(&absences.all, steps);
+            absences.find_within();
+            absences.find_behind();
         }
-        kept
+        absences
     }
 
     /// Returns what kept a rank from running during one of its times, and for how long, ns.
