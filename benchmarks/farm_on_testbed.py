@@ -293,7 +293,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=9.0)
     parser.add_argument("--in-a-row", type=int, default=1, help="runs on nodes that are started once")
     parser.add_argument("--bed", type=int, default=0, help="keeps the namespaces of two calls at a time apart")
-    parser.add_argument("--fresh", action="store_true", help="forget the runs recorded before")
+    parser.add_argument("--fresh", action="store_true", help="forget the recorded runs of these combinations")
     options = parser.parse_args()
     if unknown := [tree for tree in options.tree if not (FARMS / f"{tree}.json").exists()]:
         parser.error(f"--tree is {unknown[0]!r}; it must be one of {', '.join(p.stem for p in FARMS.glob('*.json'))}")
@@ -307,12 +307,14 @@ def main() -> None:
         )
     ]
     path = record.RECORDS / f"{NAME}.json"
-    if options.fresh:
-        path.unlink(missing_ok=True)
 
     def recorded() -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = json.loads(path.read_text())["runs"] if path.exists() else []
         return found
+
+    if options.fresh and recorded():
+        runs = [run for run in recorded() if of(run) not in wanted]
+        record.write(NAME, ["numpy"], environments=told(runs), runs=runs)
 
     over = time.monotonic() + 60 * options.minutes
     while (next_ := next_of(wanted, recorded(), options.runs, over - time.monotonic(), options.in_a_row)) is not None:
