@@ -110,12 +110,14 @@ def write_profiles(directory: Path, case: str, ranks: int = 3, base: str = "spli
     return paths
 
 
-def _block(kind: int, rank: int, payload: bytes) -> bytes:
+def block(kind: int, rank: int, payload: bytes, thread: int = 0) -> bytes:
+    """Return a block of an `app.trace`."""
     payload += b" " * (-len(payload) % 8)
-    return struct.pack("<4sIIIQQ", b"CWTB", kind, rank, 0, len(payload), 0) + payload
+    return struct.pack("<4sIIIQQ", b"CWTB", kind, rank, thread, len(payload), 0) + payload
 
 
-def _call(kind: int, t0: int, t1: int, cpu: tuple[int, int], **about: Any) -> bytes:
+def call_record(kind: int, t0: int, t1: int, cpu: tuple[int, int], **about: Any) -> bytes:
+    """Return the record of a call."""
     extras = about.get("extras", ())
     head = struct.pack("<HHI", kind, 8 + 3 * len(extras), about.get("comm", 0))
     fields = struct.pack(
@@ -185,12 +187,14 @@ def app_trace(
             used = (cpu[rank] + work[rank], cpu[rank] + work[rank])
             right, left = (rank + 1) % ranks, (rank - 1) % ranks
             at, left_request, right_request = posted[rank], 100 + step, 200 + step
-            records[rank] += _call(34, at - 2_000, at - 1_000, used, peer=left, tag=3, bytes=8, request=left_request)
-            records[rank] += _call(30, at - 1_000, at, used, peer=right, tag=3, bytes=8, request=right_request)
+            records[rank] += call_record(
+                34, at - 2_000, at - 1_000, used, peer=left, tag=3, bytes=8, request=left_request
+            )
+            records[rank] += call_record(30, at - 1_000, at, used, peer=right, tag=3, bytes=8, request=right_request)
             done = ((left_request, left, 3), (right_request, -1, -1))
-            records[rank] += _call(51, at, arrived[rank], used, extras=done)
+            records[rank] += call_record(51, at, arrived[rank], used, extras=done)
             used = (used[1] + 1_000_000,) * 2
-            records[rank] += _call(73, joined[rank], over, used, bytes=8)
+            records[rank] += call_record(73, joined[rank], over, used, bytes=8)
             records[rank] += struct.pack("<HHIQQQ", 301, 4, 0, over, used[1], step)
             now[rank], cpu[rank] = over, used[1]
     blocks = []
@@ -205,10 +209,10 @@ def app_trace(
             "threads": [{"thread": 0, "tid": 1000 + rank}],
             "lost": 0,
         }
-        blocks += [_block(1, rank, json.dumps(about).encode()), _block(2, rank, bytes(records[rank]))]
+        blocks += [block(1, rank, json.dumps(about).encode()), block(2, rank, bytes(records[rank]))]
         if rank == late:
-            blocks.append(_block(3, rank, away))
+            blocks.append(block(3, rank, away))
         if rank != drop:
-            blocks.append(_block(5, rank, struct.pack("<QQ", 0, 1)))
-    blocks.append(_block(4, 0xFFFFFFFF, json.dumps([dict(cause)]).encode()))
+            blocks.append(block(5, rank, struct.pack("<QQ", 0, 1)))
+    blocks.append(block(4, 0xFFFFFFFF, json.dumps([dict(cause)]).encode()))
     return text + b"".join(blocks), -(-steps // every) * extra_ns / 1e9

@@ -10,12 +10,12 @@ import typer
 from crosswind.cli.answer import show
 from crosswind.cli.blame_answers import UNSETTLED, answer_of, answer_of_command, code_of, cost_of
 from crosswind.cli.console import number_of, tell
+from crosswind.cli.given import refuse_others
 from crosswind.cli.inputs import refuse_missing
 from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.outputs import Force, file_of, writable, written
 from crosswind.cli.settings import Settings, settings_of
 from crosswind.cli.verbs import help_of
-from crosswind.errors import DescriptionError
 from crosswind.inject import DEFAULT_LIMIT_S
 from crosswind.terminal.progress import progress_bar, progress_lines
 
@@ -120,16 +120,13 @@ def blame(
     if is_recorded(experiment):
         from crosswind.cli.blame_recorded import blame_of_traces
 
+        refuse_others("traces", ("out", "perfetto", "force", "json"))
         raise typer.Exit(blame_of_traces([experiment, *map(Path, command or [])], out, perfetto, force, json))
-    if perfetto:
-        message = "--perfetto shows recorded ranks; without traces there are none"
-        raise DescriptionError(message, "argument", "`crosswind blame TRACE... --perfetto FILE`, or leave it out")
     if command:
-        if settings or resume or workers:
-            option = "--set" if settings else "--resume" if resume else "--workers"
-            raise DescriptionError(f"{option} belongs to an experiment", "argument", "a command runs for real, alone")
+        refuse_others("a command", ("blocks", "cause", "ranks", "pin", "iterations", "limit_s", "out", "force", "json"))
         options = {"ranks": ranks, "pin": pin, "limit_s": limit_s, "iterations": iterations}
         raise typer.Exit(_of_command(experiment, command, blocks, cause, options, out, force, json))
+    refuse_others("an experiment", ("seeds", "settings", "out", "resume", "workers", "force", "json"))
     from crosswind.blame import blame as find
     from crosswind.blame.variants import Variants
     from crosswind.experiment import Experiment

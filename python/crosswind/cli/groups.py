@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from crosswind.cli import forgotten
+from crosswind.cli import forgotten, given
 from crosswind.cli.console import show_all_columns, show_all_warnings
 from crosswind.cli.outputs import OUTPUT
 from crosswind.cli.usage import Usage
@@ -23,6 +23,11 @@ class Verb(Usage, PlainValues, TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words after the verb; a command of the user's stands after --."""
         return forgotten.read(self, ctx, _pairs_joined(self, args), super().parse_args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb."""
+        with given.typed(ctx):
+            return super().invoke(ctx)
 
 
 def _pairs_joined(command: Any, args: list[str]) -> list[str]:

@@ -13,9 +13,10 @@ from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.blame_answers import code_of, slowed
 from crosswind.cli.console import number_of, print_json, print_table, tell, tell_warnings
 from crosswind.cli.figures import half_of, with_half
+from crosswind.cli.given import refuse_others
 from crosswind.cli.outputs import Force, writable, written
 from crosswind.cli.verbs import help_of
-from crosswind.errors import CrosswindError, DescriptionError, Notice
+from crosswind.errors import CrosswindError, Notice
 from crosswind.files.atomic import is_standard_output
 from crosswind.inject import DEFAULT_LIMIT_S, How
 from crosswind.terminal.progress import progress_lines
@@ -104,6 +105,13 @@ def inject(
     ] = False,
 ) -> None:
     """Disturb a command."""
+    shared = ("ranks", "how", "pin", "busy", "seed", "limit_s", "start_file", "json")
+    if dry_run:
+        refuse_others("--dry-run", (*shared, "dry_run", "keep_running", "horizon_s"))
+    elif compare is not None:
+        refuse_others("--compare", (*shared, "compare"))
+    else:
+        refuse_others("a command that is run", (*shared, "keep_running", "out", "force"), "--dry-run takes it")
     from crosswind.disturbance import Disturbance
     from crosswind.inject import inject as perform
     from crosswind.inject import preview
@@ -124,9 +132,6 @@ def inject(
         _print_preview(preview(disturbance, command, **options, horizon_s=horizon_s), json)
         return
     if compare is not None:
-        if out or keep_running:
-            option = "--out" if out else "--keep-running"
-            raise DescriptionError(f"{option} cannot be combined with --compare", "argument", "leave one of them out")
         raise typer.Exit(_compared(disturbance, command, compare, options, json))
     first: list[str] = []
 

@@ -9,6 +9,7 @@ import typer
 
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.console import narrow_width
+from crosswind.cli.given import refuse_others
 from crosswind.cli.outputs import Json
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
@@ -72,9 +73,8 @@ def tolerance(
 ) -> None:
     """Find what a program tolerates of a disturbance."""
     if is_recorded(file):
-        for option, value in {"--ranks": ranks, "--work-per-barrier-s": work_per_barrier_s}.items():
-            if value is not None:
-                raise DescriptionError(f"{option} is {value:g}; a recording has its own", "argument", "leave it out")
+        hint = "leave it out: a recording has its own ranks and computing, and its limits are always simulated"
+        refuse_others("a recording", ("slowdown", "disturbance", "json"), hint)
         with progress_bar() as advance:
             found = plan_tolerance_of_recording(file, disturbance, slowdown=slowdown, progress=advance)
         warnings = found.data["warnings"]

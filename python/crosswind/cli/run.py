@@ -10,6 +10,7 @@ import typer
 
 from crosswind.cli.answer import show
 from crosswind.cli.console import number_of, tell
+from crosswind.cli.given import refuse_others
 from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json, file_of, writable, written
@@ -152,8 +153,12 @@ def run(
         settled: dict[str, Any] = {"EXPERIMENT": experiment, "--set": settings, "--sweep": sweep, "--network": network}
         settled |= {"--disturbance": disturbance, "--resume": resume, "--on": on != "sim", "--trace": recorded.wanted}
         refuse_beside(settled | {"--points": tables.points, "--ranks": tables.ranks})
+        refuse_others("--again", ("again", "allow_code", "workers", "out", "rows", "force", "json"))
         rerun(again, _workers(workers), out, allow_code=allow_code, rows=rows, force=force, as_json=json)
         return
+    if allow_code:
+        hint = "policies in Python of an experiment's own files need no permission"
+        raise DescriptionError("--allow-code belongs to --again", "argument", hint)
     if experiment is None:
         raise DescriptionError("nothing to run is named", "argument", "crosswind run EXPERIMENT.toml")
     recorded.check(out, [experiment, placed.links], force=force)

@@ -135,4 +135,4 @@ def test_the_verb_writes_the_verdict_and_a_time_line_for_perfetto(tmp_path):
 
 def test_a_time_line_is_only_of_traces():
     done = CliRunner().invoke(app, ["blame", "examples/barriers_under_daemons.toml", "--perfetto", "t.json"])
-    assert "--perfetto shows recorded ranks" in str(done.exception)
+    assert "--perfetto does not apply to an experiment" in str(done.exception)
