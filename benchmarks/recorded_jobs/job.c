@@ -6,9 +6,10 @@
    compute (works by computing, so that whatever takes its processor makes it late) or group (as compute, in the control
    group VALUE). Ranks that do not compute sleep until the work is over.
    GO is made when the ranks begin. OUT/rank-R has one line for each phase: begin, arrival and end, ns; lateness of the
-   work, ns; and how long the rank could not run while it communicated, ns: off its processor, or of a rank that sleeps,
-   what the kernel counts as waiting for one. The first line is of the
-   way from MPI_Init to the first barrier. Ranks write nothing before MPI_Finalize, so the last phase ends the run. */
+   work, ns: by how much longer than WORK_US it took; and how long the rank could not run while it communicated, ns: off
+   its processor, or of a rank that sleeps, what the kernel counts as waiting for one. The first line is of the way from
+   MPI_Init to the first barrier; its lateness is how long a rank that computes was off its processor. Ranks write nothing
+   before MPI_Finalize, so the last phase ends the run. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
@@ -44,14 +45,14 @@ static void compute(long steps) {
   sink = x;
 }
 
-/* Works for a time of the clock, or of the thread's own CPU time, which is not looked at until most of it is over: to look
-   at it all the time hides from the kernel's trace when the thread ran. */
+/* Works for a time of the clock, or of the thread's own CPU time. To read that clock all the time hides from the kernel's
+   trace when the thread ran, so it computes for half of the rest before it looks again, at most this half too long. */
 static void work(long long ns, int computes) {
   clockid_t clock = computes ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
-  long long until = at(clock) + ns;
-  if (computes) compute((long)(0.9 * ns * steps_per_ns));
+  long long left, until = at(clock) + ns;
   if (!computes && ns > WAKE_NS) sleep_until(until - WAKE_NS);
-  while (at(clock) < until) {
+  while ((left = until - at(clock)) > 0) {
+    if (computes && left > WAKE_NS) compute((long)(0.5 * left * steps_per_ns));
   }
 }
 
@@ -142,15 +143,12 @@ int main(int argc, char **argv) {
   for (long step = 0; step < steps; step++) {
     for (int phase = 0; phase < 2; phase++) {
       line += FIELDS;
-      long long delayed = computes[phase] ? 0 : delay();
-      cpu = at(CLOCK_THREAD_CPUTIME_ID);
       line[0] = at(CLOCK_MONOTONIC);
       work(work_ns, computes[phase]);
-      long long late = at(CLOCK_MONOTONIC);
-      if (extra[phase]) sleep_until(late + extra[phase]);
+      if (extra[phase]) sleep_until(at(CLOCK_MONOTONIC) + extra[phase]);
       line[1] = at(CLOCK_MONOTONIC);
+      line[3] = line[1] - line[0] - work_ns;
       long long arrived = at(CLOCK_THREAD_CPUTIME_ID), waited = computes[phase] ? 0 : delay();
-      line[3] = computes[phase] ? line[1] - line[0] - (arrived - cpu) : line[1] - late + waited - delayed;
       communicate(pattern, phase);
       line[2] = at(CLOCK_MONOTONIC);
       line[4] = computes[phase] ? line[2] - line[1] - (at(CLOCK_THREAD_CPUTIME_ID) - arrived) : delay() - waited;
