@@ -51,6 +51,8 @@ $(VENV)/.built-%: $(VENV)/.dependencies $(RUST)
 # zig links against an old glibc whatever this machine has, and for other processors; it comes as a wheel (group `wheel`).
 wheel: $(VENV)/.wheel-tools
 	$(BIN)/maturin build --release --zig --target $(WHEEL_TARGET) --compatibility $(WHEEL_GLIBC) --out dist
+	@echo "The wheel: $(CURDIR)/$$(ls -t dist/crosswind-*.whl | head -1)"
+	@echo "Install it where there is no compiler: pip install $$(ls -t dist/crosswind-*.whl | head -1)"
 
 $(VENV)/.wheel-tools: $(VENV)/.dependencies
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group wheel

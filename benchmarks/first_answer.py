@@ -1,6 +1,6 @@
 """Claim: a new user has the first useful answer after 20 s (engineer) to 2 minutes, with one or two commands.
 
-Each user types the first commands of a start page in a terminal of 80 columns, up to the answer that the page
+Each kind of user types the first commands of a page in a terminal of 80 columns, up to the answer that the page
 promises. What must stand in the first ten lines is a test's (tests/live/test_first_hour.py); this records the seconds.
 Writes records/first_answer.json:
     python benchmarks/first_answer.py [rounds]
@@ -21,21 +21,23 @@ HANGS_S = 600.0
 FINE = (0, 3, 4)
 """Exit codes with an answer: it is fine, it cannot be said, it is above the margin."""
 USERS = {
-    "engineer": (2, 20.0),
-    "dask": (1, 60.0),
-    "mpi": (2, 60.0),
-    "ml": (1, 120.0),
-    "researcher": (1, 120.0),
-    "teacher": (1, 20.0),
+    "engineer": ("start/engineer", 2, 20.0),
+    "pool": ("guides/coming-from", 1, 60.0),
+    "dask": ("start/dask", 1, 60.0),
+    "mpi": ("start/mpi", 2, 60.0),
+    "ml": ("start/ml", 1, 120.0),
+    "researcher": ("start/researcher", 1, 120.0),
+    "teacher": ("start/teacher", 1, 20.0),
 }
-"""Start page -> commands until the first useful answer, and the seconds they may take."""
+"""Kind of user -> the page, its commands until the first useful answer, and the seconds they may take."""
 
 
 def first_answer(user: str) -> dict[str, Any]:
     """Type a user's first commands; return the seconds of each, and the first line of the last one's screen."""
     import typed
 
-    page, (count, most_s) = ROOT / "docs" / "start" / f"{user}.md", USERS[user]
+    name, count, most_s = USERS[user]
+    page = ROOT / "docs" / f"{name}.md"
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
         typed.settle(page, folder)

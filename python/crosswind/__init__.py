@@ -1,4 +1,4 @@
-"""Crosswind: what your communication costs your computation, and the schedule that loses least.
+"""Crosswind: how much communication slows your computation, and the schedule that loses the least.
 
 Nouns are files; verbs turn one noun into the next::
 

@@ -32,7 +32,7 @@ class CrosswindError(Exception):
     code : str
         Stable word for scripts.
     hint : str, optional
-        What would mend it.
+        What would mend it. Python prints it below the traceback of a script.
     """
 
     exit_code = 1
@@ -41,6 +41,16 @@ class CrosswindError(Exception):
         super().__init__(message)
         self.code = code
         self.hint = hint
+
+    @property
+    def hint(self) -> str | None:
+        """What would mend it."""
+        return self._hint
+
+    @hint.setter
+    def hint(self, hint: str | None) -> None:
+        self._hint = hint
+        self.__notes__ = [f"hint: {hint}"] if hint else []
 
 
 class DescriptionError(CrosswindError, ValueError):

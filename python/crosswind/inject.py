@@ -350,7 +350,9 @@ def _changes(
     if start_file is not None:
         changes.append(f"nothing is injected until the command makes {start_file}")
     end = (
-        "the disturbance ends, the command goes on" if keep_running else "the command is ended (SIGTERM, then SIGKILL)"
+        "the disturbance ends, the command continues"
+        if keep_running
+        else "the command is ended (SIGTERM, then SIGKILL)"
     )
     changes.append(f"after {limit_s:g} s {end}; then, as at every other end, all of this is undone")
     return changes
@@ -388,7 +390,7 @@ def _warnings(summary: dict[str, Any]) -> list[Notice]:
         warning("no-start", "nothing was injected: the command never made its start file", "look at its --start-file")
     elif (asked := summary.get("ranks_asked")) is not None and ranks and len(ranks) < asked:
         told = summary["ranks_told_by"]
-        seen = f"of {asked} ranks {len(ranks)} {'was' if len(ranks) == 1 else 'were'} found, told by {told}"
+        seen = f"of {asked} ranks {len(ranks)} {'was' if len(ranks) == 1 else 'were'} found, by {told}"
         if told is None:
             seen = f"of {asked} ranks 1 was found: no process says which rank it is, so all were held as rank 0"
         variables = ", ".join(_core.RANK_VARIABLES)
@@ -397,13 +399,13 @@ def _warnings(summary: dict[str, Any]) -> list[Notice]:
         named = f"rank{'s' if len(missing) > 1 else ''} {_listed(missing)}"
         have = f"found {'was' if len(ranks) == 1 else 'were'} {_listed([one['rank'] for one in ranks])}"
         told = summary["ranks_told_by"]
-        by = f"told by {told}" if told else "since no process says which rank it is"
+        by = f"by {told}" if told else "since no process says which rank it is"
         hint = "name ranks that there are, or start more; a rank on another host needs its own `crosswind inject`"
         warning("missing-ranks", f"the disturbance strikes {named}, not found; {have}, {by}", hint)
     elif not ranks:
         warning("no-rank", "nothing was injected: no rank of the disturbance was found", "say how many: --ranks N")
     if summary["ended"] == "limit" and summary["keep_running"]:
-        seen = f"after {summary['limit_s']:g} s the disturbance ended, and the command went on without"
+        seen = f"after {summary['limit_s']:g} s the disturbance ended, and the command continued without"
         warning("limit", seen, "--limit-s gives it longer")
     if summary["ended"] == "unwatched":
         warning(

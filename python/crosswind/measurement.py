@@ -102,7 +102,7 @@ class Measurement(Tabular):
 
     @property
     def warnings(self) -> list[Notice]:
-        """What to keep in mind when trusting the figures."""
+        """Warnings of this measurement."""
         return list(self.header["warnings"])
 
     def to_arrow(self) -> pa.Table:

@@ -197,7 +197,7 @@ def _warnings(summary: dict[str, Any]) -> list[Notice]:
         found.append(warning(code, message, hint))
 
     if summary["how"] == "loop" and summary["no_trace"]:
-        seen = f"causes are told apart only roughly: {summary['no_trace']}"
+        seen = f"causes are distinguished only roughly: {summary['no_trace']}"
         warn("no-trace", seen, "as root, on a kernel with tracefs, each has its name")
     if summary["lost_events"]:
         seen = f"the kernel could not keep {summary['lost_events']} events: gaps in that time are 'lost events'"

@@ -98,6 +98,11 @@ def test_the_outcome_needs_a_guess_and_is_the_simulated_one(browser, page):
     assert "too low" in rows[0]
     assert "within 10 %" in rows[1]
     assert len(browser.find_elements("css selector", ".side svg")) == 4
+    browser.find_element("id", "guess-arrival").clear()
+    browser.find_element("id", "guess-arrival").send_keys("99")
+    run.click()
+    bound = _setting(browser, "Tenn", 5)["bound"]
+    assert f"more than the bound of {bound:.2f} allows" in outcome.text
     assert complaints(browser) == []
 
 

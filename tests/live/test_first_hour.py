@@ -48,8 +48,8 @@ def test_the_first_answer_needs_no_more_than_two_commands(user):
     assert any(command.shown for command in first), [command.line for command in first]
 
 
-@pytest.mark.parametrize("guide", ["studies", "write-a-policy"])
-def test_the_guides_of_a_researcher_run_from_top_to_bottom(guide, tmp_path):
+@pytest.mark.parametrize("guide", ["studies", "write-a-policy", "coming-from"])
+def test_guides_with_files_of_their_own_run_from_top_to_bottom(guide, tmp_path):
     walk(typed.ROOT / "docs" / "guides" / f"{guide}.md", tmp_path)
 
 

@@ -20,6 +20,10 @@ pytestmark = pytest.mark.live
 
 ANSWERS = {
     "crosswind blame examples/barriers_under_daemons.toml --seeds 2": (0, "All causes slow the program by # % ± #"),
+    "crosswind blame examples/barriers_under_daemons.toml --seeds 8": (
+        0,
+        "# runs with # seeds; -o FILE keeps them after ctrl-C",
+    ),
     "crosswind blame traces": (4, "Rank # costs # s ± # of # s (# %), in # of # steps."),
     "crosswind record --seconds 0.5 --how loop -o noise.toml": (0, "of the CPUs' time|Nothing kept a program"),
     f"crosswind plan examples/fork_of_table_4.toml {TASK}": (0, "# tasks/s, # times as many as the root alone."),
@@ -41,12 +45,31 @@ ANSWERS = {
     "crosswind blame half.toml --blocks 2 -- sleep 0.05": ((0, 3), "ll causes slow the command by "),
     "crosswind record --how none -o app.trace -- python steps.py": (0, "Recorded # rank."),
     "crosswind compare 'sleep 0.01' 'sleep 0.02' 'sleep 0.03' --seconds 5": ((0, 3), "is the fastest|Not settled: "),
+    "crosswind overlap --quick --burn-s 0.05 --repetitions 1 --ping 20x1MB": (
+        (0, 3),
+        "Messages and computation overlap in # of # cases",
+    ),
+    "crosswind overlap --quick": ((0, 3), "Messages and computation overlap in # of # cases"),
+    "crosswind blame steps.csv": (4, "Rank # costs # s ± # of # s (# %), in # of # steps."),
+    "crosswind plan tolerance small.toml --ranks 1024 --work-per-barrier-s 0.01": (
+        0,
+        "of at most # by each source alone",
+    ),
+    "crosswind check --history checks --seconds 10": (3, "No verdict: # of the # |unknown"),
+    "crosswind lesson forked.toml -o lesson.html": (0, "Wrote lesson.html. Open it in a browser."),
+    "crosswind report study.json --x policy.order -o figure.pdf": (0, "Wrote figure.pdf."),
     "crosswind run examples/fork_graph.toml --set platform=fork_of_table_4.toml --set repetitions=2": (
         0,
         "One send at a time: planned was fastest at # of # points",
     ),
 }
 """Line -> exit codes, and what must stand in the first lines; # stands for any number. 3: a host may leave it open."""
+BEFORE = {
+    "plan.json": f"crosswind plan examples/fork_of_table_4.toml {TASK}",
+    "study.json": "crosswind run examples/fork_graph.toml --set platform=fork_of_table_4.toml "
+    "--set policy.ports=single --set workload.task_size_mb=2 --set workload.task_work=5",
+}
+"""File -> what is typed first to make it."""
 FORGOTTEN = {
     "crosswind inject half.toml true -n 2": "put -- before the command: crosswind inject half.toml -- true -n 2",
     "crosswind blame --ranks 2 -- true": "error: the disturbance file is missing before --",
@@ -57,6 +80,10 @@ FORGOTTEN = {
     "crosswind schema -o x.json": "name one, as in `crosswind schema platform -o x.json`",
     "crosswind report nosuch": "error: nosuch: no such file or directory",
     "crosswind cost --of 1234 -- true": "hint: --of pid:1234",
+    "crosswind run ring.goal --perfetto t.json": "`crosswind blame app.trace --perfetto FILE`",
+    "crosswind run ring.goal --trace t.parquet": "an experiment of kind program has none",
+    "crosswind run ring.goal --set policy.window=8": "'fixed', 'follow'",
+    "crosswind report plan.json --figures plan.json": "plan.json",
 }
 """Line with something missing -> what the error says."""
 
@@ -73,6 +100,38 @@ l1: recv 8b from 0 tag 0
 """
 
 
+SMALL = """schema_version = 1
+name = "recorded"
+[[source]]
+kind = "recorded"
+length_s = 1
+causes = ["thread:python3 (exporter.service)", "timer"]
+[[source.cpu]]
+cpu = 0
+intervals = [[0.1, 0.002, 0], [0.5, 0.0001, 1], [0.7, 0.001, 0]]
+"""
+FORKED = """schema_version = 1
+name = "a master that computes nothing"
+[[node]]
+name = "master"
+compute_per_s = 0
+""" + "".join(
+    f"""[[node]]
+name = "n{number}"
+parent = "master"
+compute_per_s = {number}
+receive_limit_mb_per_s = {number}
+"""
+    for number in (1, 2, 3)
+)
+STEPS = "rank,step,seconds\n" + "".join(
+    f"{rank},{step},{0.1 + 0.0001 * ((7 * step + 3 * rank) % 5) + 0.02 * (rank == 1 and step % 2 == 0)}\n"
+    for step in range(40)
+    for rank in range(4)
+)
+"""What each rank computes in a step, without the waiting; rank 1 takes 20 ms longer in every other one."""
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     typed.settle(typed.ROOT / "docs" / "start" / "mpi.md", tmp_path)
@@ -84,6 +143,9 @@ def folder(tmp_path: Path) -> Path:
     )
     (tmp_path / "ring.goal").write_text(RING)
     (tmp_path / "steps.py").write_text("import crosswind\nfor _ in range(3):\n    crosswind.record_step()\n")
+    (tmp_path / "small.toml").write_text(SMALL)
+    (tmp_path / "forked.toml").write_text(FORKED)
+    (tmp_path / "steps.csv").write_text(STEPS)
     (tmp_path / "traces").mkdir()
     write_profiles(tmp_path / "traces", "late")
     return tmp_path
@@ -96,8 +158,9 @@ def seen(screen: str, lines: int | None = None) -> str:
 
 @pytest.mark.parametrize("line", ANSWERS)
 def test_the_answer_is_on_the_first_screen(line, folder):
-    if "plan.json" in line:
-        typed.type_in(f"crosswind plan examples/fork_of_table_4.toml {TASK} -o plan.json", folder, LIMIT_S)
+    for file, first in BEFORE.items():
+        if file in line:
+            typed.type_in(f"{first} -o {file}", folder, LIMIT_S)
     expected, answer = ANSWERS[line]
     code, screen, _ = typed.type_in(line, folder, LIMIT_S)
     assert code in (expected if isinstance(expected, tuple) else (expected,)), screen

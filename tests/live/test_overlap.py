@@ -228,7 +228,7 @@ def test_ctrl_c_keeps_the_runs_that_were_made_and_says_how_to_go_on(tmp_path):
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "--resume goes on with them" in stderr
+    assert "--resume continues with them" in stderr
     assert len(Overlap.load(out).summary["runs"]) >= 1
 
 

@@ -97,4 +97,4 @@ def test_a_rank_that_is_not_found_ends_with_3_and_what_was_found(job, kind):
     assert ran.returncode == 3, ran.stderr
     [told] = [one for one in json.loads(ran.stdout)["warnings"] if one["code"] == "missing-ranks"]
     variable = "RANK" if kind == "torchrun" else "SLURM_PROCID"
-    assert told["message"] == f"the disturbance strikes rank 5, not found; found were 0, 1, told by {variable}"
+    assert told["message"] == f"the disturbance strikes rank 5, not found; found were 0, 1, by {variable}"

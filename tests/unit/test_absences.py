@@ -76,7 +76,7 @@ def test_a_rank_that_the_disturbance_names_and_that_is_not_found_is_not_trusted(
     struck = Injected(INJECTED | {"ranks": ranks, "ranks_told_by": "RANK", "ranks_struck": [1, 3, 4]}, "")
     [told] = struck.warnings
     assert (told["code"], struck.trustworthy) == ("missing-ranks", False)
-    assert told["message"] == "the disturbance strikes ranks 3, 4, not found; found were 0, 1, told by RANK"
+    assert told["message"] == "the disturbance strikes ranks 3, 4, not found; found were 0, 1, by RANK"
     alone = Injected(INJECTED | {"ranks": ranks[:1], "ranks_told_by": None, "ranks_struck": [1]}, "")
     said = "the disturbance strikes rank 1, not found; found was 0, since no process says which rank it is"
     assert alone.warnings[0]["message"] == said

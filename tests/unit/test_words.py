@@ -99,6 +99,20 @@ IDIOM = re.compile(
     r"|go on|went on|lets in|let in|manieth|(?:is|are|was|were) not there|and so[.;]|done without)\b",
     re.IGNORECASE,
 )
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
+def test_pages_are_plain():
+    listed = [name for name in _files() if name.endswith(".md") and not name.startswith(RECORDS)]
+    pages = [name for name in listed if name.startswith(("docs/", "README"))]
+    found = []
+    for name in pages:
+        lines = CODE.sub("", (ROOT / name).read_text()).splitlines()
+        found += [f"{name}: {line}" for line in lines if not line.startswith("    ") and IDIOM.search(line)]
+    assert len(pages) > 40
+    assert not found, "\n".join(found)
+
+
 COMMENTED = tokenize.COMMENT
 COMMENT = re.compile(r"(?:^|\s)//[/!]?\s(?P<text>.*)", re.MULTILINE)
 SHORT_WORDS, MOST_SHORT = 4, 49

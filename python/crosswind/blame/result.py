@@ -105,9 +105,7 @@ class Blame(Tabular):
             _refuse_another_disturbance(run, place, found.causes, file)
         if not found.seeds:
             message = f"{file}: no seed has all its runs"
-            raise DescriptionError(
-                message, "blame", "`crosswind blame EXPERIMENT.toml -o FILE --resume` goes on with it"
-            )
+            raise DescriptionError(message, "blame", "`crosswind blame EXPERIMENT.toml -o FILE --resume` continues it")
         return found
 
     @property
@@ -245,7 +243,7 @@ class Blame(Tabular):
 
     @property
     def warnings(self) -> list[Notice]:
-        """What to keep in mind when trusting the figures."""
+        """Warnings of this result."""
         warnings = list(self.runs.warnings)
         if len(self.seeds) == 1:
             hint = "--seeds 5 gives intervals; the same --out with --resume keeps what is there"
@@ -258,7 +256,7 @@ class Blame(Tabular):
         unknown = [one.cause for one in self.by_cause if not one.best.excludes_zero]
         if len(self.seeds) > 1 and unknown:
             message = f"not distinguishable from 0: {', '.join(unknown)}"
-            warnings.append(warning("blame-not-told", message, "more --seeds, or a longer program, tell more"))
+            warnings.append(warning("blame-not-told", message, "more --seeds, or a longer program"))
         if not self.is_shared_out:
             message = f"no shares: the runs that share out {len(self.causes)} causes are missing"
             hint = (

@@ -88,7 +88,7 @@ def _the_one_point(experiment: Experiment) -> tuple[ProgramPoint, Disturbance]:
     points = len(experiment) // int(experiment.to_dict()["repetitions"])
     if points != 1:
         message = f"blame is of one point; the sweep of {experiment.name!r} makes {points}"
-        raise DescriptionError(message, "blame", "leave one: --set PATH=VALUE for each path of the sweep")
+        raise DescriptionError(message, "blame", "reduce it to one: --set PATH=VALUE for each swept field")
     point = experiment.point(0)
     assert isinstance(point, ProgramPoint)
     if point.disturbance is None:

@@ -6,7 +6,7 @@
 | is it the odd one among others, or among its own earlier checks? | `outliers`, without a clock; `history`, `peers` |
 | what is measured, in which order? | `session`: `rates`, `crosswind.noise`, `network` |
 | what else uses the host, and what does it hide? | `surroundings` |
-| what came of it? | `result` |
+| is the node sick? | `result` |
 | how are all hosts of a cluster and their links checked? | `cluster`: `at_host`, `cluster_result` |
 | what do a batch system, a CI system and a monitor read? | `formats` |
 """

@@ -127,7 +127,7 @@ class ClusterCheck(Plotted):
 
     @property
     def warnings(self) -> list[Notice]:
-        """What to keep in mind."""
+        """Warnings of this result."""
         found = []
         if len(self.document["hosts"]) <= LEAST_OTHERS:
             message = f"{len(self.document['hosts'])} hosts are too few to tell which is the odd one"

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Outcome = Literal["healthy", "sick", "unknown"]
 LEVEL = 0.95
+_WHOLE = 1.5
+"""From this half of an interval on, %, digits behind the point say nothing."""
 FALSE_DRAINS = 0.01
 LOOKS = 2
 CODES: dict[Outcome, int] = {"healthy": 0, "sick": 1, "unknown": 3}
@@ -124,18 +126,23 @@ class Judged:
 
     @property
     def shown(self) -> str:
-        """Return the loss with its interval.
+        """Return the loss with half of its interval, and what is permitted.
 
         Examples
         --------
-        >>> Judged("memory", "sick", 0.48, 0.44, 0.52, 0.1).shown
-        'memory -48 % (-52 .. -44)'
+        >>> Judged("memory cpu 0", "sick", 0.48, 0.44, 0.52, 0.1).shown
+        'memory cpu 0 is 48 ± 4 % lower (10 allowed)'
+        >>> Judged("noise", "sick", 0.091, 0.088, 0.094, 0.05, share=True).shown
+        'noise is 9.1 ± 0.3 points higher (5 allowed)'
         """
         if math.isnan(self.loss):
-            return f"{self.name} not known"
-        sign, unit = (1, "points") if self.share else (-1, "%")
-        ends = sorted((100 * sign * self.low, 100 * sign * self.high))
-        return f"{self.name} {100 * sign * self.loss:+.0f} {unit} ({ends[0]:+.0f} .. {ends[1]:+.0f})"
+            return f"{self.name} is not known"
+        half, unit = max(50 * (self.high - self.low), 0.1), "points" if self.share else "%"
+        digits = 0 if half >= _WHOLE else 1
+        interval = f" ± {half:.{digits}f}" if math.isfinite(half) else ""
+        way = "higher" if self.share == (self.loss >= 0.0) else "lower"
+        value = f"{100 * abs(self.loss):.{digits}f}{interval} {unit}"
+        return f"{self.name} is {value} {way} ({100 * self.tolerance:g} allowed)"
 
 
 def judge(name: str, now: Reading, then: Reading, tolerance: float, measures: int = 1, *, busy: bool = False) -> Judged:

@@ -197,7 +197,7 @@ class Check:
 
     @property
     def warnings(self) -> list[Notice]:
-        """What to keep in mind."""
+        """Warnings of this result."""
         found: list[Notice] = list(self.document["warnings"])
         load = self.document["load"]
         if self.busy and self.outcome == "unknown":  # a load is no reason for the other verdicts

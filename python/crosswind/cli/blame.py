@@ -20,7 +20,7 @@ from crosswind.inject import DEFAULT_LIMIT_S
 from crosswind.terminal.progress import progress_bar, progress_lines
 
 INTERRUPTED = 130
-MANY_RUNS = 400
+MANY_RUNS = 200
 """Runs above which their number is said before they begin."""
 COMMAND = "With a command"
 
@@ -69,16 +69,16 @@ def blame(
         list[str] | None,
         typer.Argument(help="A program and its arguments, after --; or more traces.", metavar="-- COMMAND"),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Seeds, each for every run.", min=1)] = 5,
+    seeds: Annotated[int, typer.Option(help="Seeds. Each makes every run once.", min=1)] = 5,
     settings: Settings = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="blame.json, written as runs come in; for `crosswind report`.")
     ] = None,
     perfetto: Annotated[
-        Path | None, typer.Option(help="Of traces: what each rank did when, as JSON for ui.perfetto.dev.")
+        Path | None, typer.Option(help="Write what each rank did when, as JSON for ui.perfetto.dev (traces only).")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that stand in --out already.")] = False,
-    workers: Annotated[int | None, typer.Option(help="Runs at a time; else one per CPU.", min=1)] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that are already in --out.")] = False,
+    workers: Annotated[int | None, typer.Option(help="Runs at a time. [default: one per CPU]", min=1)] = None,
     blocks: Annotated[
         int, typer.Option(help="Runs without each cause, with all, and with none.", min=2, rich_help_panel=COMMAND)
     ] = 5,
@@ -86,13 +86,13 @@ def blame(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Remove only this one in turn; again for more. [default: the first 8]",
+            help="Cause to remove in turn. Repeat for more. [default: the first 8]",
             rich_help_panel=COMMAND,
         ),
     ] = None,
     ranks: Annotated[
         int | None,
-        typer.Option(help="Ranks that it will have. [default: as many as are found]", min=1, rich_help_panel=COMMAND),
+        typer.Option(help="Ranks of the command. [default: as many as are found]", min=1, rich_help_panel=COMMAND),
     ] = None,
     pin: Annotated[
         bool,
@@ -108,7 +108,7 @@ def blame(
     ] = None,
     limit_s: Annotated[
         float,
-        typer.Option("--limit-s", help="The most that a run may take, s.", min=0.001, rich_help_panel=COMMAND),
+        typer.Option("--limit-s", help="Time limit of a run, s.", min=0.001, rich_help_panel=COMMAND),
     ] = DEFAULT_LIMIT_S,
     force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,

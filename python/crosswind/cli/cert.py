@@ -34,12 +34,14 @@ def cert(
     nodes: Annotated[
         list[str] | None, typer.Argument(metavar="NAME[=HOST,...]...", help="Nodes, as the platform names them.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where the certificates go.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Directory of the certificates.")
+    ] = None,
     parent: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="The root, or a node with children; again for more.")
+        list[str] | None, typer.Option(metavar="NAME", help="The root, or a node with children. Repeat for more.")
     ] = None,
     platform: Annotated[Path | None, typer.Option(help="Take the nodes and the parents from a platform.")] = None,
-    days: Annotated[int, typer.Option(help="How long they are valid.", min=1, max=LONGEST_DAYS)] = DEFAULT_DAYS,
+    days: Annotated[int, typer.Option(help="Days that they are valid.", min=1, max=LONGEST_DAYS)] = DEFAULT_DAYS,
     show: Annotated[Path | None, typer.Option(metavar="DIR", help="Print what stands in certificates.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:

@@ -91,23 +91,30 @@ class Many:
         ),
     ] = None
     per: Annotated[
-        Literal["host", "worker"], typer.Option(help="With --on: what counts as a host.", rich_help_panel=_MANY)
+        Literal["host", "worker"],
+        typer.Option(help="With --on: treat each address or each worker as a host.", rich_help_panel=_MANY),
     ] = "host"
     links: Annotated[bool, typer.Option(help="With --on: measure the links, too.", rich_help_panel=_MANY)] = True
     history: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Earlier checks: hold this one against them, add it.", rich_help_panel=_MANY),
+        typer.Option(
+            metavar="DIR",
+            help="Directory of earlier checks: compare with them, and add this one.",
+            rich_help_panel=_MANY,
+        ),
     ] = None
     peers: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Shared by all nodes: hold this one against the others.", rich_help_panel=_MANY
+            metavar="DIR",
+            help="Directory shared by all nodes: compare this node with the others.",
+            rich_help_panel=_MANY,
         ),
     ] = None
     jitter: Annotated[
         float,
         typer.Option(
-            help="Wait a random time first, up to so many s: not all nodes at once.",
+            help="Wait a random time first, at most S seconds, so that nodes do not all start at once.",
             min=0.0,
             max=86400.0,
             rich_help_panel=_MANY,
@@ -143,7 +150,8 @@ def check(
     baseline: Annotated[Path | None, typer.Option(help="A check.json of a healthy node.")] = None,
     tolerance: Annotated[str, typer.Option(help="Permitted loss, such as 10% or 0.1.")] = "10%",
     seconds: Annotated[
-        float, typer.Option(help="About how long on an idle host, s, 10 to 300; at most 1.5 times as long and 15 s.")
+        float,
+        typer.Option(help="Seconds on an idle host, 10 to 300. A busy one takes at most 1.5 times that plus 15 s."),
     ] = SECONDS,
     peer: Annotated[
         str | None, typer.Option(help="Check the path to a `crosswind serve`.", metavar="HOST:PORT")
@@ -152,7 +160,7 @@ def check(
     allow_loose_token: AllowLooseToken = False,
     tls: TlsDirectory = None,
     many: Many,
-    form: Annotated[Format, typer.Option("--format", help="What to print.")] = "text",
+    form: Annotated[Format, typer.Option("--format", help="Form of the output.")] = "text",
     prometheus: Annotated[
         Path | None,
         typer.Option(help="Write metrics for the node exporter's textfile collector (FILE.prom, mode 644)."),

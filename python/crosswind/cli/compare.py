@@ -65,13 +65,15 @@ def compare(
     commands: Annotated[
         list[str], typer.Argument(help="Commands, or one stored comparison.", metavar="A|BASE_FILE B...")
     ],
-    margin: Annotated[str | None, typer.Option(help="What counts as equivalent, such as 2% or 0.02; else 2%.")] = None,
-    by: Annotated[By | None, typer.Option(help="By which time; else wall.")] = None,
+    margin: Annotated[
+        str | None, typer.Option(help="Difference that counts as equal, such as 2% or 0.02. [default: 2%]")
+    ] = None,
+    by: Annotated[By | None, typer.Option(help="Compare wall time or CPU time. [default: wall]")] = None,
     shell: Annotated[bool, typer.Option("--shell", help="Run each command in a shell, for pipes etc.")] = False,
     parameters: Annotated[
         list[str] | None,
         typer.Option(
-            "--parameter-list", "-L", metavar="NAME A,B,...", help="Values for {NAME} in the commands; again for more."
+            "--parameter-list", "-L", metavar="NAME A,B,...", help="Values for {NAME} in the commands. Repeat for more."
         ),
     ] = None,
     prepare: Annotated[
@@ -84,9 +86,9 @@ def compare(
         ),
     ] = False,
     seconds: Annotated[float, typer.Option(help="Time limit, s, held to 10 %.", min=0.001)] = 60.0,
-    warm_up: Annotated[int, typer.Option("--warm-up", help="Runs of each that do not count.", min=0)] = 1,
+    warm_up: Annotated[int, typer.Option("--warm-up", help="Warm-up runs of each, which do not count.", min=0)] = 1,
     to_the_end: Annotated[
-        bool, typer.Option("--to-the-end", help="Use all the time and look once, instead of ending when it is known.")
+        bool, typer.Option("--to-the-end", help="Use all the time, instead of ending as soon as the answer is known.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the order of runs.", min=0)] = 1,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="comparison.json; for `crosswind report`.")] = None,

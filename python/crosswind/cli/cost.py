@@ -70,43 +70,51 @@ def cost(
         list[str] | None,
         typer.Option(
             "--of",
-            help="pid:N, name:PATTERN, unit:NAME, slurm:JOB, cgroup:PATH or command:COMMAND; again for more.",
+            help="pid:N, name:PATTERN, unit:NAME, slurm:JOB, cgroup:PATH or command:COMMAND. Repeat for more.",
             metavar="TARGET",
         ),
     ] = None,
-    job: Annotated[str | None, typer.Option(help="A job that runs already: pid:N.")] = None,
+    job: Annotated[str | None, typer.Option(help="A job that is already running: pid:N.")] = None,
     progress: Annotated[
         str | None,
         typer.Option(help="How far the job is: file:PATH (size), count:PATH, u64:PATH, stdin-position, io or cpu."),
     ] = None,
     kernel: Annotated[Kernel, typer.Option(help="Without a job: arithmetic, or memory.")] = "burn",
     seconds: Annotated[float, typer.Option(help="Time limit, s.", min=5.0)] = 60.0,
-    margin: Annotated[str, typer.Option(help="What is still tolerated, such as 1% or 0.01.")] = "1%",
-    block_ms: Annotated[float | None, typer.Option(help="Length of a block, ms; else by the progress.")] = None,
+    margin: Annotated[str, typer.Option(help="Cost that is still tolerated, such as 1% or 0.01.")] = "1%",
+    block_ms: Annotated[
+        float | None, typer.Option(help="Length of a block, ms. [default: 20, or more where progress is coarse]")
+    ] = None,
     to_the_end: Annotated[
-        bool, typer.Option("--to-the-end", help="Use all the time and look once, instead of ending when it is known.")
+        bool, typer.Option("--to-the-end", help="Use all the time, instead of ending as soon as the answer is known.")
     ] = False,
     ranks: Annotated[
-        int | None, typer.Option(help="Ranks of a parallel program on as many such hosts: what it costs there.", min=2)
+        int | None, typer.Option(help="Also simulate a parallel program of this many ranks, one per such host.", min=2)
     ] = None,
     program: Annotated[
-        str, typer.Option(help="That program: its kind and parameters.", metavar="KIND:NAME=VALUE,...")
+        str, typer.Option(help="Kind and parameters of the program of --ranks.", metavar="KIND:NAME=VALUE,...")
     ] = "bsp:work_s=0.01,iterations=500",
     seed: Annotated[int, typer.Option(help="Seed of the order of blocks.", min=0)] = 1,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="cost.json, written at every look; for `crosswind report`.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the session in --out.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the session in --out.")] = False,
     force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say what a background process costs a job."""
     from crosswind.cost import asked_for
     from crosswind.cost import cost as measure
-    from crosswind.cost.scale import at_scale, parsed_program
+    from crosswind.cost.targets import refuse_absent
 
     share = parsed_share(margin, "--margin")
-    described = parsed_program(program) if ranks else None
+    for target in of or []:
+        refuse_absent(target)
+    described = None
+    if ranks:
+        from crosswind.cost.scale import at_scale, parsed_program
+
+        described = parsed_program(program)
     first: list[Notice] = []
 
     def notify(told: Notice) -> None:
@@ -135,7 +143,7 @@ def cost(
             notify=notify,
         )
     unusable = found.interrupted or any(one.waits or one.is_beyond for one in found.costs)
-    scaled = at_scale(found, ranks, described) if ranks and described and not unusable else None
+    scaled = at_scale(found, ranks, described) if ranks and described is not None and not unusable else None
     if out and not file_of(out):
         found.save(out)
     show(

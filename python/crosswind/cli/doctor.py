@@ -31,16 +31,16 @@ Examples:
 
 
 def doctor(
-    peer: Annotated[str | None, typer.Option(help="HOST:PORT of a `crosswind serve`, to look at as well.")] = None,
+    peer: Annotated[str | None, typer.Option(help="A `crosswind serve` to check as well.")] = None,
     token_file: TokenFile = None,
     allow_loose_token: AllowLooseToken = False,
     tls: TlsDirectory = None,
-    seconds: Annotated[float, typer.Option(help="How long to watch the CPUs.", min=0.1, max=60)] = 1.0,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write what a bug report needs there, as JSON.")
-    ] = None,
+    seconds: Annotated[float, typer.Option(help="Seconds to watch the CPUs.", min=0.1, max=60)] = 1.0,
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write what a bug report needs, as JSON.")] = None,
     force: Force = False,
-    everything: Annotated[bool, typer.Option("--all", help="Everything that was looked at, then the verdict.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Print everything that was looked at, then the verdict.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Look at what this host lacks or what will disturb a measurement."""

@@ -74,10 +74,10 @@ Exit codes: 0 done or ctrl-C, 1 it failed, 2 bad input, 3 a mark did not arrive.
 
 def filter_(
     listen: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Where other filters connect; port 0 takes a free one.")
+        str | None, typer.Option(metavar="HOST:PORT", help="Address for other filters. Port 0 takes a free one.")
     ] = None,
     peer: Annotated[
-        list[str] | None, typer.Option(metavar="HOST:PORT", help="A filter to dial; again for more.")
+        list[str] | None, typer.Option(metavar="HOST:PORT", help="A filter to connect to. Repeat for more.")
     ] = None,
     in_kernel: Annotated[
         str | None, typer.Option("--in-kernel", metavar="DEV", help="Set two classes on this network device (root).")
@@ -93,22 +93,28 @@ def filter_(
     local: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PORT=HOST:PORT", help="As class local; again for more. --in-kernel: what is not parallel."
+            metavar="PORT=HOST:PORT", help="Forward as class local. Repeat for more. --in-kernel: what is not parallel."
         ),
     ] = None,
-    policy: Annotated[Discipline, typer.Option(help="Which frame leaves next.")] = DEFAULT_DISCIPLINE,
+    policy: Annotated[Discipline, typer.Option(help="Rule that chooses the next frame.")] = DEFAULT_DISCIPLINE,
     threshold: Annotated[
         int, typer.Option(help="Parallel frames (threshold) or bytes (drr) to one of local.", min=1)
     ] = 4,
     credits_: Annotated[
         Credits, typer.Option("--credits", help="receiver: hold local senders back while parallel frames come here.")
     ] = "none",
-    receive_frames: Annotated[int, typer.Option(help="--credits: frames of each class under way to here.", min=1)] = 16,
+    receive_frames: Annotated[
+        int, typer.Option(help="With --credits: frames of each class on their way here, at most.", min=1)
+    ] = 16,
     receive_threshold: Annotated[
-        int, typer.Option(help="--credits: local frames under way to here meanwhile.", min=1)
+        int, typer.Option(help="With --credits: the same for local frames while parallel ones come.", min=1)
     ] = 1,
     idle_s: Annotated[
-        float, typer.Option("--idle-s", help="--credits: without a parallel frame for so long, it is over, s.")
+        float,
+        typer.Option(
+            "--idle-s",
+            help="With --credits: seconds without a parallel frame until local senders get full credit again.",
+        ),
     ] = 0.01,
     frame_bytes: Annotated[int, typer.Option(help="Longest frame.", min=1, max=262144)] = DEFAULT_FRAME_BYTES,
     rate: Annotated[
@@ -123,24 +129,24 @@ def filter_(
     ] = None,
     pad: Annotated[bool, typer.Option("--pad", help="--rate: each frame takes a whole frame's time.")] = False,
     connections: Annotated[
-        int, typer.Option(help="Most connections at a time; each may hold 512 KiB.", min=1, max=100000)
+        int, typer.Option(help="Connections at a time, at most. Each may hold 512 KiB.", min=1, max=100000)
     ] = DEFAULT_CONNECTIONS,
     token_file: TokenFile = None,
     allow_loose_token: AllowLooseToken = False,
     tls: TlsDirectory = None,
-    for_s: Annotated[float | None, typer.Option("--for-s", help="End after so many seconds.", min=0.001)] = None,
+    for_s: Annotated[float | None, typer.Option("--for-s", help="Stop after this many seconds.", min=0.001)] = None,
     export: Annotated[
         Target | None, typer.Option(help="Print the settings that do the same elsewhere, and end.")
     ] = None,
-    dev: Annotated[str, typer.Option(help="--export: the network interface.")] = "eth0",
+    dev: Annotated[str, typer.Option(help="With --export: the network interface.")] = "eth0",
     check: Annotated[
-        bool, typer.Option("--check", help="--export: send marked packets (to --peer, else over loopback).")
+        bool, typer.Option("--check", help="With --export: send marked packets to --peer, or over loopback without it.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="--in-kernel: print the commands that set the same, and end.")
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="--in-kernel: also the device that carries the default route.")
+        bool, typer.Option("--yes", help="With --in-kernel: accept the device that carries the default route.")
     ] = False,
     undo: Annotated[
         bool, typer.Option("--undo", help="Take back what --in-kernel has set, on DEV or everywhere, and end.")

@@ -39,20 +39,24 @@ Exit codes: 0 done or ctrl-C, 1 the far end cannot be reached, 2 bad input.
 
 def check(
     listen: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Be the far end; port 0 takes a free one.")
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Listen here as the far end of a check. Port 0 takes a free one."),
     ] = None,
     peer: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="The far end to send to.")] = None,
     parallel: Annotated[
         list[str] | None,
-        typer.Option(metavar="PORT|dscp:N|...", help="What marks class parallel; the first one is sent with."),
+        typer.Option(
+            metavar="PORT|dscp:N|...", help="Mark of class parallel. Repeat for more; test packets carry the first."
+        ),
     ] = None,
     local: Annotated[
-        list[str] | None, typer.Option(metavar="PORT|dscp:N|...", help="What marks class local; default nothing.")
+        list[str] | None,
+        typer.Option(metavar="PORT|dscp:N|...", help="Mark of class local, as --parallel. [default: none]"),
     ] = None,
     in_kernel: Annotated[
         str | None, typer.Option("--in-kernel", metavar="DEV", help="Measure again with two classes on this device.")
     ] = None,
-    policy: Annotated[Discipline, typer.Option(help="--in-kernel: drr or strict.")] = DEFAULT_DISCIPLINE,
+    policy: Annotated[Discipline, typer.Option(help="With --in-kernel: drr or strict.")] = DEFAULT_DISCIPLINE,
     threshold: Annotated[int, typer.Option(help="--in-kernel: parallel bytes to one of local.", min=1)] = 4,
     rate: Annotated[str | None, typer.Option(metavar="MB/S|auto", help="--in-kernel: rate of what leaves.")] = None,
     rate_in: Annotated[
@@ -60,10 +64,10 @@ def check(
         typer.Option(metavar="MB/S|auto", help="--in-kernel: rate of what arrives; bulk comes from the peer."),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="--in-kernel: also the device that carries the default route.")
+        bool, typer.Option("--yes", help="With --in-kernel: accept the device that carries the default route.")
     ] = False,
     connections: Annotated[int, typer.Option(help="Bulk connections of a class.", min=1, max=64)] = 8,
-    seconds: Annotated[float, typer.Option(help="How long each of the phases is measured.", min=0.2, max=600)] = 2.0,
+    seconds: Annotated[float, typer.Option(help="Seconds of each phase.", min=0.2, max=600)] = 2.0,
     token_file: TokenFile = None,
     allow_loose_token: AllowLooseToken = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document at the end.")] = False,

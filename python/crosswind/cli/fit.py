@@ -49,14 +49,14 @@ def fit(
         Path | None, typer.Option(help="Calibrate this platform: its nodes named like the measured hosts.")
     ] = None,
     normalise: Annotated[
-        Normalise, typer.Option(help="By the idle mean, or by the maximum as the papers do.")
+        Normalise, typer.Option(help="Normalise rates by the idle mean, or by the maximum as the papers do.")
     ] = "idle",
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     earlier: Annotated[
         list[Path] | None,
-        typer.Option(help="An earlier measurement of the same host: how far the next may lie. Again for more."),
+        typer.Option(help="An earlier measurement of this host, to say how far off the next may be. Repeat for more."),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the calibrated platform there.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the calibrated platform.")] = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -167,7 +167,7 @@ def _fit_trace(trace: Any, out: Path | None, force: bool, json: bool) -> None:
             cells = ["", "", "", ""]
             if rate is not None:
                 low, high = rate.ir_ci95
-                ir = [f"{rate.ir_s_per_mb:.6f}", f"{low:.6f} .. {high:.6f}"] if rate.known else ["cannot be told", ""]
+                ir = [f"{rate.ir_s_per_mb:.6f}", f"{low:.6f} .. {high:.6f}"] if rate.known else ["not known", ""]
                 cells = [rate.direction, rate.peer, *ir]
             rows.append([*head, *cells])
             head = ["", "", "", ""]

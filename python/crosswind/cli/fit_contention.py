@@ -27,12 +27,12 @@ def contention(
     files: Annotated[
         list[Path], typer.Argument(help="Tables (*.csv) of flows, or runs.json of kind streams.", metavar="FILE...")
     ],
-    by: Annotated[By, typer.Option(help="What says how much the flows of runs lose.")] = "latency",
+    by: Annotated[By, typer.Option(help="Measure the flows' loss by latency or throughput (runs only).")] = "latency",
     link_mb_per_s: Annotated[
-        float | None, typer.Option(metavar="MB/S", help="By throughput: what the link carries.")
+        float | None, typer.Option(metavar="MB/S", help="With --by throughput: rate of the link.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write what was fitted there, as JSON.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the fit, as JSON.")] = None,
     force: Force = False,
     json: Json = False,
 ) -> None:

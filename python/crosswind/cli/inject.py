@@ -62,19 +62,19 @@ settled: the slowdown is neither distinguishable from 0 nor below 1 %; 130 inter
 
 
 def inject(
-    disturbance: Annotated[Path, typer.Argument(help="What to inject.", metavar="DISTURBANCE.toml")],
+    disturbance: Annotated[Path, typer.Argument(help="The disturbance to inject.", metavar="DISTURBANCE.toml")],
     command: Annotated[
         list[str], typer.Argument(help="The program and its arguments, after --.", metavar="-- COMMAND")
     ],
     limit_s: Annotated[
-        float, typer.Option("--limit-s", help="The most that it may take, s; then the command is ended.", min=0.001)
+        float, typer.Option("--limit-s", help="Time limit, s. The command is ended then.", min=0.001)
     ] = DEFAULT_LIMIT_S,
     keep_running: Annotated[
-        bool, typer.Option("--keep-running", help="At the limit only the disturbance ends; the command goes on.")
+        bool, typer.Option("--keep-running", help="At the limit end only the disturbance, not the command.")
     ] = False,
     start_file: Annotated[
         Path | None,
-        typer.Option("--start-file", help="Begin when the command makes this file; else when the command starts."),
+        typer.Option("--start-file", help="Begin when the command creates this file. [default: at its start]"),
     ] = None,
     compare: Annotated[
         int | None,
@@ -83,17 +83,17 @@ def inject(
         ),
     ] = None,
     ranks: Annotated[
-        int | None, typer.Option(help="Ranks that the command will have; else as many as are found.", min=1)
+        int | None, typer.Option(help="Ranks of the command. [default: as many as are found]", min=1)
     ] = None,
     how: Annotated[How, typer.Option(help="How processors are taken away.")] = "auto",
     pin: Annotated[bool, typer.Option("--pin", help="Bind rank r to the r-th CPU that may be used.")] = False,
     busy: Annotated[
-        bool, typer.Option("--busy/--idle", help="What the processor of a rank does while it is stopped or frozen.")
+        bool, typer.Option("--busy/--idle", help="Keep the processor of a stopped rank busy, or let it idle.")
     ] = True,
     seed: Annotated[int, typer.Option(help="Seed of what the disturbance draws, as in a simulation.", min=0)] = 1,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")] = False,
     horizon_s: Annotated[
-        float, typer.Option("--horizon-s", help="--dry-run: how much of the disturbance is looked at, s.", min=0.001)
+        float, typer.Option("--horizon-s", help="With --dry-run: seconds of the disturbance to look at.", min=0.001)
     ] = 10.0,
     out: Annotated[
         Path | None,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crosswind.cli.console import tell
 
-RESUME = "--resume goes on with them"
+RESUME = "--resume continues with them"
 
 
 @contextmanager

@@ -65,12 +65,12 @@ def map_(
     ] = None,
     inputs: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="Files, such as 'data/*'; repeat for more. -: names from standard input."),
+        typer.Option(metavar="PATTERN", help="Files, such as 'data/*'. Repeat for more. -: names from standard input."),
     ] = None,
     values: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="VALUE", help="A value as input instead of a file; repeat for more. -: lines of standard input."
+            metavar="VALUE", help="A value as input instead of a file. Repeat for more. -: lines of standard input."
         ),
     ] = None,
     jobs: Annotated[
@@ -120,7 +120,7 @@ def map_(
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="From SIGTERM to SIGKILL, for what is left of a task. [default: 5]",
+            help="Seconds from SIGTERM to SIGKILL for what is left of a task. [default: 5]",
             rich_help_panel=TASKS,
         ),
     ] = None,
@@ -128,7 +128,7 @@ def map_(
         str | None,
         typer.Option(
             metavar="N",
-            help="Begin no more commands once N have failed; those that run are finished.",
+            help="Start no more commands once N have failed. Those that run are finished.",
             rich_help_panel=TASKS,
         ),
     ] = None,

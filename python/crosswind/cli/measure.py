@@ -58,7 +58,7 @@ def measure(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The file. [default: measurement.parquet; of a GPU gpu.parquet]")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="What to call the measurement.", rich_help_panel=OUTPUT)] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the measurement.", rich_help_panel=OUTPUT)] = None,
     force: Force = False,
     json: Json = False,
 ) -> None:

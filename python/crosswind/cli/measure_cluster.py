@@ -58,7 +58,7 @@ def cluster(
         typer.Option(metavar="PLACE", help="The cluster: dask:tcp://SCHEDULER:PORT or hosts:FILE.toml."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="4 s for each measurement, the loss to 5 % of the compute rate.")
+        bool, typer.Option("--quick", help="Measure each pair for 4 s, the loss to within 5 % of the compute rate.")
     ] = False,
     platform: Annotated[Path | None, typer.Option(help="The tree whose edges are measured.")] = None,
     how: Measuring,
@@ -75,17 +75,21 @@ def cluster(
     node: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NODE=HOST", help="Where a node of --platform is; again for more.", rich_help_panel=_HOSTS
+            metavar="NODE=HOST", help="Host of a node of --platform. Repeat for more.", rich_help_panel=_HOSTS
         ),
     ] = None,
-    per: Annotated[Per, typer.Option(help="What counts as a host.", rich_help_panel=_HOSTS)] = "host",
+    per: Annotated[
+        Per, typer.Option(help="Treat each address or each worker as a host.", rich_help_panel=_HOSTS)
+    ] = "host",
     at_once: Annotated[
         int | None,
-        typer.Option(help="Most pairs at a time. [default: all without a common host]", min=1, rich_help_panel=_HOSTS),
+        typer.Option(
+            help="Pairs at a time, at most. [default: all without a common host]", min=1, rich_help_panel=_HOSTS
+        ),
     ] = None,
     token_file: TokenFile = None,
     allow_loose_token: AllowLooseToken = False,
-    resume: Annotated[bool, typer.Option(help="Keep what is complete of the same measurement.")] = True,
+    resume: Annotated[bool, typer.Option(help="Keep the completed parts of the same measurement.")] = True,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The directory.")] = Path("cluster"),
     force: Force = False,
     json: Json = False,

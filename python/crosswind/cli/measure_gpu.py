@@ -45,7 +45,7 @@ class GpuOptions:
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="tensor, fma, triad, mixed16, mixed64, chase or step; again for more. [default: all, or none beside "
+            help="tensor, fma, triad, mixed16, mixed64, chase or step. Repeat for more. [default: all, or none beside "
             "--task]",
             rich_help_panel=_GPU,
         ),
@@ -55,7 +55,7 @@ class GpuOptions:
         typer.Option(
             metavar="NAME",
             help="h2d, d2h, both, d2d, h2d-sm, d2h-sm, d2d-sm, h2d-pageable, d2h-pageable or loader; d2h-sm:4 has 4 "
-            "blocks, loader:2 has 2 threads; again for more. [default: all]",
+            "blocks, loader:2 has 2 threads. Repeat for more. [default: all]",
             rich_help_panel=_GPU,
         ),
     ] = None

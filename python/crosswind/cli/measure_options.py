@@ -47,7 +47,7 @@ class Measuring:
         str | None,
         typer.Option(
             metavar="NAME|COMMAND",
-            help="What computes and moves bytes: java, python, go or node with options ('java io=direct'), or a probe.",
+            help="Runtime to measure: java, python, go or node with options ('java io=direct'), or a probe.",
         ),
     ] = None
     placement: Annotated[Placement, typer.Option(help="CPUs of computation and traffic; the result depends on it.")] = (
@@ -55,7 +55,7 @@ class Measuring:
     )
     max_seconds: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="Stop at the latest then. [default: 60]", min=1, max=86400),
+        typer.Option(metavar="SECONDS", help="Time limit, s. [default: 60]", min=1, max=86400),
     ] = None
     kernel: Annotated[Kernel, typer.Option(help="The work of the computation.", rich_help_panel=_COMPUTES)] = KERNELS[0]
     matrix: Annotated[
@@ -63,20 +63,27 @@ class Measuring:
     ] = 1024
     diagonals: Annotated[int, typer.Option(help="Diagonals per unit of work.", rich_help_panel=_COMPUTES)] = 1
     carriers: Annotated[
-        int | None, typer.Option(help="'java threads=virtual': carrier threads.", rich_help_panel=_RUNTIME)
+        int | None, typer.Option(help="Carrier threads of 'java threads=virtual'.", rich_help_panel=_RUNTIME)
     ] = None
     python: Annotated[
         str | None, typer.Option(metavar="FILE", help="python: the interpreter.", rich_help_panel=_RUNTIME)
     ] = None
-    pin: Annotated[Pin, typer.Option(help="Put on its CPUs before its start, or after.", rich_help_panel=_RUNTIME)] = (
-        "process"
-    )
-    forks: Annotated[int | None, typer.Option(help="Starts of it. [default: 5]", rich_help_panel=_RUNTIME)] = None
+    pin: Annotated[
+        Pin, typer.Option(help="Bind the runtime to its CPUs before it starts, or after.", rich_help_panel=_RUNTIME)
+    ] = "process"
+    forks: Annotated[
+        int | None, typer.Option(help="Times that the runtime is started. [default: 5]", rich_help_panel=_RUNTIME)
+    ] = None
     own_work: Annotated[
-        bool, typer.Option("--own-work", help="A probe's own work, no kernel.", rich_help_panel=_RUNTIME)
+        bool,
+        typer.Option(
+            "--own-work",
+            help="The probe has work of its own and runs none of Crosswind's kernels.",
+            rich_help_panel=_RUNTIME,
+        ),
     ] = False
     beside: Annotated[
-        Beside | None, typer.Option(help="Take turns with our own threads.", rich_help_panel=_RUNTIME)
+        Beside | None, typer.Option(help="Also measure native threads, in turns.", rich_help_panel=_RUNTIME)
     ] = None
     message_size: Annotated[
         str, typer.Option(metavar="SIZE", help="Bytes per message, 1KB..64MB.", rich_help_panel=_TRAFFIC)
@@ -85,7 +92,7 @@ class Measuring:
     wait: Annotated[Wait, typer.Option(help="How this host waits for bytes.", rich_help_panel=_TRAFFIC)] = "event"
     paced_by: Annotated[
         PacedBy | None,
-        typer.Option(help="Which end keeps the rate. [default: sender; with --runtime peer]", rich_help_panel=_TRAFFIC),
+        typer.Option(help="End that keeps the rate. [default: sender; with --runtime peer]", rich_help_panel=_TRAFFIC),
     ] = None
     pacing_chunk: Annotated[
         str, typer.Option(metavar="SIZE", help="Granularity of the pacing.", rich_help_panel=_TRAFFIC)
@@ -95,7 +102,8 @@ class Measuring:
         typer.Option(metavar="SIZE", help="Socket buffers. [default: the probe's own]", rich_help_panel=_TRAFFIC),
     ] = None
     congestion_control: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Such as cubic, bbr.", rich_help_panel=_TRAFFIC)
+        str | None,
+        typer.Option(metavar="NAME", help="Congestion control, such as cubic or bbr.", rich_help_panel=_TRAFFIC),
     ] = None
     compute_cpus: Annotated[
         str | None,
@@ -121,10 +129,11 @@ class Measuring:
         ),
     ] = None
     target: Annotated[
-        float, typer.Option(help="Stop when the 95 % interval is within this part of IR.", rich_help_panel=_ENDS)
+        float, typer.Option(help="Stop when the 95 % interval is within this share of IR.", rich_help_panel=_ENDS)
     ] = 0.05
     loss_target: Annotated[
-        float, typer.Option(help="Or when the loss at the full rate is known to this part.", rich_help_panel=_ENDS)
+        float,
+        typer.Option(help="Stop when the loss at the full rate is known to within this share.", rich_help_panel=_ENDS),
     ] = 0.01
     seed: Annotated[int, typer.Option(help="Seed of the shuffled levels.", rich_help_panel=_ENDS)] = 1
 
@@ -165,17 +174,17 @@ class Peers:
     """Which peers this host exchanges traffic with, and in which directions."""
 
     peer: Annotated[
-        list[str] | None, typer.Option(metavar="HOST:PORT", help="A `crosswind serve`; again for more.")
+        list[str] | None, typer.Option(metavar="HOST:PORT", help="Address of a `crosswind serve`. Repeat for more.")
     ] = None
     direction: Annotated[
-        Direction, typer.Option(help="Seen from here. each: both alone, then some of both at once.")
+        Direction, typer.Option(help="Direction, seen from here. each: one after the other, then both at once.")
     ] = "each"
     variation: Annotated[Variation, typer.Option(help="How the rate is varied.", rich_help_panel=_TRAFFIC)] = "paced"
     loader: Annotated[
         list[str] | None,
         typer.Option(
             metavar="HOST:PORT",
-            help="--variation contention: a `crosswind serve` that loads the peer; again for more.",
+            help="With --variation contention: a `crosswind serve` that loads the peer. Repeat for more.",
             rich_help_panel=_TRAFFIC,
         ),
     ] = None

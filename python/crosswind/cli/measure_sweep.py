@@ -53,9 +53,9 @@ def sweep(
     ] = None,
     peers: Peers,
     how: Measuring,
-    resume: Annotated[bool, typer.Option(help="Keep what is complete of the same sweep.")] = True,
+    resume: Annotated[bool, typer.Option(help="Keep the completed points of the same sweep.")] = True,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="The directory. [default: sweep-KIND]")
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Directory of the points. [default: sweep-KIND]")
     ] = None,
     force: Force = False,
     json: Json = False,

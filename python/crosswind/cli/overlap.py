@@ -39,6 +39,9 @@ GROUPS = {
 }
 
 EXAMPLES = """
+Messages are Crosswind's own, over TCP, beside programs that only compute. Whether an MPI library makes progress while
+its program computes is another question, which this does not answer.
+
 Examples:
 
     crosswind overlap
@@ -60,7 +63,10 @@ Exit codes: 0 done, 1 it failed, 2 bad input, 3 done but the machine was not qui
 def overlap(
     on: Annotated[Literal["live", "sim"], typer.Option(help="By real processes, or simulated.")] = "live",
     peer: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="A `crosswind serve`; else one of our own on this machine.")
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="Address of a `crosswind serve`. [default: one started on this machine]"
+        ),
     ] = None,
     token_file: TokenFile = None,
     allow_loose_token: AllowLooseToken = False,
@@ -77,28 +83,28 @@ def overlap(
     nice: Annotated[
         str | None,
         typer.Option(
-            help="Nice levels of the computation; else those of these that are permitted.", metavar="-20,0,19"
+            help="Nice levels of the computation. [default: the permitted ones of -20,0,19]", metavar="-20,0,19"
         ),
     ] = None,
     ping: Annotated[
         list[str] | None,
         typer.Option(
-            help="Round trips x bytes each way, such as 6400x1MB; again for more. Else four kinds.",
+            help="Round trips x bytes each way, such as 6400x1MB. Repeat for more. [default: four kinds]",
             metavar="COUNTxSIZE",
         ),
     ] = None,
     burn_s: Annotated[
         float | None,
-        typer.Option("--burn-s", help="How long the computation takes alone, about, s. [default: 2]"),
+        typer.Option("--burn-s", help="Seconds that the computation takes alone, about. [default: 2]"),
     ] = None,
-    burners: Annotated[int | None, typer.Option(help="Programs that compute; else one for each CPU.")] = None,
+    burners: Annotated[int | None, typer.Option(help="Programs that compute. [default: one per CPU]")] = None,
     repetitions: Annotated[int | None, typer.Option(help="Runs of each kind; medians count. [default: 3]")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the order of the runs.")] = 1,
     cpus: Annotated[
         str | None, typer.Option(help="CPUs of everything here, such as 0,2-5; sim: how many a node has.")
     ] = None,
-    limit_s: Annotated[float, typer.Option("--limit-s", help="A run that takes longer is ended, s.")] = 600.0,
-    scheduler: Annotated[Literal["fair", "decay"], typer.Option(help="sim: of the processors.")] = "fair",
+    limit_s: Annotated[float, typer.Option("--limit-s", help="Time limit of a run, s.")] = 600.0,
+    scheduler: Annotated[Literal["fair", "decay"], typer.Option(help="sim: scheduler of the processors.")] = "fair",
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", help="sim: a constant, such as network.mb_per_s=341.", metavar="PATH=VALUE"),
@@ -106,7 +112,7 @@ def overlap(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="overlap.json, written as runs come in; for `crosswind report`.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that stand in --out already.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that are already in --out.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
     force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -118,7 +124,7 @@ def overlap(
 
     if resume and out is None:
         raise DescriptionError(
-            "--resume is given without --out", "argument", "name the file that is to be gone on with"
+            "--resume is given without --out", "argument", "name the file to continue: -o overlap.json --resume"
         )
     writable(out, "overlap", force=force)
     usual = QUICK if quick else USUAL

@@ -26,7 +26,7 @@ TaskTimeout = Annotated[
     float | None,
     typer.Option(
         metavar="SECONDS",
-        help="End a task that takes longer, with all its processes; it has failed.",
+        help="End a task that takes longer, with all its processes. It counts as failed.",
         rich_help_panel=TASKS,
     ),
 ]
@@ -39,7 +39,7 @@ class Placed:
     node: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NODE=HOST", help="dask: host or worker that carries a node; again for more.", rich_help_panel=HOSTS
+            metavar="NODE=HOST", help="dask: host or worker of a node. Repeat for more.", rich_help_panel=HOSTS
         ),
     ] = None
     per: Annotated[
@@ -112,11 +112,11 @@ class Recorded:
 
     trace: Annotated[
         Path | None,
-        typer.Option(help="Write what each node did when, as Parquet (one run).", rich_help_panel=OUTPUT),
+        typer.Option(help="Write what each node of a farm did when, as Parquet (one run).", rich_help_panel=OUTPUT),
     ] = None
     perfetto: Annotated[
         Path | None,
-        typer.Option(help="The same for ui.perfetto.dev, as JSON (one run).", rich_help_panel=OUTPUT),
+        typer.Option(help="Write the same as JSON for ui.perfetto.dev (one run).", rich_help_panel=OUTPUT),
     ] = None
 
     def check(self, out: Path | None, read: list[Path | None], *, force: bool) -> None:

@@ -49,7 +49,7 @@ def plan(
     ports: SendsAtOnce = "multi",
     method: Annotated[Method, typer.Option(help="The best rates, or the paper's greedy rule.")] = "exact",
     nodes: Annotated[int, typer.Option(help="Most nodes in the printed table.", min=1)] = 40,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the plan there, as JSON.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the plan, as JSON.")] = None,
     force: Force = False,
     json: Json = False,
 ) -> None:

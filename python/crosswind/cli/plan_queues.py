@@ -32,7 +32,7 @@ def queues(
         ),
     ] = None,
     settings: Settings = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write what was found there, as JSON.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the limits found, as JSON.")] = None,
     force: Force = False,
     json: Json = False,
 ) -> None:

@@ -57,7 +57,7 @@ def tolerance(
     ],
     ranks: Annotated[int | None, typer.Option(help="Ranks of the program (at least 1).")] = None,
     work_per_barrier_s: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="What each rank computes between two barriers.")
+        float | None, typer.Option(metavar="SECONDS", help="Work of each rank between two barriers, s.")
     ] = None,
     slowdown: Annotated[
         float, typer.Option(metavar="TIMES", help="Most that each source alone may slow the program.")

@@ -44,7 +44,7 @@ def tree(
         str | None, typer.Option(metavar="HOST", help="The host with the input. [default: the best]")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the search (above 10 hosts) and of random trees.")] = 1,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the tree there, a platform.toml.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the tree as a platform.toml.")] = None,
     force: Force = False,
     json: Json = False,
 ) -> None:

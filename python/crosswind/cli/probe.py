@@ -30,11 +30,13 @@ Action = Literal["check"]
 
 
 def probe(
-    action: Annotated[Action, typer.Argument(help="What to do.", metavar="check")],
+    action: Annotated[Action, typer.Argument(help="Check that a probe keeps to the protocol.", metavar="check")],
     command: Annotated[
         list[str], typer.Argument(help="The probe and its arguments; or java, python, go, node.", metavar="COMMAND...")
     ],
-    own_work: Annotated[bool, typer.Option("--own-work", help="It computes work of its own, no kernel.")] = False,
+    own_work: Annotated[
+        bool, typer.Option("--own-work", help="The probe has work of its own and runs none of Crosswind's kernels.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check that a probe keeps to the protocol."""

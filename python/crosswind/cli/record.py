@@ -65,22 +65,22 @@ def record(
         list[str] | None,
         typer.Argument(help="A parallel program to record, after --; without: the machine.", metavar="-- COMMAND"),
     ] = None,
-    seconds: Annotated[float | None, typer.Option(help="For how long; 60 unless given.", min=0.001)] = None,
-    cpus: Annotated[str | None, typer.Option(help="CPUs, such as 0,2-5; else all that may be used.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Seconds to record. [default: 60]", min=0.001)] = None,
+    cpus: Annotated[str | None, typer.Option(help="CPUs, such as 0,2-5. [default: all permitted]")] = None,
     how: Annotated[
-        How, typer.Option(help="How causes become known; loop: only without a command, none: only with one.")
+        How, typer.Option(help="How causes are found. loop: only without a command. none: only with one.")
     ] = "auto",
     threshold_us: Annotated[
         float | None,
-        typer.Option("--threshold-us", help="Shorter gaps are not kept, us; 1 unless given.", min=0.001),
+        typer.Option("--threshold-us", help="Shortest gap that is kept, us. [default: 1]", min=0.001),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="What to call it.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the recording.")] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The file: noise.toml unless given, with a command app.trace.")
+        Path | None, typer.Option("--out", "-o", help="Output file. [default: noise.toml, with a command app.trace]")
     ] = None,
-    rows: Annotated[int | None, typer.Option(help="Most causes in the printed table; 8 unless given.", min=1)] = None,
+    rows: Annotated[int | None, typer.Option(help="Causes in the printed table, at most. [default: 8]", min=1)] = None,
     mpicc: Annotated[
-        str | None, typer.Option(help="Compiler command of the program's MPI; else the one beside the launcher.")
+        str | None, typer.Option(help="Compiler command of the program's MPI. [default: mpicc beside the launcher]")
     ] = None,
     force: Force = False,
     json: Annotated[

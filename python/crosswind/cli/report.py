@@ -61,17 +61,22 @@ def report(
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.", rich_help_panel=OUTPUT)] = False,
     figures: Annotated[
         Path | None,
-        typer.Option(metavar="DIRECTORY", help="Also write each figure there, as PNG and SVG.", rich_help_panel=OUTPUT),
+        typer.Option(
+            metavar="DIRECTORY",
+            help="Also write each figure into this directory, as PNG and SVG.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     x: Annotated[
         str | None, typer.Option(help="Draw one figure of runs: the swept path along x.", rich_help_panel=ONE)
     ] = None,
     series: Annotated[
-        list[str] | None, typer.Option(help="A line for each value of it; several may be given.", rich_help_panel=ONE)
+        list[str] | None,
+        typer.Option(help="Draw a line for each value of this column. Repeat for more.", rich_help_panel=ONE),
     ] = None,
     y: Annotated[str, typer.Option(help="The column of the runs along y.", rich_help_panel=ONE)] = "makespan_s",
     where: Annotated[
-        list[str] | None, typer.Option(help="Only runs with PATH=VALUE; several may be given.", rich_help_panel=ONE)
+        list[str] | None, typer.Option(help="Use only runs with PATH=VALUE. Repeat for more.", rich_help_panel=ONE)
     ] = None,
     log: Annotated[
         str, typer.Option(metavar="x|y|xy", help="Axes with a logarithmic scale.", rich_help_panel=ONE)

@@ -65,12 +65,16 @@ Examples:
 
 
 def reproduce(
-    paper: Annotated[Paper, typer.Argument(help="Which paper.")],
+    paper: Annotated[Paper, typer.Argument(help="Name of the paper.")],
     form: Annotated[Form, typer.Option(help="Fewer points of shorter programs, or the paper's whole grid.")] = "quick",
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Directory of the study. [the paper's name]")] = None,
-    report: Annotated[Path | None, typer.Option(help="The HTML file. [report.html in --out]")] = None,
-    figures: Annotated[Path | None, typer.Option(help="Also write each figure there, as PNG and SVG.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Runs at a time; else one per CPU.", min=1)] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Directory of the study. [default: the paper's name]")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="The HTML file. [default: report.html in --out]")] = None,
+    figures: Annotated[
+        Path | None, typer.Option(help="Also write each figure into this directory, as PNG and SVG.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Runs at a time. [default: one per CPU]", min=1)] = None,
     force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -85,7 +89,7 @@ def reproduce(
         writable(page_out, "report", "--report", force=force)
     writable_directory(out, "--out")
     writable_directory(figures, "--figures")
-    with tells_what_is_kept(directory, "the same command goes on with them"), progress_bar() as advance:
+    with tells_what_is_kept(directory, "the same command continues with them"), progress_bar() as advance:
         found = run(paper, directory, form, workers=workers, force=force, progress=advance)
     page = write(found, page_out, figures, force=force)
     show(

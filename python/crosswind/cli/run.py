@@ -107,14 +107,14 @@ def run(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="runs.json, written as runs come in.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that --out holds already.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that are already in --out.")] = False,
     json: Json = False,
     placed: Placed,
     time_scale: Annotated[
         float | None,
         typer.Option(
             metavar="X",
-            help="Emulated agents: seconds of the platform per second of the clock.",
+            help="Speed up emulated agents: 60 runs a minute of the platform in one second.",
             rich_help_panel=TASKS,
         ),
     ] = None,
@@ -128,7 +128,7 @@ def run(
         typer.Option(
             metavar="FIELD=VALUE",
             help="Of a GOAL schedule or a recording: its network, such as cluster, or a field of it, such as "
-            "latency_s=1e-6; again for more.",
+            "latency_s=1e-6. Repeat for more.",
             rich_help_panel=TASKS,
         ),
     ] = None,
@@ -338,7 +338,8 @@ def _performed(
     writable(recorded.perfetto, "perfetto", "--perfetto", inputs=read, force=True)
     if recorded.wanted and experiment.kind != "farm":
         message = f"a trace is of the nodes of a farm; an experiment of kind {experiment.kind} has none"
-        raise DescriptionError(message, "argument", "leave out --trace and --perfetto")
+        hint = "leave out --trace and --perfetto; of recorded ranks: `crosswind blame app.trace --perfetto FILE`"
+        raise DescriptionError(message, "argument", hint)
     if recorded.wanted and len(experiment) > 1:
         hint = "make it one: --set repetitions=1, and --set PATH=VALUE for each path of the sweep"
         raise DescriptionError(f"a trace is of one run; this experiment makes {len(experiment)}", "argument", hint)

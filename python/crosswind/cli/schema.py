@@ -96,8 +96,8 @@ Without a kind, it lists all kinds. Of tables and recorded programs it is the sc
 
 
 def schema(
-    kind: Annotated[Kind | None, typer.Argument(help="Which file. [default: list all kinds]")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write it there; else it is printed.")] = None,
+    kind: Annotated[Kind | None, typer.Argument(help="Kind of file. [default: list all kinds]")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output file. [default: standard output]")] = None,
     force: Force = False,
 ) -> None:
     """Print the JSON Schema of a file kind, or the list of kinds.

@@ -52,10 +52,11 @@ def serve(
         ),
     ] = None,
     parent: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Be a node of a farm, below this one.")
+        str | None, typer.Option(metavar="HOST:PORT", help="Serve as a node of a farm, below this parent.")
     ] = None,
     hosts: Annotated[
-        Path | None, typer.Option(metavar="HOSTS.toml", help="The same; the parent and --listen stand in this file.")
+        Path | None,
+        typer.Option(metavar="HOSTS.toml", help="As --parent, with parent and address taken from this file."),
     ] = None,
     name: Annotated[str | None, typer.Option(help="The node's name in the platform.")] = None,
     token_file: TokenFile = None,

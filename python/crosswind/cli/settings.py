@@ -31,7 +31,7 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="PATH=VALUE",
-        help="Set a field of the experiment, such as policy.order=arrival; again for more.",
+        help="Set a field of the experiment, such as policy.order=arrival. Repeat for more.",
         autocompletion=completed,
     ),
 ]

@@ -36,7 +36,7 @@ Sweeps = Annotated[
     typer.Option(
         "--sweep",
         metavar="PATH=VALUES",
-        help="Try several values of a field: policy.order=arrival,planned, 'node[n3].link=1..100:log'; again for more "
+        help="Try several values of a field: policy.order=arrival,planned, 'node[n3].link=1..100:log'. Repeat for more "
         "fields, of which each combination runs. LOW..HIGH: whole numbers; :COUNT: equal steps; :log[:COUNT].",
     ),
 ]

@@ -29,7 +29,7 @@ class Watched:
         bool,
         typer.Option(
             "--watch",
-            help="Agents: show the run, live, on a page on loopback and on the terminal.",
+            help="Show the run live, on a page on loopback and on the terminal (agents only).",
             rich_help_panel=OUTPUT,
         ),
     ] = False
@@ -37,7 +37,7 @@ class Watched:
         str | None,
         typer.Option(
             metavar="HOST:PORT",
-            help="The same, with the page there; off loopback --token-file is needed.",
+            help="As --watch, on this address. Other than loopback needs --token-file.",
             rich_help_panel=OUTPUT,
         ),
     ] = None

@@ -165,7 +165,7 @@ class Comparison(Plotted):
 
     @property
     def warnings(self) -> list[Notice]:
-        """What to keep in mind."""
+        """Warnings of this result."""
         found: list[Notice] = list(self.document["warnings"])
         if len(self.pairs) < FEW_QUADS:
             message = f"only {2 * len(self.pairs)} runs of each: at least {2 * FEW_QUADS} are needed"

@@ -75,7 +75,7 @@ def cost(
     kernel : str
         Built-in kernel: "burn" (arithmetic) or "triad" (memory).
     seconds : float
-        The most that it takes, s, at least 5; a fifth of it (2 to 20 s) nothing is stopped.
+        Time limit, s, at least 5. For a fifth of it (2 to 20 s) nothing is stopped.
     margin : float
         What is still tolerated, as a share of the job's rate, greater than 0 and below 1.
     block_ms : float, optional
@@ -119,17 +119,19 @@ def cost(
     True
     """
     from crosswind import _core
-    from crosswind.cost.naming import distinct
-    from crosswind.cost.result import Cost
-    from crosswind.cost.session import Session, Settings, chosen_progress, refuse_the_job
-    from crosswind.cost.targets import opened, parsed, refuse
-    from crosswind.terminal.signals import heard
+    from crosswind.cost.targets import opened, refuse, refuse_absent
 
     texts = [of] if isinstance(of, str) else list(of)
     _check(texts, command, job, seconds, margin, block_ms, seed)
-    for text in texts:
-        parsed(text)
     pid = None if job is None else _number_of(job)
+    for text in texts:
+        refuse_absent(text)
+    # A wrong name is answered before these, which import numpy and scipy.
+    from crosswind.cost.naming import distinct
+    from crosswind.cost.result import Cost
+    from crosswind.cost.session import Session, Settings, chosen_progress, refuse_the_job
+    from crosswind.terminal.signals import heard
+
     settings = Settings(seconds, undisturbed_part(seconds), block_ms and 1e-3 * block_ms, to_the_end, intervals, seed)
     with ExitStack() as stack, heard(_HEARD) as asked:
         freezer = _core.Freezer()

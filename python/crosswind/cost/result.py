@@ -243,7 +243,8 @@ class Cost(Plotted):
         if whole.headline == "exchange" and slower is not None:
             taken = 100 * whole.taken_duty.value
             found, half = 100 * slower.value, 100 * slower.half_width(whole.level)
-            said += f" (takes {taken:.2f} % of {self._cpus_in_words()}, slows it by {found:.2f} % ± {half:.2f})"
+            how = "slows it by" if abs(found) > half else "no further slowdown:"
+            said += f" (takes {taken:.2f} % of {self._cpus_in_words()}, {how} {found:.2f} % ± {half:.2f})"
         if whole.verdict.outcome == "below" and whole.watched is not None and whole.watched.used_s <= 0.0:
             seconds = whole.watched.seconds
             said += f". No burst of it was seen in {span(seconds)}: those rarer than one in {seconds / 3.0:.2g} s are "
@@ -366,7 +367,7 @@ class Cost(Plotted):
 
     @property
     def warnings(self) -> list[Notice]:
-        """What to keep in mind when trusting the figures."""
+        """Warnings of this result."""
         found: list[Notice] = list(self.document["warnings"])
         for one in self.costs[: len(self.targets)]:
             found += _warnings_of(one)

@@ -26,6 +26,12 @@ from crosswind.host import processes
 
 KINDS = ("pid", "name", "unit", "slurm", "cgroup", "command")
 HINT = "--of pid:1234, --of name:'loader*', --of unit:exporter or --of 'command:./exporter --interval 1'"
+_FINDERS: dict[str, Callable[[str], finding.Found]] = {
+    "name": finding.by_name,
+    "unit": finding.by_unit,
+    "slurm": finding.by_job,
+    "cgroup": finding.by_group,
+}
 _LOGIN = ("sshd", "sshd-session", "dropbear")
 _PATIENCE_S = 2.0
 _BEGUN_S = 0.3
@@ -56,6 +62,26 @@ def parsed(text: str) -> tuple[str, str]:
     if kind == "pid" and not (value.isdecimal() and int(value) > 0):
         raise DescriptionError(f"--of is {text!r}; after pid: stands the number of a process", "target", HINT)
     return kind, value
+
+
+def refuse_absent(text: str) -> None:
+    """Refuse what is no target, or names nothing on this host, before anything is started.
+
+    Raises
+    ------
+    DescriptionError
+        With the text and what is near it.
+
+    Examples
+    --------
+    >>> refuse_absent("pid:1"), refuse_absent("command:sleep 60")
+    (None, None)
+    """
+    kind, value = parsed(text)
+    if kind == "pid":
+        _refuse_no_process(text, int(value))
+    elif kind in _FINDERS:
+        _FINDERS[kind](value)
 
 
 def refuse(members: Iterable[int], named: str, others: Iterable[int] = ()) -> None:
@@ -225,23 +251,21 @@ def opened(text: str, freezer: _core.Freezer) -> Target:
     elif kind == "pid":
         target = _opened_process(text, int(value), freezer)
     else:
-        by: dict[str, Callable[[str], finding.Found]] = {
-            "name": finding.by_name,
-            "unit": finding.by_unit,
-            "slurm": finding.by_job,
-            "cgroup": finding.by_group,
-        }
-        target = _opened_found(text, by[kind](value), freezer)
+        target = _opened_found(text, _FINDERS[kind](value), freezer)
     target.refresh()
     return target
 
 
 def _opened_process(text: str, pid: int, freezer: _core.Freezer) -> Target:
-    if processes.stat(pid) is None:
-        raise DescriptionError(f"--of is {text!r}; there is no process {pid}", "target", "`ps` lists them")
+    _refuse_no_process(text, pid)
     refuse(processes.with_descendants([pid]), f"--of {text}", {freezer.pid})
     frozen = _taken(text, lambda: freezer.seize([pid]))
     return Target(text, stable_name(pid), freezer, frozen, [pid])
+
+
+def _refuse_no_process(text: str, pid: int) -> None:
+    if processes.stat(pid) is None:
+        raise DescriptionError(f"--of is {text!r}; there is no process {pid}", "target", "`ps` lists them")
 
 
 def _taken(text: str, take: Callable[[], _core.Frozen]) -> _core.Frozen:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from crosswind import host
-from crosswind.doctor import disturbances, network, processor, surroundings
+from crosswind.doctor import disturbances, kernel, network, processor, surroundings
 from crosswind.doctor.finding import Finding, Level
 from crosswind.doctor.peer import DEFAULT_PORT, Greet, greeting, reachable
 from crosswind.errors import CrosswindError
@@ -74,6 +74,10 @@ def doctor(
         processor.autogroup(root),
         processor.clock(root),
         *processor.accounting(root),
+        *kernel.huge_pages(root),
+        *kernel.numa_balancing(root),
+        *kernel.idle_states(root),
+        *kernel.without_ticks(root),
         network.congestion_control(root),
         network.socket_buffers(root),
         *network.isolated(root),

@@ -49,7 +49,7 @@ def recording(why_not: Callable[[], str | None] = no_trace) -> Finding:
     why = why_not()
     if why is None:
         return Finding("record", "ok", "`crosswind record` can use the kernel's trace: causes by name")
-    seen = f"`crosswind record` cannot use the kernel's trace ({why}): it tells other threads from interrupts, no names"
+    seen = f"`crosswind record` cannot use the kernel's trace ({why}): it finds other threads, without names"
     return Finding("record", "note", seen, "run it as root, on a kernel with tracefs and its own /sys")
 
 
@@ -115,4 +115,9 @@ def real_time_limit(root: Path = ROOT) -> Finding:
     seen = (
         f"real-time threads may have a CPU for {runtime / 1e6:g} s of each {period / 1e6:g} s: longer daemons are cut"
     )
-    return Finding("real-time-limit", "ok" if runtime >= 0.9 * period else "note", seen, "longer ones: --how stop")
+    return Finding(
+        "real-time-limit",
+        "ok" if runtime >= 0.9 * period else "note",
+        seen,
+        "longer ones: `crosswind inject --how stop`",
+    )

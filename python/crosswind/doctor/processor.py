@@ -43,7 +43,7 @@ def quota(root: Path = ROOT) -> Finding:
     """Whether a control group takes CPU time away."""
     found = cgroup.cpu_quota(root)
     if found is None:
-        return Finding("cpu-quota", "note", "whether a CPU quota holds cannot be told: no control group is visible")
+        return Finding("cpu-quota", "note", "whether a CPU quota holds is not known: no control group is visible")
     if math.isinf(found.cpus):
         return Finding("cpu-quota", "ok", "no CPU quota")
     stopped = cgroup.throttled(root)

@@ -205,6 +205,11 @@ def _chosen(bracketed: str) -> str:
     return bracketed.partition("[")[2].partition("]")[0] or bracketed
 
 
+def huge_pages(root: Path = ROOT) -> str:
+    """When the kernel makes huge pages of memory: "always", "madvise" (where a program asks for them) or "never"."""
+    return _chosen(told(root, "sys/kernel/mm/transparent_hugepage/enabled"))
+
+
 def autogroup(root: Path = ROOT) -> str:
     """Whether autogroup is "on": nice levels then count only inside a session."""
     enabled = number(root, "proc/sys/kernel/sched_autogroup_enabled")
@@ -250,7 +255,7 @@ def settings(compute_cpus: Sequence[int] = (), root: Path = ROOT) -> dict[str, s
         "time_accounting": accounting(root),
         "clock_source": told(root, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "virtualisation": virtualisation(root),
-        "huge_pages": _chosen(told(root, "sys/kernel/mm/transparent_hugepage/enabled")),
+        "huge_pages": huge_pages(root),
         "load_average": " ".join(told(root, "proc/loadavg").split()[:3]),
         "steal_share_since_boot": UNKNOWN if stolen is None else f"{stolen:.4f}",
     }

@@ -219,7 +219,7 @@ def _described(fits: Sequence[Fit], name: str | None) -> Calibration:
 
 
 def _peer_itself(fit: Fit, address: str, name: str, measured: Fit | None, told: list[Notice]) -> Node:
-    """Return what only the peer's own measurement can tell: its compute rate and its price of receiving."""
+    """Return the peer's compute rate and receive cost, from its own measurement."""
     source = measured or fit
     if measured is None:
         same = any(p["loopback"] for p in fit.measurement.header["peers"] if p["address"] == address)

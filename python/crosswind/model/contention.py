@@ -91,7 +91,7 @@ class DelayRatio:
 
     @property
     def warnings(self) -> list[Notice]:
-        """What to keep in mind: beyond saturation the model only supposes how much each flow gets."""
+        """A warning beyond saturation, where the model only supposes how much each flow gets."""
         if self.saturated is None:
             return []
         message = f"{self.saturated}: flows want {self.wanted:.6g} of the {self.carries:.6g} that it carries"

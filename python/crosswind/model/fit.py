@@ -238,7 +238,7 @@ def _like(measurement: Measurement, earlier: Measurement | str | Path) -> Measur
 
 
 def _knowing(channel: ChannelFit, before: Sequence[Measurement], normalise: Normalise, seed: int) -> ChannelFit:
-    """Return a fit, the losses of which know what earlier measurements found at the same rates."""
+    """Return a copy of the fit whose loss intervals include earlier measurements at the same rates."""
     found: dict[float, list[float]] = {}
     for one in before:
         for place in range(len(one.header["channels"])):

@@ -113,7 +113,7 @@ class Contention(Tabular):
 
     @property
     def warnings(self) -> list[Notice]:
-        """What to keep in mind."""
+        """Warnings of the fit."""
         return list(self.data["warnings"])
 
     def ratio(self, flows: int) -> float:
@@ -199,7 +199,7 @@ def fit_contention(
                 measures.add(measure)
                 samples += found
     if len(measures) > 1:
-        raise DescriptionError("some files tell latencies and others throughput", "argument", "fit them one by one")
+        raise DescriptionError("the files mix latencies and throughputs", "argument", "fit each kind separately")
     several = [one for one in samples if one.flows > 1]
     if not several:
         raise DescriptionError("nothing was measured with 2 flows or more", "too-few-points", _HINT)
@@ -258,7 +258,7 @@ def _warnings(points: list[dict[str, Any]], by: By) -> list[Notice]:
             hint = "are the flows' latencies those of loaded links, and of messages of one size?"
         found.append(warning("effective-above-1", message, hint))
     if len({point["flows"] for point in points}) < 2:
-        message = f"only {points[0]['flows']} flows were measured: one number tells no form from another"
+        message = f"only {points[0]['flows']} flows were measured: one number of flows cannot distinguish the forms"
         found.append(warning("one-number-of-flows", message, "measure other numbers of flows too"))
     return found
 

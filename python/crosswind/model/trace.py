@@ -147,7 +147,7 @@ class TraceFit(Tabular):
         return pa.Table.from_pylist(self._rows())
 
     def _repr_html_(self) -> str:
-        return as_html_table(f"{self.trace.header['experiment']}: what the trace tells", self._rows())
+        return as_html_table(f"{self.trace.header['experiment']}: what the trace shows", self._rows())
 
 
 def fit_trace(trace: Trace | str | Path) -> TraceFit:
@@ -188,7 +188,7 @@ def fit_trace(trace: Trace | str | Path) -> TraceFit:
         nodes.append(_fit_node(trace, name, [m for m in moved if m[2][0].size], transfers[name]))
         untold += [f"{name} {rate.direction} {rate.peer}" for rate in nodes[-1].rates if not rate.known]
     if not any(np.isfinite(node.compute_per_s) for node in nodes):
-        hint = "`crosswind measure` measures interference; a run with a workload whose work is known tells it too"
+        hint = "`crosswind measure` measures interference; so does a run with a workload whose work is known"
         raise DescriptionError("no node of the trace computed a task whose work is known", "too-few-points", hint)
     return TraceFit(trace, tuple(nodes), _warnings(trace, untold))
 

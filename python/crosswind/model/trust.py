@@ -154,7 +154,7 @@ def _about_channel(channel: ChannelFit) -> Iterator[Notice]:
     if channel.cost and not channel.cost.separable:
         yield warning(
             "costs-not-separable",
-            f"{name}: calls, bytes and wake-ups rose together, so their costs cannot be told apart; all in all"
+            f"{name}: calls, bytes and wake-ups rose together, so their costs cannot be separated; all in all"
             f" {channel.cost.all_in_per_gb_s:.3f} s/GB",
             "vary the message size (`crosswind measure sweep message-size`), or measure longer",
         )

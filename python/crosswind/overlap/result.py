@@ -81,7 +81,7 @@ class Overlap(Tabular):
 
     @property
     def warnings(self) -> list[Notice]:
-        """What to keep in mind when trusting the figures."""
+        """Warnings of this result."""
         return list(self.summary["warnings"])
 
     @cached_property

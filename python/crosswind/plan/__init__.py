@@ -92,7 +92,7 @@ class Plan(Tabular):
 
     @property
     def warnings(self) -> list[Notice]:
-        """What to keep in mind when trusting the figures."""
+        """Warnings of this plan."""
         return list(self.data["warnings"])
 
     def to_dict(self) -> PlanDocument:

@@ -66,7 +66,7 @@ class BuiltTree(Tabular):
 
     @property
     def warnings(self) -> list[Notice]:
-        """What to keep in mind when trusting the figures."""
+        """Warnings of this tree."""
         return list(self.data["warnings"])
 
     def to_dict(self) -> dict[str, Any]:

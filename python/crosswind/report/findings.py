@@ -38,7 +38,7 @@ def finding(channel: ChannelFit, several_peers: bool) -> Finding:
     at = reference_rate_mb_per_s(channel.transfer_max_mb_per_s)
     if channel.upper_bound is not None:
         headline = (
-            f"{verb} {rate(at)}{to_peer} costs this host's computation nothing that could be told from 0: "
+            f"{verb} {rate(at)}{to_peer} costs this host's computation nothing distinguishable from 0: "
             f"less than {percent(channel.upper_bound * at)}"
         )
     else:

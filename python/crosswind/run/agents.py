@@ -191,7 +191,7 @@ class LiveFarm:
             )
             if self._watch is not None:
                 scale = float(self._point.get("execution", {}).get("time_scale", 1.0))
-                self._watch.begin(self._platform, self._settings, self._root.tasks, scale)
+                self._watch.begin(self._platform, self._settings, self._root.tasks, scale, name=self._point.get("name"))
             self._root.start()
             self._processes.start(self._root.address)
         except BaseException as error:

@@ -112,7 +112,7 @@ class Batch:
         self.began_s = perf_counter()
 
     def run(self) -> bytes:
-        """Do the calls, and return what came of them."""
+        """Do the calls, and return their outcomes."""
         outcomes = self._outcomes
         add, numbers, other = outcomes.append, NUMBERS, self._other
         while True:
@@ -130,7 +130,7 @@ class Batch:
             return _as_bytes(outcomes, self._count - len(outcomes), seconds, large=self._bytes >= LARGE)
 
     def give_back(self, early: Early) -> None:
-        """Give back what has not begun, and say what came of the calls before; from another thread."""
+        """Give back what has not begun, with the outcomes of the calls before; from another thread."""
         with self._held:
             if self._is_over:
                 return

@@ -34,6 +34,13 @@ METHODS_OF_DASK: Final = {
     "close": "shutdown(), or `with`",
 }
 """Of a client, and what a farm has instead."""
+ATTRIBUTES_OF_DASK: Final = {
+    "status": "done(), running() and cancelled() tell it",
+    "key": "a call is known by its future: keep that",
+    "release": "a result is kept as long as its future is",
+    "retry": "Farm(client, retries=3) tries each call that fails again",
+}
+"""Of a future, and what a call of a farm has instead."""
 
 
 def refuse_of_submit(function: Callable[..., Any], kwargs: Mapping[str, Any]) -> None:

@@ -331,7 +331,7 @@ class _Ledger:
         if out is not None and resume and out.exists():
             self._there = {_key(run.params, run.seed): run for run in self._taken_up(out)}
         if resume and out is None:
-            raise DescriptionError("resume is given without out", "argument", "name the file of runs to go on with")
+            raise DescriptionError("resume is given without out", "argument", "name the file of runs to continue")
 
     def _held_by(self, out: Path) -> int:
         """Return how many runs of this experiment a file holds, at least 1: no empty file replaces another."""

@@ -46,7 +46,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Rerun:
-    """What came of running a file of runs again.
+    """The outcome of running a file of runs again.
 
     Attributes
     ----------

@@ -84,7 +84,7 @@ class AnyRun(ABC):
 
     @property
     def warnings(self) -> list[Notice]:
-        """What to keep in mind when trusting the figures."""
+        """Warnings of these runs."""
         return list(self.data.get("warnings", []))
 
     @abstractmethod

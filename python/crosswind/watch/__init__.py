@@ -75,6 +75,7 @@ class Watch:
         tasks: int | None,
         time_scale: float = 1.0,
         below: str | None = None,
+        name: str | None = None,
     ) -> None:
         """Take up a run that starts now.
 
@@ -91,6 +92,8 @@ class Watch:
             Seconds of the platform per second of the clock.
         below : str, optional
             Only this node and those below it are looked at: what the page of that node can know.
+        name : str, optional
+            Of the experiment or the command, for the heading. Default: the platform's.
         """
         size_mb, work = settings["mean_size_mb"], settings["mean_work"]
         best = None
@@ -101,7 +104,7 @@ class Watch:
         with self._lock:
             total = (tasks if tasks is not None else self._expected) if below is None else None
             mean = (size_mb, work)
-            self._run = WatchedRun(platform.to_dict(), total, best, mean, time_scale, time.monotonic(), below)
+            self._run = WatchedRun(platform.to_dict(), total, best, mean, time_scale, time.monotonic(), below, name)
 
     def took(self, nodes: Iterable[str]) -> None:
         """Count results by the nodes that computed them, or take their counts."""

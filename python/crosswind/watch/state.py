@@ -80,6 +80,8 @@ class WatchedRun:
     below : str, optional
         The node that it is looked at from: only that node, and those below it, are known. The bound is then what the
         plan has them compute.
+    name : str, optional
+        Of the experiment or the command. Default: the platform's.
     """
 
     def __init__(
@@ -91,9 +93,12 @@ class WatchedRun:
         time_scale: float,
         now: float,
         below: str | None = None,
+        name: str | None = None,
     ) -> None:
         self.total = total
-        self._name = f"{platform['name']}, {below} and below" if below is not None else str(platform["name"])
+        place = str(platform["name"])
+        whole = f"{name}, on {place}" if name and name != place else place
+        self._name = f"{whole}, {below} and below" if below is not None else whole
         self._nodes = {node["name"]: dict(node) for node in platform["node"]}
         self._planned = {node["name"]: node for node in plan["nodes"]} if plan is not None else {}
         self._bound = float(plan["bound_tasks_per_s"]) if plan is not None else None

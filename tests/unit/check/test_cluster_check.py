@@ -38,7 +38,7 @@ class Answering:
 def test_the_slow_host_is_named_without_a_baseline(tmp_path):
     found = check_cluster(Answering({"a": 100.0, "b": 101.0, "c": 50.0, "d": 99.0}), links=False)
     assert (found.outcome, found.exit_code) == ("sick", 1)
-    assert found.sentence.startswith("sick: c memory cpu 0 -50 % (")
+    assert found.sentence.startswith("sick: c memory cpu 0 is 50")
     found.save(tmp_path / "c.json")
     read = ClusterCheck.load(tmp_path / "c.json")
     assert read.to_dict() == found.to_dict()

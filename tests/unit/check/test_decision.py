@@ -46,7 +46,7 @@ def test_a_scattered_rate_is_unknown_not_sick():
 
 def test_too_few_batches_are_unknown():
     found = judge("compute", rates(50.0), GOOD, 0.1)
-    assert (found.why, found.shown) == ("too few batches", "compute not known")
+    assert (found.why, found.shown) == ("too few batches", "compute is not known")
 
 
 def test_a_loss_that_only_one_look_saw_is_unknown():

@@ -26,7 +26,7 @@ def now(peers, **changed):
 def test_a_node_slower_than_the_others_is_sick_and_drained():
     found = now(others(LEAST_PEERS), memory=50.0)
     assert (found.outcome, code_of(found.exit_code, "slurm")) == ("sick", 4)
-    assert found.sentence.startswith("sick: memory cpu 0 -50 % (")
+    assert found.sentence.startswith("sick: memory cpu 0 is 50")
 
 
 def test_a_node_like_the_others_is_healthy():
@@ -66,7 +66,7 @@ def test_a_busy_node_or_nodes_that_differ_as_much_drain_none():
 
 def test_what_failed_here_is_unknown():
     found = now(others(LEAST_PEERS), readings={}, failed={"noise": "no time left"})
-    assert found.sentence == "unknown: noise not known (no time left)"
+    assert found.sentence == "unknown: noise is not known (no time left)"
 
 
 def test_the_newest_check_of_each_other_node_is_read_and_its_own_is_not(tmp_path):

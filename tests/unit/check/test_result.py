@@ -19,7 +19,7 @@ BUSY = checked(memory=80.0, noise=0.4, others=0.5, base=GOOD)
 
 def test_half_the_memory_rate_is_sick_and_named():
     assert (SICK.outcome, SICK.exit_code) == ("sick", 1)
-    assert SICK.sentence.startswith("sick: memory cpu 0 -50 % (")
+    assert SICK.sentence.startswith("sick: memory cpu 0 is 50")
 
 
 def test_the_same_node_is_healthy():
@@ -61,7 +61,7 @@ def test_what_the_baseline_has_and_was_not_measured_is_unknown():
     loopback = Reading(mean=0.3, error=0.01, unit="share").to_dict()
     base = checked(readings=readings | {"interference loopback": loopback, "rate from 10.0.0.2:7117": loopback})
     found = checked(base=base)
-    assert found.sentence == "unknown: interference loopback not known (not measured)"
+    assert found.sentence == "unknown: interference loopback is not known (not measured)"
     assert "not-in-both" in {each["code"] for each in found.warnings}
 
 

@@ -68,6 +68,9 @@ def test_a_command_imports_nothing_heavy_that_it_does_not_need(command):
         ["check", "--baseline", "nosuch.json"],
         ["lesson", "nosuch.toml"],
         ["map", "cat {input}", "--inputs", "nosuch.txt"],
+        ["cost", "--of", "1234", "--", "true"],
+        ["cost", "--of", "pid:4194304", "--", "true"],
+        ["cost", "--of", "name:no-such-program*", "--", "true"],
     ],
     ids=" ".join,
 )

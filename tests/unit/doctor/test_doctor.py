@@ -6,7 +6,7 @@ import threading
 import pytest
 from trees import ONE_GROUP_V2, plant, process, stat
 
-from crosswind.doctor import disturbances, doctor, network, peer, processor, surroundings
+from crosswind.doctor import disturbances, doctor, kernel, network, peer, processor, surroundings
 from crosswind.errors import MeasurementError
 from crosswind.host import Snapshot, interface_to, is_same_machine
 
@@ -108,6 +108,41 @@ def test_a_cpu_full_of_softirqs_is_named(tmp_path):
 @pytest.mark.parametrize(("stolen", "level"), [(0, "ok"), (5, "warning")])
 def test_steal_is_a_warning_from_1_percent(tmp_path, stolen, level):
     assert processor.steal(watched(tmp_path, [(0, 0, 0, 100 - stolen, 0, 0, 0, stolen)]), tmp_path).level == level
+
+
+@pytest.mark.parametrize(("mode", "level"), [("[always] madvise never", "note"), ("always [madvise] never", "ok")])
+def test_huge_pages_that_come_unasked_are_a_note(tmp_path, mode, level):
+    [found] = kernel.huge_pages(plant(tmp_path, {"sys/kernel/mm/transparent_hugepage/enabled": mode}))
+    assert (found.code, found.level) == ("huge-pages", level)
+    assert kernel.huge_pages(tmp_path / "nothing") == []
+
+
+@pytest.mark.parametrize(("nodes", "balancing", "count"), [("0-1", "1", 1), ("0-1", "0", 0), ("0", "1", 0)])
+def test_numa_balancing_is_a_note_where_there_are_nodes_to_balance(tmp_path, nodes, balancing, count):
+    files = {"sys/devices/system/node/online": nodes, "proc/sys/kernel/numa_balancing": balancing}
+    found = kernel.numa_balancing(plant(tmp_path, files))
+    assert len(found) == count
+    assert all("with 2 nodes" in one.message for one in found)
+
+
+@pytest.mark.parametrize(
+    ("disabled", "level", "name"), [("0", "note", "133 us to wake (C6)"), ("1", "ok", "2 us to wake (C1)")]
+)
+def test_the_deepest_permitted_idle_state_says_how_late_a_cpu_wakes(tmp_path, disabled, level, name):
+    at = f"{CPU}/cpu0/cpuidle"
+    files = {f"{at}/state0/name": "C1", f"{at}/state0/latency": "2", f"{at}/state0/disable": "0"}
+    files |= {f"{at}/state1/name": "C6", f"{at}/state1/latency": "133", f"{at}/state1/disable": disabled}
+    [found] = kernel.idle_states(plant(tmp_path, allowed("0") | files))
+    assert found.level == level
+    assert name in found.message
+    assert kernel.idle_states(tmp_path / "nothing") == []
+
+
+@pytest.mark.parametrize(("kept", "count"), [("2-3", 1), ("(null)", 0)])
+def test_cpus_without_ticks_are_named(tmp_path, kept, count):
+    found = kernel.without_ticks(plant(tmp_path, {f"{CPU}/nohz_full": kept}))
+    assert len(found) == count
+    assert all("taskset -c 2-3" in one.hint for one in found)
 
 
 @pytest.mark.parametrize(("now", "level"), [("tsc", "ok"), ("kvm-clock", "ok"), ("hpet", "warning")])

@@ -138,7 +138,7 @@ def test_runs_of_other_kinds_and_other_files_are_refused(tmp_path):
 def test_latencies_and_throughput_are_not_mixed(tmp_path):
     one = table(tmp_path / "a.csv", [(1, 1), (2, 1)], "flows,latency_s")
     other = table(tmp_path / "b.csv", [(1, 1), (2, 1)], "flows,mb_per_s")
-    with pytest.raises(DescriptionError, match="some files tell latencies"):
+    with pytest.raises(DescriptionError, match="the files mix latencies"):
         fit_contention([one, other])
     with pytest.raises(DescriptionError, match="link_mb_per_s is -1"):
         fit_contention([other], link_mb_per_s=-1)

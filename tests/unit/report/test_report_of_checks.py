@@ -57,7 +57,7 @@ def test_each_measure_of_a_check_stands_against_its_own_threshold(tmp_path):
 
 def test_a_cluster_has_a_map_of_its_links_and_the_odd_ones_first(tmp_path):
     found = of_a_cluster(rates={"ca": 30.0})
-    assert found.sentence.startswith("sick: rate c to a -70 % (")
+    assert found.sentence.startswith("sick: rate c to a is 70")
     found.save(tmp_path / "cluster.json")
     page = page_of(tmp_path, tmp_path / "cluster.json")
     cells = [row for row in rows(page, "cluster-check-1-links") if "rate" in row]

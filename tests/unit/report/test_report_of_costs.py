@@ -8,7 +8,7 @@ import re
 
 import pytest
 import reported
-from costly import comparison, session
+from costly import comparison, session, several
 
 from crosswind.report import report
 
@@ -50,6 +50,25 @@ def test_a_comparison_says_its_verdict_and_times(tmp_path):
     page = page_of(tmp_path, comparison(1.1))
     assert "B is slower: +" in visible(page)
     assert {row["way"] for row in spec(page, "comparison-1-estimates") if "way" in row} == {"wall", "cpu"}
+
+
+def answers_of(page):
+    found = re.findall(r'<p class="answer[^"]*"><b>(.*?)</b> <span>(.*?)</span></p>', page, re.DOTALL)
+    return [[html.unescape(re.sub(r"<[^>]*>", "", part)).strip() for part in one] for one in found]
+
+
+def test_the_fastest_of_several_commands_is_the_answer_in_large_type(tmp_path):
+    first, second = answers_of(page_of(tmp_path, several(0.4, 0.3, 0.6)))
+    assert first == ["B", "is the fastest: ./job 1"]
+    assert re.fullmatch(r"33\.\d+ % ± 0\.\d+", second[0]), second
+    assert second[1] == "more wall time for the next one, A."
+
+
+def test_of_several_commands_that_are_alike_none_is_called_the_fastest(tmp_path):
+    [(value, text)] = answers_of(page_of(tmp_path, several(0.3, 0.3003, 0.6, noise=0.001)))
+    assert "±" in value
+    assert text == "more wall time for B than for A. Up to 2.0 % counts as equal."
+    assert answers_of(page_of(tmp_path, several(0.3, 0.6, rounds=3))) == []
 
 
 @pytest.mark.parametrize("item", [session(quads=0), comparison(quads=0), comparison(quads=2), session(quads=4)])

@@ -69,6 +69,14 @@ def test_the_terms_are_those_that_the_page_uses(tmp_path, item):
     assert used == told
 
 
+def test_a_command_in_a_hint_is_shown_as_code_and_stays_text(tmp_path):
+    measured = reported.measured()
+    hint = "type `crosswind doctor <img src=x>` first"
+    measured.header["warnings"] = [{"code": "odd", "message": "odd", "hint": hint}]
+    text = page_of(tmp_path, measured)
+    assert "type <code>crosswind doctor &lt;img src=x&gt;</code> first" in text
+
+
 def test_each_term_is_explained_once_below_the_text_that_uses_it_first(tmp_path):
     text = page_of(tmp_path, reported.measured(), reported.measured(), costly.session((0.02,)))
     explained = re.findall('id="term-([^"]+)"', text)

@@ -263,7 +263,7 @@ def undo_all(device: str | None = None) -> list[str]:
 def _on_already(device: str, earlier: state.State | None) -> DescriptionError:
     if earlier is None:
         hint = f"tc qdisc del dev {device} root"
-        return DescriptionError(f"{device} has a filter's qdisc, of which no state file tells", "device", hint)
+        return DescriptionError(f"{device} has a filter's qdisc without a state file", "device", hint)
     holder = f"process {earlier.owner.pid} holds it" if earlier.owner.lives() else "the process that set it has ended"
     return DescriptionError(
         f"{device} has a filter already: {holder}", "device", "`crosswind filter --undo` takes it back"

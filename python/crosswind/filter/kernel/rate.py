@@ -72,7 +72,7 @@ def measured(device: Device, peer: str, token: str | None = None, *, arriving: b
     link = received * (device.mtu + FRAME_OVERHEAD) / (device.mtu - _HEADERS)
     if counted < received / 2:
         message = f"{counted:.3g} MB/s went through {device.name} while {received:.3g} MB/s were exchanged with {peer}"
-        raise MeasurementError(message, "rate", f"is {peer} reached through {device.name}? `ip route get` tells")
+        raise MeasurementError(message, "rate", f"is {peer} reached through {device.name}? `ip route get` shows it")
     return LinkRate(link, link * (SHARE_IN if arriving else SHARE))
 
 

@@ -1,4 +1,4 @@
-"""The directory of a measured cluster: a measurement per visit, what was asked for, and what came of it.
+"""The directory of a measured cluster: a measurement per visit, the request, and the outcome.
 
 `cluster.json` says which cluster, arguments, hosts and links; `AT DIRECTION PEER.parquet` is one visit that is
 complete; `links.toml`, and `platform.toml` where a tree was given, are what all of them tell.
@@ -110,7 +110,7 @@ class Directory:
         self.measurements[visit] = Measurement.load(file)
 
     def write_index(self, **content: Any) -> None:
-        """Write what was asked for and what came of it."""
+        """Write the request and the outcome."""
         write_json(
             {"schema_version": SCHEMA_VERSION, "kind": KIND, "arguments": self.arguments, **content}, self.path / NAME
         )

@@ -75,7 +75,7 @@ def beside_sentence(runtime: Mapping[str, Any], one: Beside) -> str:
     kind = runtime["facts"].get("io")
     name = f"{runtime['name']} (io={kind})" if kind else runtime["name"]
     if not math.isfinite(one.ratio):
-        cost = "cannot be compared with native: one of the two costs nothing that can be told"
+        cost = "cannot be compared with native: one of the two costs nothing measurable"
     else:
         known = f" ({one.low:.2f} to {one.high:.2f})" if math.isfinite(one.low + one.high) else " (too few forks)"
         cost = f"costs {one.ratio:.2f}{known} times what native costs"

@@ -111,7 +111,7 @@ class Sweep(Tabular):
 
     @property
     def warnings(self) -> list[Notice]:
-        """What to keep in mind: each warning of the points once, with the values that it was given at."""
+        """Each warning of the points once, with the values that it was given at."""
         found: dict[str, tuple[Notice, list[str]]] = {}
         for (value, _), fitted in zip(self.points, self._fits, strict=True):
             for told in _NO_FIT if fitted is None else fitted.warnings:

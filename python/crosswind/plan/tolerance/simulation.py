@@ -1,7 +1,7 @@
 """The limits that the simulator finds: closed forms keep a slowdown safely, this is how far one may really go.
 
 A limit by closed form supposes the worst that is possible of a source (no two daemons coincide, all ranks wait for
-each other at once), so it is safe and may be far from sharp. Here the program itself, barriers
+each other at once), so it is conservative. Here the program itself, barriers
 with nothing else or a recorded one, runs in virtual time under the source alone, and the field is moved until the mean
 slowdown is the stated one.
 """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +19,7 @@ from typing import Any
 
 import jinja2
 import vl_convert
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from crosswind._core import __version__
 from crosswind.errors import CrosswindError, DescriptionError, Notice
@@ -40,6 +41,9 @@ POLICY = (
     "form-action 'none'"
 )
 """Nothing is fetched, and no script runs but the two named by their digests: a name in a file cannot become one."""
+
+
+_CODE = re.compile("`([^`]+)`")
 
 
 def report(
@@ -369,12 +373,18 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals["heading_of"] = heading_of
+    environment.filters["coded"] = _coded
     return environment
 
 
 def _shown(value: object) -> object:
     """Return what a template prints; of text, no character that changes how the page around it is shown."""
     return printable(value, lines=True) if type(value) is str else value  # Markup is the page's own
+
+
+def _coded(text: str) -> Markup:
+    """Return text with what stands between backticks as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(printable(text, lines=True)))))
 
 
 def _asset(name: str) -> str:

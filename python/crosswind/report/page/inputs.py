@@ -150,7 +150,7 @@ def _loaded(path: Path) -> object:
         raise DescriptionError(f"{path} is {WORDS[kind]}, which a report does not show", "unknown-kind", hint)
     load = _LOADERS.get(kind) or _LOADERS.get(_BY_SUFFIX.get(path.suffix.lower(), ""))
     if load is None:
-        raise DescriptionError(f"{path}: what it holds cannot be told from its name", "unknown-kind", REPORT_TAKES)
+        raise DescriptionError(f"{path}: its name does not say what it holds", "unknown-kind", REPORT_TAKES)
     try:
         item = load(path)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -160,7 +160,7 @@ def _loaded(path: Path) -> object:
         raise DescriptionError(message, "shape", UNSHOWN) from error
     if isinstance(item, Runs) and not len(item):
         message = f"{path}: holds no run; its experiment failed, or was interrupted, before the first run ended"
-        raise DescriptionError(message, "no-runs", "`crosswind run EXPERIMENT.toml -o FILE --resume` goes on with it")
+        raise DescriptionError(message, "no-runs", "`crosswind run EXPERIMENT.toml -o FILE --resume` continues it")
     return item
 
 

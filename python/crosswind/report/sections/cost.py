@@ -71,6 +71,8 @@ class CostedSection:
     course: Figure | None
     table: Table
     warnings: list[Notice]
+    each: str = ""
+    """What has a dot of its own in the figure; "": an estimator."""
 
     @property
     def figures(self) -> list[Figure]:
@@ -145,6 +147,7 @@ def comparison_section(found: Comparison, place: int) -> CostedSection:
         course=_course_of_pairs(found, prefix),
         table=Table("Times of one run", columns, table),
         warnings=found.warnings,
+        each="time",
     )
 
 
@@ -165,11 +168,10 @@ def several_section(found: Several, place: int) -> CostedSection:
         id=prefix,
         title=f"Which of {len(found.commands)} commands is fastest?",
         where=f"{found.runs} runs of each, in turn; host {found.how['host'].get('name')}",
-        large=[],
-        answer_note="",
+        large=_fastest(found),
+        answer_note=" ".join(found.sentences),
         headline=" ".join(found.sentences),
         cards=[
-            Card("fastest", best, found.commands[found.best]),
             Card("margin", percent(found.margin), "counts as equivalent", "cost-margin"),
         ],
         estimates=Figure(f"{prefix}-estimates", f"How much longer each takes than {best}", alt, chart)
@@ -178,6 +180,7 @@ def several_section(found: Several, place: int) -> CostedSection:
         course=None,
         table=Table("Times of one run", columns, found.rows()),
         warnings=[],
+        each="command",
     )
 
 
@@ -208,6 +211,28 @@ def _compared(found: Comparison) -> list[Answer]:
     text = f"{way} {found.by} time for B than for A. Up to {percent(found.margin)} counts as equal."
     value, half = with_half(100 * abs(one.value), 100 * one.half_width(found.level), " %")
     return [Answer(value, text, half, tone)]
+
+
+def _fastest(found: Several) -> list[Answer]:
+    """Return the fastest command in large type, with the next one's distance; none before there are intervals."""
+    judged = found.against_best(found.others[0])
+    half = 50 * (judged.high - judged.low)
+    if not math.isfinite(100 * judged.value + half):
+        return []
+    name, after = found.name(found.best), found.name(found.others[0])
+    value, shown = with_half(100 * judged.value, half, " %")
+    if judged.outcome == "slower":
+        return [
+            Answer(name, f"is the fastest: {shortened(found.commands[found.best], 60)}", tone="good"),
+            Answer(value, f"more {found.by} time for the next one, {after}.", shown),
+        ]
+    return [
+        Answer(
+            value,
+            f"more {found.by} time for {after} than for {name}. Up to {percent(found.margin)} counts as equal.",
+            shown,
+        )
+    ]
 
 
 def _points(found: Estimate, level: float) -> str:

@@ -30,8 +30,8 @@ TERMS = (
     Term(
         "bound",
         "bound and gap",
-        "No schedule that sends along this tree, with so many sends at a time, is faster than the bound; the dual of "
-        "the linear program proves it. One that sends past the tree may be. The gap is (bound − throughput) / bound.",
+        "No schedule on this tree with the same number of simultaneous sends is faster than the bound: the dual of the "
+        "linear program proves it. One that sends past the tree may be. The gap is (bound − throughput) / bound.",
     ),
     Term(
         "root-only",

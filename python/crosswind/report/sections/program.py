@@ -41,7 +41,7 @@ TERMS = (
         "slowdown",
         "slowdown",
         "The makespan over what the program would take if all its ranks were always away together "
-        "(coscheduling). In a study: over what the paper's caption names.",
+        "(coscheduling). In a study: relative to the baseline in the paper's caption.",
     ),
     Term(
         "dedicated",

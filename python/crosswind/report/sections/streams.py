@@ -45,9 +45,8 @@ TERMS = (
     Term(
         "two-queues",
         "two queues (T3)",
-        "The same with a queue for each class, parallel and local, served as the policy says: so many "
-        "parallel frames or bytes to one of local while both wait. A queue that has the link to itself gets all of "
-        "it.",
+        "The same with a queue for each class, parallel and local, served as the policy says: the threshold is "
+        "parallel frames or bytes to one of local while both wait. A queue that has the link to itself gets all of it.",
     ),
     Term(
         "queue-form",

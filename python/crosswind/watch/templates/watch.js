@@ -74,6 +74,7 @@
     if (state.state === "starting") { text("connection", "Agents start."); return; }
     const bound = state.bound_tasks_per_s;
     text("name", state.name);
+    document.title = `${state.name}: ${state.done} done`;
     text("connection", state.state === "ended" ? `The run is over after ${time(state.elapsed_s)}.` : `Running for ${time(state.elapsed_s)}.`);
     text("done", state.total === null ? String(state.done) : `${state.done} of ${state.total}`);
     text("rate", number(state.tasks_per_s));
@@ -81,7 +82,7 @@
     text("left", state.left_s === null ? "not known" : time(state.left_s));
     text("explained", bound === null
       ? "The work of these tasks is not known, so there is no plan to compare with."
-      : "Bars: what a node computes, and the MB/s to it and all below it, as parts of what it can do, from the results that came. The mark is the plan's.");
+      : "Bars: share of each processor's and link's capacity in use, counted from finished tasks. A link carries what its node and all below it compute. The mark is the plan's share.");
     const part = state.total ? (100 * state.done) / state.total : null, progress = pick("progress");
     progress.hidden = part === null;
     if (part !== null) { progress.firstElementChild.style.width = `${part}%`; progress.setAttribute("aria-valuenow", part.toFixed(0)); }

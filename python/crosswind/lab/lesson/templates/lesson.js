@@ -187,8 +187,9 @@
   };
   link.addEventListener("change", rated);
   rated();
-  const against = (guess, found) => {
+  const against = (guess, found, bound) => {
     const off = (guess - found) / found;
+    if (guess > bound) return `more than the bound of ${bound.toFixed(2)} allows`;
     return Math.abs(off) <= 0.1 ? "within 10 %" : `${Math.abs(100 * off).toFixed(0)} % too ${off > 0 ? "high" : "low"}`;
   };
   pick("experiment").addEventListener("submit", (event) => {
@@ -211,7 +212,7 @@
     setting.scenes.forEach((scene, i) => {
       const row = add("tr", body);
       add("th", row, { scope: "row" }, scene.order);
-      for (const cell of [data.given[i].tasks_per_s.toFixed(2), guesses[i].toFixed(2), scene.tasks_per_s.toFixed(2), against(guesses[i], scene.tasks_per_s)]) add("td", row, {}, cell);
+      for (const cell of [data.given[i].tasks_per_s.toFixed(2), guesses[i].toFixed(2), scene.tasks_per_s.toFixed(2), against(guesses[i], scene.tasks_per_s, setting.bound)]) add("td", row, {}, cell);
     });
     const held = setting.scenes.map((scene) => at(scene, last).held[node] / Math.min(last, 1000 * scene.makespan_s));
     const parts = setting.scenes.map((scene, i) => `${scene.order} gives it ${(100 * held[i]).toFixed(0)} % of the port's time`).join(", ");

@@ -1,4 +1,4 @@
-"""What came of the runs: slowdowns and delay ratios by what a point sets, means over the seeds."""
+"""Results of the runs: slowdowns and delay ratios by what a point sets, means over the seeds."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 | tables 2 to 4 | `crosswind.lab.papers.table_2`, `table_3`, `table_4` |
 | what the text leaves open, and what stands in its place | `calibration` |
 | the runs of figure 5 | `figures` |
-| what came of them | `rows` |
+| their results | `rows` |
 | does a claim hold? | `fork_claims`, `model_claims`, `grading`; of section 2: `interference_in_java` |
 | all of it, in one directory | `study` |
 

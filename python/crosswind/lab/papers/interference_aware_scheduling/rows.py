@@ -1,4 +1,4 @@
-"""What came of the runs: times over that of RootComputes, by reading, application and algorithm."""
+"""Results of the runs: times over that of RootComputes, by reading, application and algorithm."""
 
 from __future__ import annotations
 

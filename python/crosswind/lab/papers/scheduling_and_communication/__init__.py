@@ -4,7 +4,7 @@
 |---|---|
 | table 1 | `daemons` |
 | what the text leaves open, and what stands in its place | `calibration` |
-| which runs a figure needs, what came of them | `figures` |
+| which runs a figure needs, and their results | `figures` |
 | does a claim hold? | `claims`; `crosswind.lab.papers.grading` |
 | all of it, resumable, one directory | `study` |
 
