@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from crosswind.disturbance import Disturbance
     from crosswind.doctor import doctor
     from crosswind.errors import AgentLost, CrosswindError, DescriptionError, InfeasibleError, MeasurementError
+    from crosswind.exchange import export_platform, import_platform
     from crosswind.experiment import Experiment, Point, ProgramPoint
     from crosswind.inject import Injected, inject
     from crosswind.lab.lesson import lesson
@@ -115,8 +116,10 @@ __all__ = [
     "cost",
     "doctor",
     "draw",
+    "export_platform",
     "fit",
     "fit_contention",
+    "import_platform",
     "inject",
     "lesson",
     "map",
@@ -158,6 +161,7 @@ _HOMES = {
     "disturbance": ["Disturbance"],
     "doctor": ["doctor"],
     "errors": ["AgentLost", "CrosswindError", "DescriptionError", "InfeasibleError", "MeasurementError"],
+    "exchange": ["export_platform", "import_platform"],
     "experiment": ["Experiment", "Point", "ProgramPoint"],
     "inject": ["Injected", "inject"],
     "lab.lesson": ["lesson"],

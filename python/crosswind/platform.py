@@ -152,6 +152,27 @@ def link_mb_per_s(node: Mapping[str, Any]) -> float | None:
     return None if limit is None else float(limit) * float(node.get("one_sender_share", 1.0))
 
 
+def depth_first(nodes: Sequence[Node]) -> list[tuple[Node, int]]:
+    """Return each node with its depth below the root, children after their parent and in the order of the file.
+
+    Examples
+    --------
+    >>> nodes = [{"name": "b", "parent": "a"}, {"name": "a", "parent": "r"}, {"name": "r"}]
+    >>> [(node["name"], depth) for node, depth in depth_first(nodes)]
+    [('r', 0), ('a', 1), ('b', 2)]
+    """
+    children: dict[str | None, list[Node]] = {}
+    for node in nodes:
+        children.setdefault(node.get("parent"), []).append(node)
+    ordered: list[tuple[Node, int]] = []
+    waiting = [(node, 0) for node in children[None]]
+    while waiting:
+        node, depth = waiting.pop()
+        ordered.append((node, depth))
+        waiting += [(child, depth + 1) for child in reversed(children.get(node["name"], []))]
+    return ordered
+
+
 def as_html_table(caption: str, rows: Sequence[Mapping[str, object]], most: int = 200) -> str:
     """Return rows as an HTML table for notebooks, at most `most` of them."""
     columns = list(dict.fromkeys(key for row in rows[:most] for key in row))

@@ -12,6 +12,7 @@ from crosswind.cli.figures import plain
 from crosswind.cli.outputs import Force, Json, writable, written
 from crosswind.cli.plan import SendsAtOnce, TaskSize, TaskWork, task_of
 from crosswind.cli.verbs import help_of
+from crosswind.platform import depth_first
 
 EXAMPLES = """
 Examples:
@@ -99,29 +100,13 @@ def _answer(built: Any) -> Answer:
         rows.append([NAMES[other["tree"]], f"{rate:.4f}", f"{100 * rate / best:.1f} %" if best else ""])
     columns = [("tree", "left"), ("tasks/s", "right"), ("", "right")]
     trees = Section(columns, rows, title=f"{d['platform']['name']}: {_task(built)}")
-    depth: dict[str, int] = {}
     rows = []
-    for node in _depth_first(built.platform.nodes):
-        parent = node.get("parent")
-        depth[node["name"]] = depth[parent] + 1 if parent else 0
+    for node, depth in depth_first(built.platform.nodes):
         limit = node.get("receive_limit_mb_per_s")
         rate = "" if limit is None else f"{limit:.6g}"
-        rows.append(["  " * depth[node["name"]] + node["name"], f"{node['compute_per_s']:.6g}", rate])
+        rows.append(["  " * depth + node["name"], f"{node['compute_per_s']:.6g}", rate])
     nodes = Section([("node", "left"), ("work/s", "right"), ("MB/s from its parent", "right")], rows)
     return Answer([_sentence(built)], [nodes, trees])
-
-
-def _depth_first(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    children: dict[str | None, list[dict[str, Any]]] = {}
-    for node in nodes:
-        children.setdefault(node.get("parent"), []).append(node)
-    ordered: list[dict[str, Any]] = []
-    waiting = list(children[None])
-    while waiting:
-        node = waiting.pop()
-        ordered.append(node)
-        waiting += reversed(children.get(node["name"], []))
-    return ordered
 
 
 def add_to(app: typer.Typer) -> None:

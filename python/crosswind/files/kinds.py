@@ -50,6 +50,8 @@ WORDS = {
     "report": "a report",
     "runs": "runs of an experiment",
     "schema": "a JSON Schema",
+    "simgrid": "a platform for SimGrid",
+    "slurm": "a topology for Slurm",
     "queues-plan": "a plan of queues",
     "study": "a study",
     "sweep": "the index of a sweep",
@@ -98,8 +100,10 @@ _BY_FIELD = (
 _TABLE = re.compile(r'^[ \t]*\[\[?[ \t]*"?([\w-]+)', re.MULTILINE)
 _FIELD = re.compile(r'^[ \t]*"?([\w-]+)"?(?:[ \t]*\.[^=\n]*)?[ \t]*=', re.MULTILINE)
 _MARKS = {"report": '<meta name="generator" content="Crosswind ', "junit": '<testsuite name="crosswind '}
+_MARKS["simgrid"] = "<!-- Crosswind: "
 _HEADS = {
     "metrics": "# HELP crosswind_check",
+    "slurm": "# Crosswind: ",
     "joblog": "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\tInput\t",
 }
 """How `crosswind.check.formats.prometheus` and `crosswind.run.joblog` begin."""

@@ -25,6 +25,8 @@ OF_OTHERS = {
     "bug-report": "read by people",
     "figure": "an image",
     "goal": "a format of others",
+    "simgrid": "a format of others",
+    "slurm": "a format of others",
     "intervals": "a table without a header",
     "joblog": "a table of text",
     "junit": "a format of others",

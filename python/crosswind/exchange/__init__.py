@@ -1,0 +1,95 @@
+"""Platforms of other tools: SimGrid's XML and Slurm's `topology.conf`, read and written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from crosswind.errors import DescriptionError, Notice
+from crosswind.files.atomic import write_text
+from crosswind.files.reading import read_bytes
+from crosswind.platform import Platform
+
+Format = Literal["platform", "simgrid", "slurm"]
+_HEAD = 65536
+
+
+def format_of(path: str | Path) -> Format:
+    """Return what a file is by its content: `<` begins XML, `SwitchName=` stands in a `topology.conf`."""
+    head = read_bytes(path)[:_HEAD].decode(errors="replace").lstrip("\ufeff \t\r\n")
+    if head.startswith("<"):
+        return "simgrid"
+    lines = [line.strip().lower() for line in head.splitlines()]
+    return "slurm" if any(line.startswith("switchname") for line in lines) else "platform"
+
+
+def format_named(path: str | Path) -> Format:
+    """Return in which format a file of that name is written: `.xml`, `topology.conf`, else `platform.toml`."""
+    name = Path(path).name.lower()
+    return "simgrid" if name.endswith(".xml") else "slurm" if name.endswith(".conf") else "platform"
+
+
+def import_platform(
+    path: str | Path,
+    *,
+    root: str | None = None,
+    compute_per_s: float | None = None,
+    mb_per_s: float | None = None,
+    uplink_mb_per_s: float | None = None,
+) -> Platform:
+    """Return a platform from a file of Crosswind, SimGrid or Slurm.
+
+    Parameters
+    ----------
+    path : str or Path
+        `platform.toml`, SimGrid's XML (version 4, 4.1), or Slurm's `topology.conf`.
+    root : str, optional
+        The host that holds the tasks; the first of the file by default. A `platform.toml` has its root.
+    compute_per_s, mb_per_s, uplink_mb_per_s : float, optional
+        For `topology.conf`, which says no rates: of each node in work units/s, of its link and of a switch's link
+        to the next in MB/s.
+
+    Raises
+    ------
+    DescriptionError
+        With file and line: what has no counterpart in a tree of nodes, or is wrong.
+    """
+    from crosswind.exchange import simgrid, slurm
+
+    kind = format_of(path)
+    rates = {"compute_per_s": compute_per_s, "mb_per_s": mb_per_s, "uplink_mb_per_s": uplink_mb_per_s}
+    given = [name for name, value in rates.items() if value is not None]
+    if kind == "slurm":
+        if compute_per_s is None or mb_per_s is None:
+            what = f"{path}: topology.conf says no rates: what do nodes compute, and what do their links carry?"
+            raise DescriptionError(what, "rates", "give compute_per_s and mb_per_s, such as 1 and 1250 (10 Gbit/s)")
+        return slurm.read(path, root, compute_per_s=compute_per_s, mb_per_s=mb_per_s, uplink_mb_per_s=uplink_mb_per_s)
+    if given:
+        raise DescriptionError(f"{given[0]}: {path} says its rates itself", "rates", f"leave {given[0]} away")
+    if kind == "simgrid":
+        return simgrid.read(path, root)
+    if root is not None:
+        raise DescriptionError(f"root: {path} has its root", "root", "leave root away")
+    return Platform.load(path)
+
+
+def export_platform(platform: Platform, path: str | Path) -> list[Notice]:
+    """Write a platform as SimGrid's XML (`*.xml`), Slurm's `topology.conf` (`*.conf`) or `platform.toml` (else).
+
+    Returns
+    -------
+    list of dict
+        What that format has no place for.
+    """
+    text, lost = text_for(platform, format_named(path))
+    write_text(text, path)
+    return lost
+
+
+def text_for(platform: Platform, kind: Format) -> tuple[str, list[Notice]]:
+    """Return a platform as text in a format, and what of it that format has no place for."""
+    from crosswind.exchange import simgrid, slurm
+
+    if kind == "simgrid":
+        return simgrid.text_of(platform)
+    return slurm.text_of(platform) if kind == "slurm" else (platform.to_toml(), [])
