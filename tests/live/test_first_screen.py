@@ -82,7 +82,7 @@ FORGOTTEN = {
     "crosswind cost --of 1234 -- true": "hint: --of pid:1234",
     "crosswind run ring.goal --perfetto t.json": "`crosswind blame app.trace --perfetto FILE`",
     "crosswind run ring.goal --trace t.parquet": "an experiment of kind program has none",
-    "crosswind run ring.goal --set policy.window=8": "'fixed', 'follow'",
+    "crosswind run ring.goal --set policy.window=8": "is fixed or follow; for a number: policy.window_packets",
     "crosswind report plan.json --figures plan.json": "plan.json",
 }
 """Line with something missing -> what the error says."""

@@ -9,6 +9,7 @@ import reported
 import crosswind
 from crosswind.errors import DescriptionError
 from crosswind.report import draw, plot, report, written
+from crosswind.report.figures.curves import curves
 from crosswind.report.figures.paper import _only, _rows, points
 
 
@@ -119,6 +120,21 @@ def test_every_result_plots_itself():
     assert reported.planned().plot("nodes").to_dict(validate=False)["width"] == 600
     with pytest.raises(DescriptionError, match="no figure 'unknown'"):
         reported.planned().plot("unknown")
+
+
+@pytest.mark.parametrize(("width", "most"), [(320.0, 2), (720.0, 4), (40.0, 1)])
+def test_the_names_of_all_series_stand_within_the_figure(width, most):
+    """Of seven orders two were cut off at 120 mm."""
+    orders = ("interference", "interference-rate", "bandwidth", "compute", "arrival", "root-only", "planned")
+    rows = [{"x": 1.0, "series": order, "mean": 2.0, "low": 1.0, "high": 3.0} for order in orders]
+    spec = curves(rows, "x", "y", width=width).to_dict()
+    legends = [
+        layer["encoding"][name]["legend"]
+        for layer in spec["layer"]
+        for name in ("color", "shape")
+        if name in layer["encoding"]
+    ]
+    assert {legend["columns"] for legend in legends} == {most}
 
 
 def test_a_figure_for_a_paper_has_the_size_and_the_scales_that_are_asked_for(tmp_path):

@@ -12,6 +12,8 @@ from crosswind.report.figures.look import CHANNEL_COLOURS, CRIMSON, EXPORT_WIDTH
 
 HEIGHT = 300
 CAP_PX = 7.0  # of an interval's ends, at most
+LETTER_PX, SYMBOL_PX = 7.0, 36.0
+"""Of a name in the legend: as many stand beside each other as fit into the drawing."""
 COLOURS = (*CHANNEL_COLOURS, VIOLET, CRIMSON)
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 
@@ -50,13 +52,13 @@ def curves(
         along = alt.X("x:Q", title=x, sort=None, scale=alt.Scale(nice=False, padding=12, **scale))
     else:
         along = alt.X("x:N", title=x, sort=None, axis=alt.Axis(labelAngle=0))
-    up = alt.Scale(type="log") if "y" in log else alt.Scale(zero=False)
+    up = alt.Scale(type="log") if "y" in log else alt.Scale(zero=False, padding=8)
     places = 1 if numeric else len({row["x"] for row in rows}) * len(names)
     cap = min(CAP_PX, 0.5 * width / places)
     colour = coloured("series", names, COLOURS)
-    legend = None if names == [""] else alt.Legend(title=None, symbolOpacity=1)
-    if legend is None:
-        colour.legend = None  # type: ignore[assignment]
+    columns = max(int(width // (LETTER_PX * max(map(len, names)) + SYMBOL_PX)), 1)
+    legend = None if names == [""] else alt.Legend(title=None, symbolOpacity=1, columns=columns)
+    colour.legend = legend  # type: ignore[assignment]
     tooltip = [
         alt.Tooltip("series:N", title="series"),
         alt.Tooltip(f"x:{'Q' if numeric else 'N'}", title=x),
