@@ -11,7 +11,19 @@ NAMES = {1: "Init", 2: "Finalize", 10: "Send", 14: "Recv", 15: "Sendrecv", 17: "
 NAMES |= {30: "Isend", 34: "Irecv", 40: "Send_init", 44: "Recv_init", 45: "Start", 46: "Startall", 50: "Wait"}
 NAMES |= {51: "Waitall", 52: "Waitany", 53: "Waitsome", 54: "Test", 55: "Testall", 70: "Barrier", 71: "Bcast"}
 NAMES |= {73: "Allreduce", 74: "Gather", 75: "Gatherv", 78: "Allgather", 80: "Alltoall", 81: "Alltoallv"}
-NAMES |= {173: "Iallreduce", 120: "Comm_dup", 121: "Comm_split", 134: "Comm_free", 201: "Put", 200: "Win_fence"}
+NAMES |= {36: "Isendrecv", 89: "Neighbor_alltoall", 189: "Ineighbor_alltoall", 489: "Neighbor_alltoall_init"}
+NAMES |= {
+    85: "Scan",
+    126: "Comm_idup",
+    132: "Intercomm_create",
+    473: "Allreduce_init",
+    173: "Iallreduce",
+    120: "Comm_dup",
+    121: "Comm_split",
+    134: "Comm_free",
+    201: "Put",
+    200: "Win_fence",
+}
 
 
 def _records(payload, thread, rank):
@@ -32,6 +44,10 @@ def _records(payload, thread, rank):
             rank.comms[comm] = SimpleNamespace(
                 id=number, parent=parent, members=members[:local], remote=members[local:]
             )
+        elif kind == 312:
+            sources, targets = struct.unpack_from("<II", body, 8)
+            near = struct.unpack_from(f"<{sources + targets}i", body, 16)
+            rank.comms[comm].sources, rank.comms[comm].targets = list(near[:sources]), list(near[sources:])
         elif kind == 311:
             rank.freed.append(comm)
         elif kind == 300:

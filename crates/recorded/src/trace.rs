@@ -97,6 +97,8 @@ pub struct Away {
     pub end: i64,
     /// A phrase: `preempted by sshd (812)`.
     pub cause: Arc<str>,
+    /// Another rank of the program had the processor.
+    pub by_rank: bool,
 }
 
 impl Trace {

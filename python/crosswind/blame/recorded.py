@@ -85,7 +85,8 @@ def blame_recorded(
     Parameters
     ----------
     traces : sequence of path
-        Traces of PyTorch's profiler, lines of JSON, liballprof's text (one file a rank), `app.trace`, or step times;
+        Traces of PyTorch's profiler, lines of JSON, liballprof's text, logs of NCCL's Inspector (one file a rank),
+        `app.trace`, or step times;
         gzip is unpacked. A directory stands for its files.
     timeline : bool
         Also find what each rank did when, and which rank caused each wait.

@@ -32,7 +32,7 @@ disturbance.toml: with all causes, with none, without each, in blocks of random 
 
 With --iterations, times are means of a run's iterations: what starts the program, and its warm-up, do not count.
 
-Of recorded ranks (traces of PyTorch's profiler, lines of JSON, liballprof's text, step times) it says which rank is
+Of recorded ranks (traces of PyTorch's profiler or NCCL's Inspector, lines of JSON, step times) it says which rank is
 slow, what that costs, and which ranks only wait for it. Exit code 0: no rank stands out; 4: one does; 3: that cannot be
 said, with the reason.
 

@@ -66,8 +66,8 @@ def built(mpicc: str, launcher: Launcher, notify: Callable[[str], None] = lambda
     DescriptionError
         When the compiler does not work, or belongs to another MPI than the launcher.
     """
-    code = source()
     about = _versions(mpicc)
+    code = source(_declared(mpicc))
     is_open = "OMPI_" in about
     if launcher.kind != "slurm" and is_open != (launcher.kind == "open-mpi"):
         message = f"{mpicc} is of {_name(is_open)}, and {launcher.path} of {_name(not is_open)}"
@@ -88,6 +88,12 @@ def _versions(mpicc: str) -> str:
     """Return what an MPI's header says of its version."""
     printed = _run([mpicc, "-E", "-dM", "-x", "c", "-include", "mpi.h", os.devnull], mpicc)
     return "\n".join(f"{name} {value}" for name, value in sorted(_OF_MPI.findall(printed)))
+
+
+def _declared(mpicc: str) -> frozenset[str]:
+    """Return the names of the calls that an MPI's header declares, without `MPI_`."""
+    printed = _run([mpicc, "-E", "-x", "c", "-include", "mpi.h", os.devnull], mpicc)
+    return frozenset(re.findall(r"\bMPI_(\w+)\s*\(", printed))
 
 
 def _compile(mpicc: str, code: str, library: Path) -> None:

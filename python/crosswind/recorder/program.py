@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -38,12 +38,14 @@ KIND = "recorded-program"
 _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK_S = 0.25
 """How often signals and new ranks are looked for; to look more often would disturb the ranks."""
-_LOWEST_PRIORITY = 19
+_OWN_NAME = "crosswind record"
+"""Name of this process among what kept ranks from running; its command line begins with python."""
 _PATIENCE_S = 10.0
 """How long the command may take to end after a signal, before it is sent the next harder one."""
 _NO_RANK = "no process of the command called MPI_Init or crosswind.record_step()"
 _NO_RANK_HINT = (
-    "record an MPI program by its launcher (-- mpirun -n 4 ./app); one that is linked statically cannot be recorded; "
+    "record an MPI program by its launcher (-- mpirun -n 4 ./app); one that is linked statically, or begins with "
+    "MPI_Session_init, cannot be recorded; "
     "a program without MPI marks its steps by crosswind.record_step()"
 )
 
@@ -182,11 +184,12 @@ class _Preemptions:
 
     @contextmanager
     def following(self, parts: Path) -> Iterator[None]:
-        """Follow new ranks meanwhile, on a thread of the lowest priority: it shares the processors with the ranks."""
+        """Follow new ranks meanwhile, on a thread that takes what the ranks leave of the processors."""
         over = threading.Event()
 
         def follow() -> None:
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_PRIORITY)
+            with suppress(OSError):  # without the right to it, it follows as it is
+                os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
             while not over.wait(_LOOK_S):
                 self.follow(parts)
 
@@ -210,6 +213,9 @@ class _Preemptions:
             intervals[one["pid"]] = data[at : at + one["bytes"]]
             at += one["bytes"]
         intervals, causes = attributed(self._quotas, intervals, told["causes"])
+        for cause in causes:
+            if cause["pid"] == os.getpid():
+                cause["name"] = _OWN_NAME
         absences = {
             one["pid"]: Absences(intervals[one["pid"]], one["short"], one["short_s"]) for one in told["processes"]
         }

@@ -16,6 +16,7 @@ The C that does the work is in `shim/core.c` and `shim/fortran.c`.
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -33,9 +34,6 @@ class Call:
     noted: str
     before: str = ""
     fortran: bool = True
-    since: int = 3
-    """First version of MPI that has it."""
-    result: str = "int"
 
 
 _SEND = "const void *buf, count n, MPI_Datatype type, int dest, int tag, MPI_Comm comm"
@@ -101,8 +99,8 @@ def _point_to_point() -> list[Call]:
              _both(15, "bytes_of(sendcount, sendtype)", "bytes_of(recvcount, recvtype)")),
         Call(16, "Sendrecv_replace", _REPLACE + _STATUS, _both(16, _SENT, _SENT)),
         Call(36, "Isendrecv", _BOTH + _REQUEST,
-             _both(36, "bytes_of(sendcount, sendtype)", "bytes_of(recvcount, recvtype)", "$request(request)"), since=4),
-        Call(37, "Isendrecv_replace", _REPLACE + _REQUEST, _both(37, _SENT, _SENT, "$request(request)"), since=4),
+             _both(36, "bytes_of(sendcount, sendtype)", "bytes_of(recvcount, recvtype)", "$request(request)")),
+        Call(37, "Isendrecv_replace", _REPLACE + _REQUEST, _both(37, _SENT, _SENT, "$request(request)")),
         Call(17, "Probe", _PROBE + _STATUS, _found(17, *probed)),
         Call(18, "Iprobe", _PROBE + ", int *flag" + _STATUS, f"{missed}{{ {_found(18, *probed)} }}"),
         Call(19, "Mprobe", _PROBE + ", MPI_Message *message" + _STATUS, _found(19, *probed, "$message(message)")),
@@ -151,6 +149,8 @@ def _completions() -> list[Call]:
         Call(59, "Cancel", "MPI_Request *request", "put_requests(&p, 59, 1, NULL, 0, NULL);", _ONE),
         Call(45, "Start", "MPI_Request *request", "put_requests(&p, 45, 1, NULL, 0, NULL);", _ONE),
         Call(46, "Startall", many, "put_requests(&p, 46, n, NULL, 0, NULL);", _MANY),
+        Call(300, "Request_get_status", "MPI_Request request, int *flag" + _STATUS,
+             f"if ({ok} && !*flag) put_poll(&p, $value(request));"),
     ]  # fmt: skip
 
 
@@ -243,9 +243,8 @@ def _collectives() -> list[Call]:
         calls += [
             Call(kind, name, shared, noted(kind, "0")),
             Call(kind + NONBLOCKING, f"I{several}", request, noted(kind + NONBLOCKING, "$request(request)")),
-            Call(kind + PERSISTENT, f"{name}_init", persistent,
-                 noted(kind + PERSISTENT, "$request(request)"), since=4),
-        ]  # fmt: skip
+            Call(kind + PERSISTENT, f"{name}_init", persistent, noted(kind + PERSISTENT, "$request(request)")),
+        ]
     return calls
 
 
@@ -278,20 +277,34 @@ def _communicators() -> list[Call]:
         creates(133, "Intercomm_merge", "MPI_Comm comm, int high"),
         Call(134, "Comm_free", "MPI_Comm *comm", "put_freed(&p, 134, index, id); age++;", freed),
         Call(135, "Comm_disconnect", "MPI_Comm *comm", "put_freed(&p, 135, index, id); age++;", freed),
+        Call(137, "Comm_idup_with_info", "MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request",
+             "put_created(&p, 137, comm, MPI_COMM_NULL, $request(request));"),
         creates(136, "Comm_accept", "const char *port, MPI_Info info, int root, MPI_Comm comm", fortran=False),
         creates(136, "Comm_connect", "const char *port, MPI_Info info, int root, MPI_Comm comm", fortran=False),
         Call(136, "Comm_spawn", "const char *command, char *argv[], int maxprocs, MPI_Info info, int root, "
              "MPI_Comm comm, MPI_Comm *made, int codes[]", "put_created(&p, 136, comm, $comm(made), 0);", "", False),
+        Call(136, "Comm_spawn_multiple", "int n, char *commands[], char **argv[], const int maxprocs[], "
+             "const MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *made, int codes[]",
+             "put_created(&p, 136, comm, $comm(made), 0);", "", False),
+        creates(136, "Comm_join", "int fd", fortran=False, parent="MPI_COMM_NULL"),
+        creates(136, "Comm_create_from_group", "MPI_Group group, const char *name, MPI_Info info, "
+                "MPI_Errhandler handler", fortran=False, parent="MPI_COMM_NULL"),
+        creates(136, "Intercomm_create_from_groups", "MPI_Group group, int leader, MPI_Group remote, "
+                "int remote_leader, const char *name, MPI_Info info, MPI_Errhandler handler", fortran=False,
+                parent="MPI_COMM_NULL"),
     ]  # fmt: skip
 
 
 def _others() -> list[Call]:
     """Return calls of which only the time is noted: a reader can then say what it does not model."""
     at = "count n, MPI_Datatype type, int target, MPI_Aint disp, count m, MPI_Datatype target_type"
-    file = "MPI_File file, void *buf, count n, MPI_Datatype type, MPI_Status *status"
-    written = file.replace("void", "const void")
-    at_offset = "MPI_File file, MPI_Offset offset"
-    window = "MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win"
+    result = "void *result_, count k, MPI_Datatype result_type"
+    got = (
+        f"const void *origin, count n, MPI_Datatype type, {result}, {at.partition('type, ')[2]}, MPI_Op op, MPI_Win win"
+    )
+    window = "MPI_Aint size, displacement unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win"
+    split = "void *buf, count n, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Info info"
+    partitioned = f"{split.replace('void *buf,', 'void *buf, int partitions,').replace('count', 'MPI_Count')}{_REQUEST}"
     names: dict[int, dict[str, str]] = {
         200: {
             "Win_fence": "int assert_, MPI_Win win",
@@ -307,8 +320,9 @@ def _others() -> list[Call]:
             "Win_post": "MPI_Group group, int assert_, MPI_Win win",
             "Win_complete": "MPI_Win win",
             "Win_wait": "MPI_Win win",
+            "Win_test": "MPI_Win win, int *flag",
             "Win_free": "MPI_Win *win",
-            "Win_create": "void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win",
+            "Win_create": "void *base, MPI_Aint size, displacement unit, MPI_Info info, MPI_Comm comm, MPI_Win *win",
             "Win_allocate": window,
             "Win_allocate_shared": window,
             "Win_create_dynamic": "MPI_Info info, MPI_Comm comm, MPI_Win *win",
@@ -317,31 +331,19 @@ def _others() -> list[Call]:
             "Put": f"const void *origin, {at}, MPI_Win win",
             "Get": f"void *origin, {at}, MPI_Win win",
             "Accumulate": f"const void *origin, {at}, MPI_Op op, MPI_Win win",
+            "Get_accumulate": got,
             "Rput": f"const void *origin, {at}, MPI_Win win, MPI_Request *request",
             "Rget": f"void *origin, {at}, MPI_Win win, MPI_Request *request",
             "Raccumulate": f"const void *origin, {at}, MPI_Op op, MPI_Win win, MPI_Request *request",
+            "Rget_accumulate": f"{got}{_REQUEST}",
             "Fetch_and_op": "const void *origin, void *result_, MPI_Datatype type, int target, MPI_Aint disp, "
             "MPI_Op op, MPI_Win win",
             "Compare_and_swap": "const void *origin, const void *compare, void *result_, MPI_Datatype type, "
             "int target, MPI_Aint disp, MPI_Win win",
         },
-        202: {
-            "File_open": "MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file",
-            "File_close": "MPI_File *file",
-            "File_sync": "MPI_File file",
-            "File_read": file,
-            "File_read_all": file,
-            "File_read_shared": file,
-            "File_read_ordered": file,
-            "File_read_at": f"{at_offset}, {file.split(', ', 1)[1]}",
-            "File_read_at_all": f"{at_offset}, {file.split(', ', 1)[1]}",
-            "File_write": written,
-            "File_write_all": written,
-            "File_write_shared": written,
-            "File_write_ordered": written,
-            "File_write_at": f"{at_offset}, {written.split(', ', 1)[1]}",
-            "File_write_at_all": f"{at_offset}, {written.split(', ', 1)[1]}",
-        },
+        202: _of_files(),
+        203: {"Psend_init": f"const {partitioned}", "Precv_init": partitioned},
+        204: {"Buffer_detach": "void *buffer, count *n"},
     }
     # Strings have hidden lengths in Fortran.
     return [
@@ -356,6 +358,31 @@ def _others() -> list[Call]:
         for kind, group in names.items()
         for name, parameters in group.items()
     ]
+
+
+def _of_files() -> dict[str, str]:
+    """Return the parameters of the calls that read and write files, or wait for other ranks in doing so."""
+    calls = {
+        "File_open": "MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file",
+        "File_close": "MPI_File *file",
+        "File_sync": "MPI_File file",
+        "File_preallocate": "MPI_File file, MPI_Offset bytes",
+        "File_set_size": "MPI_File file, MPI_Offset bytes",
+        "File_set_view": "MPI_File file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *data, "
+        "MPI_Info info",
+        "File_seek_shared": "MPI_File file, MPI_Offset offset, int whence",
+    }
+    for verb, buffer in (("read", "void *buf"), ("write", "const void *buf")):
+        for which in ("", "_all", "_shared", "_ordered", "_at", "_at_all"):
+            place = "MPI_File file, MPI_Offset offset" if which.startswith("_at") else "MPI_File file"
+            amount = f"{place}, {buffer}, count n, MPI_Datatype type"
+            calls[f"File_{verb}{which}"] = amount + _STATUS
+            if which != "_ordered":
+                calls[f"File_i{verb}{which}"] = amount + _REQUEST
+            if which in ("_all", "_ordered", "_at_all"):
+                calls[f"File_{verb}{which}_begin"] = amount
+                calls[f"File_{verb}{which}_end"] = f"MPI_File file, {buffer}{_STATUS}"
+    return calls
 
 
 def table() -> list[Call]:
@@ -395,6 +422,7 @@ def _with_macros(text: str, forms: dict[str, str]) -> str:
 _IN_C = {
     "in_place": r"(\1 == MPI_IN_PLACE)",
     "request": r"request_handle(*\1)",
+    "value": r"request_handle(\1)",
     "message": r"message_handle(*\1)",
     "comm": r"*\1",
     "type": r"IT(\1)",
@@ -424,6 +452,7 @@ def _c_form(call: Call, *, large: bool) -> str:
 _IN_FORTRAN = {
     "in_place": r"fortran_in_place(\1)",
     "request": r"request_handle(PMPI_Request_f2c(*f_\1))",
+    "value": r"request_handle(PMPI_Request_f2c(*f_\1))",
     "message": r"message_handle(PMPI_Message_f2c(*f_\1))",
     "comm": r"PMPI_Comm_f2c(*f_\1)",
     "type": r"FORTRAN_IT(\1)",
@@ -495,21 +524,26 @@ _FORTRAN_BY_HAND = {
 }
 
 
-def source() -> str:
-    """Return the whole recorder, one translation unit in C."""
+def source(declared: Container[str] | None = None) -> str:
+    """Return the whole recorder, one translation unit in C.
+
+    Parameters
+    ----------
+    declared : container of str, optional
+        Names of the calls that `mpi.h` declares, without `MPI_`. An MPI may have more of them than its version says.
+        Default: all of the table.
+    """
     shim = files("crosswind.recorder") / "shim"
     parts = [(shim / name).read_text() for name in ("core.c", "communicators.c", "ends.c", "calls.c")]
-    for call in table():
-        text = _c_form(call, large=False)
-        if re.search(r"\bcount\b|\bdisplacement\b", call.parameters):
-            text += f"#if MPI_VERSION >= 4\n{_c_form(call, large=True)}#endif\n"
-        parts.append(text if call.since == 3 else f"#if MPI_VERSION >= {call.since}\n{text}#endif\n")
+    present = [call for call in table() if declared is None or call.name in declared]
+    for call in present:
+        parts.append(_c_form(call, large=False))
+        is_large = re.search(r"\bcount\b|\bdisplacement\b", call.parameters)
+        if is_large and (declared is None or f"{call.name}_c" in declared):
+            parts.append(_c_form(call, large=True))
     parts.append((shim / "fortran.c").read_text())
     for name, parameters in _FORTRAN_BY_HAND.items():
-        declared = ", ".join(f"MPI_Fint *{one}" for one in parameters.split())
-        parts.append(fortran_names(name, declared, f"fortran_{name.lower()}", ", ".join(parameters.split())))
-    for call in table():
-        if call.fortran:
-            text = _fortran_form(call)
-            parts.append(text if call.since == 3 else f"#if MPI_VERSION >= {call.since}\n{text}#endif\n")
+        names = ", ".join(f"MPI_Fint *{one}" for one in parameters.split())
+        parts.append(fortran_names(name, names, f"fortran_{name.lower()}", ", ".join(parameters.split())))
+    parts += [_fortran_form(call) for call in present if call.fortran]
     return "\n".join(parts)

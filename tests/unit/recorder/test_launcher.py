@@ -94,7 +94,7 @@ def test_a_recorder_is_built_once_for_each_version_of_an_mpi(tmp_path, monkeypat
     calls = tmp_path / "calls"
     text = f"""
     echo "$@" >> {calls}
-    case "$*" in *-dM*) echo "#define OMPI_MAJOR_VERSION $MAJOR"; exit 0;; esac
+    case "$*" in *-dM*) echo "#define OMPI_MAJOR_VERSION $MAJOR"; exit 0;; *-E*) exit 0;; esac
     while [ "$1" != -o ]; do shift; done
     echo built > "$2"
     """

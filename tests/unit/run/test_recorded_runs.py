@@ -190,5 +190,5 @@ def test_a_recorded_program_tolerates_what_its_waiting_ranks_have_to_spare(trace
     document = json.loads(typed("plan", "tolerance", trace, "--disturbance", file, "--json").stdout)
     assert document["ranks"] == 4
     assert "the recorded program" in typed("plan", "tolerance", trace, "--disturbance", file, "--wide").stdout
-    assert "a recording has its own" in refusal("plan", "tolerance", trace, "--ranks", "4")
+    assert "--ranks does not apply to a recording" in refusal("plan", "tolerance", trace, "--ranks", "4")
     assert "belongs to a recorded program" in refusal("plan", "tolerance", file, "--disturbance", file)

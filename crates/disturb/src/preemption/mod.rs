@@ -28,16 +28,17 @@ use self::threads::{Absence, Occupant, Threads};
 use crate::DisturbError;
 use crate::noise::events::tells_loss;
 use crate::noise::trace::{Trace, Traced};
-use crosswind_linux::{now_ns, set_nice, thread_id};
+use crosswind_linux::{now_ns, set_nice, set_policy, thread_id};
 
 /// Interval between reads of the kernel's trace.
 const DRAIN: Duration = Duration::from_millis(250);
 /// Events are followed when they are this old: all processors have written theirs, and the ranks of that time are known.
 const SETTLED_NS: u64 = 2_000_000_000;
-/// Nice level of the thread that reads the trace, since it shares the processors with the ranks; the usual one while a
-/// buffer is fuller than `FULL`, and at the end.
-const NICE: i32 = 19;
+/// How full a processor's buffer may be before the thread that reads the trace takes more of a processor: it shares the
+/// processors with the ranks, and takes only what they leave as long as it keeps up.
+const SOME: f64 = 0.05;
 const FULL: f64 = 0.5;
+const NICE: i32 = 19;
 /// Most absences kept: they take 80 MB of memory.
 const MOST: usize = 2_000_000;
 
@@ -141,15 +142,45 @@ struct Session {
     found: Preemptions,
 }
 
+/// How much of a processor the thread that reads the trace takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Urgency {
+    /// What others leave.
+    Idle,
+    Low,
+    Usual,
+}
+
+impl Urgency {
+    fn of(fullest: f64) -> Self {
+        match fullest {
+            full if full > FULL => Self::Usual,
+            some if some > SOME => Self::Low,
+            _ => Self::Idle,
+        }
+    }
+
+    /// Sets it for this thread. Without the right to it, the thread reads as it is.
+    fn apply(self) {
+        let (policy, nice) = match self {
+            Self::Idle => (libc::SCHED_IDLE, NICE),
+            Self::Low => (libc::SCHED_OTHER, NICE),
+            Self::Usual => (libc::SCHED_OTHER, 0),
+        };
+        let _ = set_policy(0, policy, 0);
+        let _ = set_nice(thread_id(), nice);
+    }
+}
+
 fn follow(trace: &mut Trace, over: &AtomicBool, processes: &Mutex<Vec<i32>>) -> Result<Preemptions, DisturbError> {
     let mut session = Session::default();
-    let mut nice = None;
+    let mut urgency = None;
     loop {
         let ended = over.load(Ordering::Relaxed);
-        let level = if ended || trace.fullest() > FULL { 0 } else { NICE };
-        if nice != Some(level) {
-            let _ = set_nice(thread_id(), level); // without the right to it, it reads as it is
-            nice = Some(level);
+        let needed = Urgency::of(if ended { 1.0 } else { trace.fullest() });
+        if urgency != Some(needed) {
+            needed.apply();
+            urgency = Some(needed);
         }
         let read_ns = now_ns();
         trace.lines(|cpu, line| session.take(cpu, line)).map_err(DisturbError::system("the kernel's trace"))?;
@@ -236,5 +267,22 @@ impl Session {
         }
         self.found.causes = self.causes.all();
         self.found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Urgency;
+
+    #[test]
+    fn the_reader_takes_what_others_leave_as_long_as_it_keeps_up() {
+        let apply = |full: f64| {
+            Urgency::of(full).apply();
+            // SAFETY: no pointers.
+            unsafe { libc::sched_getscheduler(0) }
+        };
+        let policies = std::thread::spawn(move || [0.0, 0.2, 0.0].map(apply)).join().unwrap();
+        assert_eq!(policies, [libc::SCHED_IDLE, libc::SCHED_OTHER, libc::SCHED_IDLE]);
+        assert_eq!(Urgency::of(0.9), Urgency::Usual);
     }
 }

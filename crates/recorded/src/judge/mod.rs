@@ -10,9 +10,11 @@
 //! | by how much is each of its times longer? | `excess` |
 //! | what would the program save without it? | `shares` |
 //! | what was it doing meanwhile? | `causes` |
+//! | was the whole host busy? | `busy` |
 //! | what is said in the end? | `verdict` |
 
 mod absences;
+mod busy;
 mod causes;
 mod excess;
 pub mod noise;

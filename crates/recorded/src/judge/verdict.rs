@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::absences::{Absences, When};
+use super::busy;
 use super::causes::{Cause, Evidence};
 use super::noise::{Shape, Threshold, level, ratio};
 use super::reference::against_peers;
@@ -160,6 +161,7 @@ fn judged(mut traces: Vec<Trace>, with_timeline: bool) -> (Verdict, Option<Timel
             found.notes.push(note.clone());
         }
     }
+    found.notes.extend(busy::notes(&traces));
     if traces.len() < 2 {
         return (found.refuse("one rank: which rank waits for which needs the traces of two or more"), None);
     }

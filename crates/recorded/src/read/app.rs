@@ -3,7 +3,7 @@
 //! A call becomes arrivals and waits. A nonblocking operation arrives where it was started and is waited for where it was
 //! completed; calls that found nothing, directly before, belong to the wait.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::app_rank::Rank;
@@ -19,7 +19,7 @@ const BLOCK_HEAD: usize = 32;
 enum State {
     Head,
     BetweenBlocks,
-    In { kind: u32, rank: u32, left: u64 },
+    In { kind: u32, rank: u32, thread: u32, left: u64 },
 }
 
 pub struct AppReader {
@@ -33,6 +33,8 @@ pub struct AppReader {
     /// Intervals of absence, by rank number.
     away: BTreeMap<u32, Vec<Absence>>,
     causes: Vec<Named>,
+    /// Those of all ranks.
+    threads: BTreeSet<i64>,
     /// The kernel's trace was read.
     watched: bool,
 }
@@ -112,6 +114,7 @@ impl AppReader {
             done: Vec::new(),
             away: BTreeMap::new(),
             causes: Vec::new(),
+            threads: BTreeSet::new(),
             watched: false,
         }
     }
@@ -155,28 +158,33 @@ impl AppReader {
                 if &head[..4] != b"CWTB" {
                     return Err(self.wrong("a block must begin with CWTB; the file is damaged"));
                 }
-                let (kind, rank, left) = (words.u32(4), words.u32(8), words.u64(16));
+                let (kind, rank, thread, left) = (words.u32(4), words.u32(8), words.u32(12), words.u64(16));
                 if matches!(kind, 1 | 4) && left > LONGEST_JSON {
                     return Err(self.wrong(format!("the block is {left} bytes long; it must be at most 16 MiB")));
                 }
                 if matches!(kind, 2 | 3) && left % 8 != 0 {
                     return Err(self.wrong(format!("the block is {left} bytes long; it must be a multiple of 8")));
                 }
-                self.state = if left == 0 { State::BetweenBlocks } else { State::In { kind, rank, left } };
+                self.state = if left == 0 { State::BetweenBlocks } else { State::In { kind, rank, thread, left } };
                 Ok(Some(BLOCK_HEAD))
             }
-            State::In { kind, rank, left } => {
-                let used = self.inside(kind, rank, left, bytes)?;
+            State::In { kind, rank, thread, left } => {
+                let used = self.inside((kind, rank, thread), left, bytes)?;
                 if let Some(used) = used {
                     let left = left - used as u64;
-                    self.state = if left == 0 { State::BetweenBlocks } else { State::In { kind, rank, left } };
+                    self.state = if left == 0 { State::BetweenBlocks } else { State::In { kind, rank, thread, left } };
                 }
                 Ok(used)
             }
         }
     }
 
-    fn inside(&mut self, kind: u32, rank: u32, left: u64, bytes: &[u8]) -> Result<Option<usize>, ReadError> {
+    fn inside(
+        &mut self,
+        (kind, rank, thread): (u32, u32, u32),
+        left: u64,
+        bytes: &[u8],
+    ) -> Result<Option<usize>, ReadError> {
         match kind {
             1 | 4 | 5 => {
                 let Some(whole) = bytes.get(..left as usize) else { return Ok(None) };
@@ -200,7 +208,7 @@ impl AppReader {
                     return Err(self.wrong("records come before the INFO of their rank"));
                 };
                 current
-                    .record(Words(record))
+                    .record(Words(record), thread)
                     .map_err(|problem| ReadError { place: format!("record at byte {}", self.offset), problem })?;
                 Ok(Some(length))
             }
@@ -256,6 +264,7 @@ impl AppReader {
     fn end_rank(&mut self, complete: bool) {
         if let Some(rank) = self.current.take() {
             let threads = rank.threads().to_vec();
+            self.threads.extend(threads.iter().map(|&thread| i64::from(thread)));
             let trace = rank.finish(complete);
             // What keeps a thread from running that MPI made for itself is no lateness of the rank.
             if let Some(away) = self.away.get_mut(&trace.number()).filter(|_| !threads.is_empty()) {
@@ -283,7 +292,8 @@ impl AppReader {
             for Absence { start, end, kind, cause, .. } in self.away.remove(&trace.number()).into_iter().flatten() {
                 let named = self.causes.get(cause as usize).unwrap_or(&unknown);
                 let cause = phrases.entry((kind, cause)).or_insert_with(|| named.phrase(kind).into());
-                trace.away.push(Away { start, end, cause: Arc::clone(cause) });
+                let by_rank = named.pid.is_some_and(|pid| self.threads.contains(&pid));
+                trace.away.push(Away { start, end, cause: Arc::clone(cause), by_rank });
             }
             trace.away.sort_by_key(|away| away.start);
         }

@@ -1,4 +1,4 @@
-//! The calls of one rank of an `app.trace`, as arrivals and waits.
+//! The records of one rank of an `app.trace`; what its calls mean stands in `app_calls`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,80 +9,106 @@ use crate::trace::{Event, Key, Kind, Part, Trace};
 
 /// A wait continues calls that found nothing, or a probe, if it begins this soon after them, ns.
 const CONTINUED_NS: i64 = 50_000;
+/// First kind of record that is communication: what comes before is the beginning and the end.
+const FIRST_CALL: u16 = 10;
 /// A verdict is refused where calls that are not modelled take more than one part in this many of the run.
 const UNMODELLED: i64 = 50;
-const NO_PEER: i32 = -2;
+pub const NO_PEER: i32 = -2;
 
 struct Comm {
     name: Arc<str>,
     /// Its ranks, numbered as in the world.
     members: Vec<i32>,
+    /// Those of the other group, if it links two.
+    remote: Vec<i32>,
+    /// Its own ranks that this one receives from and sends to in neighbourhood collectives.
+    neighbours: Option<(Vec<i32>, Vec<i32>)>,
+}
+
+/// Messages that begin together: events of those sent, places of those received.
+#[derive(Clone, Default)]
+pub struct Exchange {
+    pub sent: Vec<u32>,
+    pub received: Vec<u32>,
 }
 
 /// What a request stands for.
-#[derive(Clone, Copy)]
-enum Request {
+#[derive(Clone)]
+pub enum Request {
     Send(u32),
     /// Index of the receive in the order of posting.
     Receive(u32),
     Collective(u32),
+    Exchange(Box<Exchange>),
     /// Started again and again: the call that made it.
-    Template {
-        receives: bool,
-        comm: u32,
-        peer: i32,
-        tag: i32,
-        bytes: u64,
-    },
-    None,
+    Template(Arc<Call>),
+    Nothing,
+    Unmodelled(&'static str),
 }
 
 /// A receive whose source and tag are known when it is over.
-struct Posted {
-    event: u32,
+pub struct Posted {
+    pub event: u32,
     comm: u32,
     from: i32,
-    tag: i32,
+    pub tag: i32,
 }
 
-/// Calls that found nothing: from when to when, and the CPU time before them.
+/// Calls that found nothing, or a probe: from when to when, and the CPU time before them.
 #[derive(Clone, Copy)]
-struct Polled {
-    begin: i64,
-    end: i64,
-    ran: i64,
+pub struct Polled {
+    pub begin: i64,
+    pub end: i64,
+    pub ran: i64,
+    /// What was asked for last; 0: any message.
+    pub request: u64,
+    /// The rank waited all the time, so that its waiting is lost if no receive follows.
+    pub is_probe: bool,
 }
 
-struct Call {
-    kind: u16,
-    comm: u32,
-    t0: i64,
-    t1: i64,
-    peer: i32,
-    tag: i32,
-    bytes: u64,
-    request: u64,
-    extras: Vec<(u64, i32, i32)>,
+impl Polled {
+    /// Whether a call at `begin` continues it; `ran`: CPU time in between. A rank that sleeps between two looks waits as well.
+    pub fn continues(&self, begin: i64, ran: i64, same: bool) -> bool {
+        let gap = begin - self.end;
+        begin >= self.begin && (gap <= CONTINUED_NS || (same && !self.is_probe && ran >= 0 && 2 * ran < gap))
+    }
+}
+
+#[derive(Clone)]
+pub struct Call {
+    pub kind: u16,
+    pub comm: u32,
+    pub t0: i64,
+    pub t1: i64,
+    pub peer: i32,
+    pub tag: i32,
+    pub bytes: u64,
+    pub request: u64,
+    pub extras: Vec<(u64, i32, i32)>,
 }
 
 pub struct Rank {
-    trace: Trace,
+    pub(super) trace: Trace,
     comms: BTreeMap<u32, Comm>,
-    requests: BTreeMap<u64, Request>,
+    pub(super) requests: BTreeMap<u64, Request>,
     /// Started and not completed, with their templates.
-    started: BTreeMap<u64, Request>,
-    posted: Vec<Posted>,
+    pub(super) started: BTreeMap<u64, Request>,
+    pub(super) posted: Vec<Posted>,
     collectives: BTreeMap<Arc<str>, u32>,
     sends: BTreeMap<(u32, i32, i32), u32>,
     names: BTreeMap<u16, Arc<str>>,
     together: u32,
     /// Calls that found nothing, or a probe, directly before the next call.
-    polled: Option<Polled>,
+    pub(super) polled: Option<Polled>,
     /// CPU time at the end of the last call, and whether CPU time is recorded.
     cpu: Option<i64>,
     has_cpu: bool,
     /// The kernel's numbers of the threads that called MPI.
     threads: Vec<u32>,
+    /// The thread whose calls are read.
+    thread: Option<u32>,
+    /// Matched messages: communicator, source and tag.
+    pub(super) messages: BTreeMap<u64, (u32, i32, i32)>,
     unmodelled: BTreeMap<&'static str, i64>,
 }
 
@@ -162,6 +188,8 @@ impl Rank {
             cpu: None,
             has_cpu,
             threads,
+            thread: None,
+            messages: BTreeMap::new(),
             unmodelled: BTreeMap::new(),
         })
     }
@@ -171,11 +199,18 @@ impl Rank {
         &self.threads
     }
 
-    /// Takes one record, whose head says its kind.
-    pub fn record(&mut self, words: Words<'_>) -> Result<(), String> {
-        let bytes = words.0.len();
-        match words.u16(0) {
-            kind @ 1..300 if bytes >= 64 => {
+    /// Takes one record of a thread, whose head says its kind.
+    pub fn record(&mut self, words: Words<'_>, thread: u32) -> Result<(), String> {
+        let (bytes, kind) = (words.0.len(), words.u16(0));
+        if matches!(kind, FIRST_CALL..300 | 300 | 301 | 400..700) {
+            let first = *self.thread.get_or_insert(thread);
+            if first != thread {
+                self.refuse_threads();
+                return Ok(());
+            }
+        }
+        match kind {
+            1..300 | 400..700 if bytes >= 64 => {
                 let extra = |at: usize| (words.u64(at), words.i32(at + 8), words.i32(at + 12));
                 let call = Call {
                     kind,
@@ -191,17 +226,18 @@ impl Rank {
                 let ran = self.ran(words.time(24), words.time(32));
                 self.call(&call, ran);
             }
-            kind @ 401..700 if bytes >= 64 => {
-                let request = words.u64(56);
-                self.requests.insert(request, Request::None);
-                self.skipped(
-                    if kind >= 470 { "persistent collectives" } else { "other calls" },
-                    words.time(16) - words.time(8),
-                );
-            }
             300 if bytes >= 64 => {
+                let (begin, end, request) = (words.time(8), words.time(16), words.u64(56));
                 let ran = self.ran(words.time(24), words.time(32));
-                self.polled = Some(Polled { begin: words.time(8), end: words.time(16), ran });
+                let before = self.polled.take();
+                let is_same = |before: &Polled| before.continues(begin, ran, before.request == request);
+                self.polled = Some(match before {
+                    Some(before) if is_same(&before) => Polled { end, request, ..before },
+                    lost => {
+                        self.lose(lost);
+                        Polled { begin, end, ran, request, is_probe: false }
+                    }
+                });
             }
             301 if bytes >= 32 => {
                 let (t, cpu) = (words.time(8), words.time(16));
@@ -209,9 +245,27 @@ impl Rank {
                 self.trace.push(Kind::Step, 0, t, t, ran);
             }
             310 if bytes >= 48 => self.comm(words)?,
+            312 if bytes >= 16 => self.topology(words)?,
             _ => {}
         }
         Ok(())
+    }
+
+    /// Counts a probe that no receive followed.
+    pub(super) fn lose(&mut self, polled: Option<Polled>) {
+        if let Some(probe) = polled.filter(|polled| polled.is_probe) {
+            self.skipped("probes whose message is received later", probe.end - probe.begin);
+        }
+    }
+
+    fn refuse_threads(&mut self) {
+        let reason = format!(
+            "several threads of rank {} call MPI: which of them waits for which is not known",
+            self.trace.number()
+        );
+        if !self.trace.refusals.contains(&reason) {
+            self.trace.refusals.push(reason);
+        }
     }
 
     /// Returns the CPU time since the last call, ns, or -1.
@@ -229,20 +283,39 @@ impl Rank {
         if words.0.len() < first + 4 * local.saturating_add(remote) {
             return Err(format!("a communicator of {local} ranks does not fit into its record"));
         }
-        let members = if remote > 0 { Vec::new() } else { (0..local).map(|at| words.i32(first + 4 * at)).collect() };
+        let ranks = |from: usize, count: usize| (from..from + count).map(|at| words.i32(first + 4 * at)).collect();
         let name: Arc<str> = if id == 1 { "world".into() } else { format!("communicator {id}").into() };
-        self.comms.insert(index, Comm { name, members });
+        let (members, remote) = (ranks(0, local), ranks(local, remote));
+        self.comms.insert(index, Comm { name, members, remote, neighbours: None });
         Ok(())
     }
 
-    fn skipped(&mut self, what: &'static str, ns: i64) {
+    fn topology(&mut self, words: Words<'_>) -> Result<(), String> {
+        let (sources, targets) = (words.u32(8) as usize, words.u32(12) as usize);
+        if words.0.len() < 16 + 4 * sources.saturating_add(targets) {
+            return Err(format!("a topology of {sources} sources and {targets} targets does not fit into its record"));
+        }
+        let ranks = |from: usize, count: usize| (from..from + count).map(|at| words.i32(16 + 4 * at)).collect();
+        if let Some(comm) = self.comms.get_mut(&words.u32(4)) {
+            comm.neighbours = Some((ranks(0, sources), ranks(sources, targets)));
+        }
+        Ok(())
+    }
+
+    /// Returns the ranks that this one receives from and sends to in neighbourhood collectives.
+    pub(super) fn neighbours(&self, comm: u32) -> Option<(Vec<i32>, Vec<i32>)> {
+        self.comms.get(&comm)?.neighbours.clone()
+    }
+
+    pub(super) fn skipped(&mut self, what: &'static str, ns: i64) {
         let sum = self.unmodelled.entry(what).or_default();
         *sum = sum.saturating_add(ns.max(0));
     }
 
-    /// Returns a rank of a communicator as one of the world.
-    fn world_rank(&self, comm: u32, rank: i32) -> Option<u32> {
-        let members = &self.comms.get(&comm)?.members;
+    /// Returns a rank of a communicator as one of the world; messages between groups go to the other one.
+    pub(super) fn world_rank(&self, comm: u32, rank: i32) -> Option<u32> {
+        let comm = self.comms.get(&comm)?;
+        let members = if comm.remote.is_empty() { &comm.members } else { &comm.remote };
         usize::try_from(rank).ok().and_then(|rank| members.get(rank)).and_then(|&rank| u32::try_from(rank).ok())
     }
 
@@ -255,20 +328,14 @@ impl Rank {
         (self.trace.events.len() - 1) as u32
     }
 
-    /// Adds a send; `None` where it goes nowhere.
-    fn send(&mut self, comm: u32, peer: i32, tag: i32, bytes: u64, t0: i64) -> Option<u32> {
-        let to = self.world_rank(comm, peer)?;
-        let number = self.sends.entry((comm, peer, tag)).or_default();
-        let key = Key::Message {
-            comm: Arc::clone(&self.comms.get(&comm)?.name),
-            from: self.trace.number(),
-            to,
-            tag: tag.into(),
-            number: *number,
-        };
+    /// Adds a message to a rank of a communicator, which is rank `to` of the world.
+    pub(super) fn sent(&mut self, call: &Call, peer: i32, to: u32, tag: i32, bytes: u64) -> u32 {
+        let number = self.sends.entry((call.comm, peer, tag)).or_default();
+        let comm = self.comms.get(&call.comm).map(|comm| Arc::clone(&comm.name)).unwrap_or_default();
+        let key = Key::Message { comm, from: self.trace.number(), to, tag: tag.into(), number: *number };
         *number += 1;
         let name = self.name(10, "send");
-        Some(self.message(key, Part::Gives, name, bytes, t0))
+        self.message(key, Part::Gives, name, bytes, call.t0)
     }
 
     /// Adds a message that is posted at `t0`; its waits follow.
@@ -276,24 +343,24 @@ impl Rank {
         self.event(Event { key, part, name, size, start: t0, since: t0, end: t0, together: None })
     }
 
-    /// Adds a receive, whose number follows when all are known. `None` where it comes from nowhere.
-    fn receive(&mut self, comm: u32, peer: i32, tag: i32, bytes: u64, t0: i64) -> Option<u32> {
-        if peer == NO_PEER || self.comms.get(&comm).is_none_or(|comm| comm.members.is_empty()) {
-            return None;
-        }
+    /// Whether messages of a communicator come from ranks that are known.
+    pub(super) fn has_peers(&self, comm: u32) -> bool {
+        self.comms.get(&comm).is_some_and(|comm| !comm.members.is_empty())
+    }
+
+    /// Adds a receive that is posted at `t0`; its number follows when all are known.
+    pub(super) fn received(&mut self, comm: u32, peer: i32, tag: i32, bytes: u64, t0: i64) -> u32 {
         let key = Key::Message { comm: "".into(), from: 0, to: self.trace.number(), tag: tag.into(), number: 0 };
         let name = self.name(14, "recv");
         let event = self.message(key, Part::Takes, name, bytes, t0);
         self.posted.push(Posted { event, comm, from: peer, tag });
-        Some((self.posted.len() - 1) as u32)
+        (self.posted.len() - 1) as u32
     }
 
-    fn collective(&mut self, call: &Call, kind: u16) -> Option<u32> {
+    /// Adds a collective operation, by the number of its blocking form. `None`: it cannot be modelled.
+    pub(super) fn collective(&mut self, call: &Call, kind: u16) -> Option<u32> {
         let (name, rooted) = collective(kind)?;
-        let comm = self.comms.get(&call.comm)?;
-        if comm.members.is_empty() {
-            return None;
-        }
+        let comm = self.comms.get(&call.comm).filter(|comm| comm.remote.is_empty() && !comm.members.is_empty())?;
         let name_of = Arc::clone(&comm.name);
         let me = i64::from(self.trace.number());
         let mine = comm.members.iter().position(|&rank| i64::from(rank) == me).map(|at| at as i32);
@@ -311,108 +378,22 @@ impl Rank {
     }
 
     /// Marks an operation as waited for from `since` to `end`, and adds the wait.
-    fn wait(&mut self, kind: Kind, event: u32, (since, end): (i64, i64), together: Option<u32>, last: bool, ran: i64) {
+    pub(super) fn wait(
+        &mut self,
+        kind: Kind,
+        event: u32,
+        (since, end): (i64, i64),
+        together: Option<u32>,
+        last: bool,
+        ran: i64,
+    ) {
         let of = &mut self.trace.events[event as usize];
         (of.since, of.end, of.together) = (since, end, together);
         self.trace.push(kind, event, since, if last { end } else { since }, ran);
     }
 
-    fn call(&mut self, call: &Call, ran: i64) {
-        let (t0, t1) = (call.t0, call.t1);
-        // A call that completes what polling looked for has waited since the polling began.
-        let polled = self.polled.take().filter(|polled| polled.begin <= t0 && t0 - polled.end <= CONTINUED_NS);
-        let ran = polled.map_or(ran, |polled| polled.ran);
-        let waits_since = polled.map_or(t0, |polled| polled.begin);
-        let status = call.extras.first().copied();
-        match call.kind {
-            10..=13 => {
-                if let Some(event) = self.send(call.comm, call.peer, call.tag, call.bytes, t0) {
-                    self.trace.push(Kind::Post, event, t0, t0, ran);
-                    self.wait(Kind::WaitSent, event, (t0, t1), None, true, 0);
-                }
-            }
-            14 | 21 => {
-                let since = if call.kind == 21 || polled.is_some() { waits_since } else { t0 };
-                if let Some(at) = self.receive(call.comm, call.peer, call.tag, call.bytes, since) {
-                    self.came(at, status);
-                    let event = self.posted[at as usize].event;
-                    self.trace.push(Kind::Post, event, since, since, ran);
-                    self.wait(Kind::Wait, event, (since, t1), None, true, 0);
-                }
-            }
-            15 | 16 => {
-                let second = call.extras.get(1).copied();
-                let sent = self.send(call.comm, call.peer, call.tag, call.bytes, t0);
-                let asked = second.or(status).map_or((-1, -1), |(_, peer, tag)| (peer, tag));
-                let received = self.receive(call.comm, asked.0, asked.1, call.bytes, t0);
-                if let Some(event) = sent {
-                    self.trace.push(Kind::Post, event, t0, t0, ran);
-                }
-                let mut waits = Vec::new();
-                if let Some(at) = received {
-                    self.came(at, status);
-                    let event = self.posted[at as usize].event;
-                    self.trace.push(Kind::Post, event, t0, t0, if sent.is_some() { 0 } else { ran });
-                    waits.push((Kind::Wait, event));
-                }
-                waits.extend(sent.map(|event| (Kind::WaitSent, event)));
-                self.waits(&waits, t0, t1, 0);
-            }
-            17 | 19 => self.polled = Some(Polled { begin: waits_since, end: t1, ran }),
-            30..=33 => {
-                if let Some(event) = self.send(call.comm, call.peer, call.tag, call.bytes, t0) {
-                    self.trace.push(Kind::Post, event, t0, t0, ran);
-                    self.requests.insert(call.request, Request::Send(event));
-                }
-            }
-            34 | 35 => {
-                if let Some(at) = self.receive(call.comm, call.peer, call.tag, call.bytes, t0) {
-                    let event = self.posted[at as usize].event;
-                    self.trace.push(Kind::Post, event, t0, t0, ran);
-                    self.requests.insert(call.request, Request::Receive(at));
-                }
-            }
-            40..=44 => {
-                let template = Request::Template {
-                    receives: call.kind == 44,
-                    comm: call.comm,
-                    peer: call.peer,
-                    tag: call.tag,
-                    bytes: call.bytes,
-                };
-                self.requests.insert(call.request, template);
-            }
-            45 | 46 => self.start(call, ran),
-            50..=57 => self.complete(call, waits_since, ran),
-            58 => {
-                for (request, ..) in &call.extras {
-                    self.requests.remove(request);
-                    self.started.remove(request);
-                }
-            }
-            70..=84 | 120..=122 | 124..=131 | 133 => {
-                if let Some(event) = self.collective(call, call.kind) {
-                    self.trace.push(Kind::Post, event, t0, t0, ran);
-                    let gives = self.trace.events[event as usize].part == Part::Gives;
-                    self.wait(if gives { Kind::WaitSent } else { Kind::Wait }, event, (t0, t1), None, true, 0);
-                }
-            }
-            170..=184 => {
-                if let Some(event) = self.collective(call, call.kind - 100) {
-                    self.trace.push(Kind::Post, event, t0, t0, ran);
-                    self.requests.insert(call.request, Request::Collective(event));
-                }
-            }
-            36 | 37 => self.skipped("MPI_Isendrecv", t1 - t0),
-            85..=91 | 185..=191 => self.skipped("scans and neighbourhood collectives", t1 - t0),
-            200 | 201 => self.skipped("one-sided communication", t1 - t0),
-            202 => self.skipped("MPI files", t1 - t0),
-            _ => {}
-        }
-    }
-
     /// Says where a receive's message came from.
-    fn came(&mut self, at: u32, status: Option<(u64, i32, i32)>) {
+    pub(super) fn came(&mut self, at: u32, status: Option<(u64, i32, i32)>) {
         if let (Some((_, from, tag)), Some(posted)) = (status, self.posted.get_mut(at as usize)) {
             if from >= 0 {
                 posted.from = from;
@@ -424,60 +405,13 @@ impl Rank {
     }
 
     /// Adds waits that end in one call.
-    fn waits(&mut self, waits: &[(Kind, u32)], since: i64, end: i64, mut ran: i64) {
+    pub(super) fn waits(&mut self, waits: &[(Kind, u32)], since: i64, end: i64, mut ran: i64) {
         self.together += 1;
         let together = (waits.len() > 1).then_some(self.together);
         for (at, &(kind, event)) in waits.iter().enumerate() {
             self.wait(kind, event, (since, end), together, at + 1 == waits.len(), ran);
             ran = 0;
         }
-    }
-
-    fn start(&mut self, call: &Call, mut ran: i64) {
-        for (request, ..) in &call.extras {
-            let Some(&Request::Template { receives, comm, peer, tag, bytes }) = self.requests.get(request) else {
-                continue;
-            };
-            let made = if receives {
-                self.receive(comm, peer, tag, bytes, call.t0)
-                    .map(|at| (self.posted[at as usize].event, Request::Receive(at)))
-            } else {
-                self.send(comm, peer, tag, bytes, call.t0).map(|event| (event, Request::Send(event)))
-            };
-            if let Some((event, started)) = made {
-                self.trace.push(Kind::Post, event, call.t0, call.t0, ran);
-                self.started.insert(*request, started);
-                ran = 0;
-            }
-        }
-    }
-
-    fn complete(&mut self, call: &Call, since: i64, ran: i64) {
-        let mut waits = Vec::new();
-        for &(request, from, tag) in &call.extras {
-            let found = self.started.remove(&request).or_else(|| match self.requests.get(&request) {
-                Some(Request::Template { .. }) | None => None,
-                Some(_) => self.requests.remove(&request),
-            });
-            match found {
-                Some(Request::Send(event)) => waits.push((Kind::WaitSent, event)),
-                Some(Request::Collective(event)) => waits.push((Kind::Wait, event)),
-                Some(Request::Receive(at)) => {
-                    self.came(at, Some((0, from, tag)));
-                    waits.push((Kind::Wait, self.posted[at as usize].event));
-                }
-                Some(Request::Template { .. } | Request::None) | None => {}
-            }
-        }
-        if waits.is_empty() {
-            if call.kind < 54 && !call.extras.is_empty() {
-                self.skipped("waits for calls that are not modelled", call.t1 - call.t0);
-            }
-            return;
-        }
-        // Receives and collectives first: what the rank waits for.
-        waits.sort_by_key(|&(kind, _)| kind == Kind::WaitSent);
-        self.waits(&waits, since, call.t1, ran);
     }
 
     /// Returns the trace: numbers the receives in the order in which they were posted.
@@ -505,13 +439,19 @@ impl Rank {
                 .push(format!("events are missing: the recording of rank {} ends early", self.trace.number()));
         }
         let whole = self.trace.ended - self.trace.began;
-        for (what, ns) in &self.unmodelled {
-            if ns.saturating_mul(UNMODELLED) > whole {
-                self.trace.refusals.push(format!(
-                    "{what} takes {:.3} s and is not modelled: the waits in it are not seen",
-                    *ns as f64 * 1e-9
-                ));
-            }
+        let unseen = self.unmodelled.values().fold(0, |sum: i64, ns| sum.saturating_add(*ns));
+        if let Some((what, _)) = self.unmodelled.iter().max_by_key(|(_, ns)| **ns)
+            && unseen.saturating_mul(UNMODELLED) > whole
+        {
+            let (more, is) = match self.unmodelled.len() {
+                1 => (String::new(), "takes"),
+                several => (format!(" (and {} other kinds of calls)", several - 1), "take"),
+            };
+            let seconds = unseen as f64 * 1e-9;
+            self.trace.refusals.push(format!(
+                "{what}{more} {is} {seconds:.3} s and {} not modelled: the waits in them are not seen",
+                if is == "takes" { "is" } else { "are" }
+            ));
         }
         if self.trace.events.is_empty() && !self.trace.acts.is_empty() {
             self.trace.refusals.push(super::steps::HIDDEN.into());

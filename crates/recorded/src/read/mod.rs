@@ -7,11 +7,14 @@
 //! | step times as CSV | [`steps`] |
 //! | our own recording (`app.trace`) | [`app`] |
 //! | liballprof's text (LogGOPSim, ATLAHS) | [`allprof`] |
+//! | lines of NCCL's Inspector | [`inspector`] |
 //! | JSON without a tree | [`json`] |
 
 pub mod allprof;
 pub mod app;
+mod app_calls;
 mod app_rank;
+pub mod inspector;
 pub mod json;
 pub mod lanes;
 pub mod lines;
@@ -86,6 +89,7 @@ enum Kind {
     Lines(Box<lines::LinesReader>),
     Steps(Box<steps::StepsReader>),
     Allprof(Box<allprof::AllprofReader>),
+    Inspector(Box<inspector::InspectorReader>),
 }
 
 impl Text {
@@ -118,6 +122,7 @@ impl Text {
             Kind::Lines(reader) => reader.line(line, self.line),
             Kind::Steps(reader) => reader.line(line, self.line),
             Kind::Allprof(reader) => reader.line(line, self.line),
+            Kind::Inspector(reader) => reader.line(line, self.line),
         }
     }
 
@@ -130,6 +135,7 @@ impl Text {
         Ok(match self.kind {
             Kind::Lines(reader) => reader.finish()?,
             Kind::Allprof(reader) => Found::Trace(Box::new(reader.finish()?)),
+            Kind::Inspector(reader) => Found::Trace(Box::new(reader.finish()?)),
             Kind::Steps(reader) => {
                 let times = reader.finish();
                 if times.is_empty() {
@@ -221,6 +227,9 @@ fn format_of(head: &[u8], source: &str) -> Result<Format, ReadError> {
         {
             return Ok(text_of(Kind::Lines(Box::new(lines::LinesReader::new(source)))));
         }
+        if name == Some(b"header") {
+            return Ok(text_of(Kind::Inspector(Box::new(inspector::InspectorReader::new(source)))));
+        }
         return Ok(Format::Profile(Box::new(profile::ProfileReader::new(source))));
     }
     if text[0] == b'[' {
@@ -233,8 +242,8 @@ fn format_of(head: &[u8], source: &str) -> Result<Format, ReadError> {
         return Ok(text_of(Kind::Steps(Box::default())));
     }
     Err(ReadError::file(
-        "the format is not known; it must be a trace of PyTorch's profiler (JSON), lines of JSON, liballprof's text, or a \
-         CSV with the columns rank, step, seconds",
+        "the format is not known; it must be a trace of PyTorch's profiler (JSON), lines of JSON, liballprof's text, lines \
+         of NCCL's Inspector, or a CSV with the columns rank, step, seconds",
     ))
 }
 

@@ -42,8 +42,9 @@ static int forget(MPI_Comm comm, int which, void *value, void *extra) {
   return MPI_SUCCESS;
 }
 
-static void neighbours(MPI_Comm comm, struct communicator *c) {
-  int shape = MPI_UNDEFINED, weighted, n = 0;
+/* The ranks that this one receives from and sends to in neighbourhood collectives; NULL without a topology. */
+static int *neighbours(MPI_Comm comm, struct communicator *c) {
+  int shape = MPI_UNDEFINED, weighted = 0, n = 0;
   PMPI_Topo_test(comm, &shape);
   if (shape == MPI_CART) {
     PMPI_Cartdim_get(comm, &n);
@@ -53,7 +54,36 @@ static void neighbours(MPI_Comm comm, struct communicator *c) {
     c->sources = c->targets = n;
   } else if (shape == MPI_DIST_GRAPH) {
     PMPI_Dist_graph_neighbors_count(comm, &c->sources, &c->targets, &weighted);
+  } else {
+    return NULL;
   }
+  int all = c->sources + c->targets;
+  int *ranks = calloc((size_t)all + 2, sizeof *ranks), *weights = calloc((size_t)all + 2, sizeof *weights);
+  if (!ranks || !weights) abort();
+  int *targets = ranks + c->sources;
+  if (shape == MPI_CART)
+    for (int at = 0; at < n; at++) PMPI_Cart_shift(comm, at, 1, &ranks[2 * at], &ranks[2 * at + 1]);
+  else if (shape == MPI_GRAPH)
+    PMPI_Graph_neighbors(comm, c->rank, n, ranks);
+  else
+    PMPI_Dist_graph_neighbors(comm, c->sources, ranks, weights, c->targets, targets, weights + c->sources);
+  if (shape != MPI_DIST_GRAPH) memcpy(targets, ranks, sizeof *ranks * (size_t)c->sources);
+  for (int at = 0; at < all; at++) ranks[at] = peer_of(ranks[at]);
+  free(weights);
+  return ranks;
+}
+
+static void put_topology(struct stream *s, const struct communicator *c, const int *ranks) {
+  size_t all = (size_t)(c->sources + c->targets), bytes = 16 + (all + 1) / 2 * 8;
+  if (bytes > CHUNK_BYTES - sizeof(struct block) || bytes / 8 > 0xffff) return; /* such a collective is not modelled */
+  uint32_t *at = reserve(s, bytes);
+  if (!at) return;
+  at[0] = 312u | (uint32_t)(bytes / 8) << 16;
+  at[1] = c->index;
+  at[2] = (uint32_t)c->sources;
+  at[3] = (uint32_t)c->targets;
+  memcpy(at + 4, ranks, bytes - 16);
+  commit(s, bytes);
 }
 
 static struct communicator *define(struct stream *s, MPI_Comm comm, uint32_t parent) {
@@ -77,7 +107,7 @@ static struct communicator *define(struct stream *s, MPI_Comm comm, uint32_t par
   }
   c->local = n_local;
   c->size = between ? n_remote : n_local;
-  neighbours(comm, c);
+  int *near = neighbours(comm, c);
   uint64_t hash[2] = {0, 0};
   for (int at = 0; at < n_local + n_remote; at++)
     hash[at >= n_local] = mixed(hash[at >= n_local], (uint64_t)(uint32_t)members[at] + 1);
@@ -107,6 +137,8 @@ static struct communicator *define(struct stream *s, MPI_Comm comm, uint32_t par
     commit(s, bytes);
   }
   free(members);
+  if (near) put_topology(s, c, near);
+  free(near);
   PMPI_Comm_set_attr(comm, key, c);
   return c;
 }

@@ -1,0 +1,65 @@
+//! Whether several ranks were kept from running alike: then the host was busy, and no rank is to blame for it.
+
+use std::collections::BTreeMap;
+
+use crate::trace::{Away, Trace};
+
+/// A rank was kept from running where that took this share of its run.
+const SHARE: f64 = 0.02;
+
+/// Returns what to say of a host whose other processes, or whose ranks themselves, took the processors of several ranks.
+pub fn notes(traces: &[Trace]) -> Vec<String> {
+    let others = kept(traces, |away| !away.by_rank && away.cause.starts_with("preempted"));
+    let each_other = kept(traces, |away| away.by_rank);
+    let mut notes = Vec::new();
+    if let Some(Kept { ranks, seconds, most, most_s }) = others {
+        notes.push(format!(
+            "the host was busy: other processes had the processors of {ranks} of {} ranks for {seconds:.3} s, most \
+             {most_s:.3} s {most}",
+            traces.len()
+        ));
+    }
+    if let Some(Kept { ranks, seconds, .. }) = each_other {
+        notes.push(format!(
+            "ranks shared processors: {ranks} of {} could not run for {seconds:.3} s because another rank did",
+            traces.len()
+        ));
+    }
+    notes
+}
+
+struct Kept {
+    ranks: usize,
+    seconds: f64,
+    most: String,
+    most_s: f64,
+}
+
+/// Sums up absences of a kind; `None` where fewer than two ranks, or than half of them, had many.
+fn kept(traces: &[Trace], of_kind: impl Fn(&Away) -> bool) -> Option<Kept> {
+    let (mut ranks, mut total) = (0, 0);
+    let mut causes: BTreeMap<&str, i64> = BTreeMap::new();
+    for trace in traces {
+        let (mut sum, mut over) = (0, i64::MIN);
+        for away in trace.away.iter().filter(|away| of_kind(away)) {
+            // Several threads of a rank may be away at a time.
+            let length = away.end.saturating_sub(away.start.max(over)).max(0);
+            over = over.max(away.end);
+            sum = i64::saturating_add(sum, length);
+            let of = causes.entry(&away.cause).or_default();
+            *of = of.saturating_add(length);
+        }
+        if sum as f64 >= SHARE * trace.ended.saturating_sub(trace.began) as f64 && sum > 0 {
+            ranks += 1;
+            total = i64::saturating_add(total, sum);
+        }
+    }
+    let (most, most_ns) = causes.into_iter().max_by_key(|one| one.1)?;
+    let seconds = |ns: i64| ns as f64 * 1e-9;
+    (ranks >= 2 && 2 * ranks >= traces.len()).then(|| Kept {
+        ranks,
+        seconds: seconds(total),
+        most: most.into(),
+        most_s: seconds(most_ns),
+    })
+}

@@ -1,0 +1,207 @@
+"""What calls of MPI mean to the verdict: a rank that waits is not accused, and what is not modelled is refused."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import pytest
+from recorded_ranks import block, call_record
+
+from crosswind.blame.recorded import blame_recorded
+
+RANKS, STEPS, LATE, EXTRA_NS = 4, 20, 2, 4_000_000
+ORIGIN = 5_000_000_000
+LINKED, RING = 1, 2
+"""Communicators beside the world: one that links two groups, one with a topology."""
+
+
+def comm_record(index, number, members, remote=()):
+    ranks = [*members, *remote, *([0] * ((len(members) + len(remote)) % 2))]
+    fields = (310, 5 + len(ranks) // 2, index, number, ORIGIN, 0xFFFFFFFF, len(members), len(remote), 0)
+    return struct.pack(f"<HHIQQIIII{len(ranks)}i", *fields, *ranks)
+
+
+def topology_record(index, sources, targets):
+    ranks = [*sources, *targets, *([0] * ((len(sources) + len(targets)) % 2))]
+    return struct.pack(f"<HHIII{len(ranks)}i", 312, 2 + len(ranks) // 2, index, len(sources), len(targets), *ranks)
+
+
+def poll_record(t0, t1, cpu, request):
+    return struct.pack("<HHIQQQQIIQQ", 300, 8, 0xFFFFFFFF, t0, t1, cpu, cpu, 1, 0, t1 - t0, request)
+
+
+class Ring:
+    """Ranks that compute and then wait for others, in one form or another."""
+
+    def __init__(self, form, extra_ns=EXTRA_NS):
+        self.form = form
+        self.records = [self.begun(rank) for rank in range(RANKS)]
+        now, cpu = [ORIGIN] * RANKS, [0] * RANKS
+        for step in range(STEPS):
+            work = [2_000_000 + 20_000 * ((rank + step) % 3) + extra_ns * (rank == LATE) for rank in range(RANKS)]
+            posted = [now[rank] + work[rank] for rank in range(RANKS)]
+            for rank in range(RANKS):
+                cpu[rank] += work[rank]
+                over = max(posted[one] for one in self.needed(rank)) + 10_000
+                self.records[rank] += self.step(rank, step, posted[rank], over, (cpu[rank],) * 2)
+                now[rank] = over
+        self.ends, self.ended = now, max(now)
+
+    def needed(self, rank):
+        """Return the ranks that a rank waits for."""
+        if self.form.startswith(("messages", "Mprobe", "Isendrecv", "sleeps")):
+            return rank, (rank - 1) % RANKS
+        if self.form == "between groups":
+            return rank, (rank + 2) % RANKS
+        if self.form.startswith("neighbours"):
+            return rank, (rank - 1) % RANKS, (rank + 1) % RANKS
+        return range(RANKS)
+
+    def begun(self, rank):
+        side = [0, 1] if rank < 2 else [2, 3]
+        near = [(rank - 1) % RANKS, (rank + 1) % RANKS]
+        text = comm_record(0, 1, range(RANKS)) + comm_record(RING, 6, range(RANKS)) + topology_record(RING, near, near)
+        text += comm_record(LINKED, 7, side, [one for one in range(RANKS) if one not in side])
+        made = {"persistent collective": (473, 0), "neighbours, persistent": (489, RING)}.get(self.form)
+        if made:
+            text += call_record(made[0], ORIGIN, ORIGIN, (0, 0), comm=made[1], bytes=64, request=900)
+        return text
+
+    def step(self, rank, step, at, over, used):
+        text = self.wait(rank, step, at, over, used)
+        return text + struct.pack("<HHIQQQ", 301, 4, 0, over, used[1], step)
+
+    def wait(self, rank, step, at, over, used):
+        form, request = self.form, 100 + step
+        right, left = (rank + 1) % RANKS, (rank - 1) % RANKS
+
+        def call(kind, t0, t1, **about):
+            return call_record(kind, t0, t1, used, **about)
+
+        def done(*handles, kind=50, t0=at):
+            return call(kind, t0, over, extras=[(handle, -9, -9) for handle in handles])
+
+        blocking = {"neighbours": (89, RING), "scans": (85, 0), "one-sided communication": (200, 0)}
+        blocking |= {"MPI files": (202, 0), "operations between groups": (73, LINKED)}
+        begun = {"neighbours, nonblocking": (189, RING), "Comm_idup": (126, 0), "nonblocking": (173, 0)}
+        if form in blocking:
+            kind, comm = blocking[form]
+            return call(kind, at, over, comm=comm, bytes=64)
+        if form in begun:
+            kind, comm = begun[form]
+            return call(kind, at - 500, at, comm=comm, bytes=64, request=request) + done(request)
+        if "persistent" in form:
+            return call(45, at - 500, at, extras=[(900, -9, -9)]) + done(900)
+        if form == "between groups":
+            found = (0, rank % 2, 5)
+            return call(15, at, over, comm=LINKED, peer=rank % 2, tag=5, bytes=8, extras=[found, found])
+        if form == "Isendrecv":
+            asked = [(0, left, 5)]
+            return call(36, at, at, peer=right, tag=5, bytes=8, request=request, extras=asked) + call(
+                50, at, over, extras=[(request, left, 5)]
+            )
+        sent = call(30, at - 500, at, peer=right, tag=5, bytes=8, request=request)
+        if form == "Mprobe":
+            matched = [(4_000 + step, left, 5)]
+            probe = call(19, at, over - 5_000, peer=-1, tag=5, extras=matched)
+            return (
+                sent
+                + probe
+                + call(21, over - 4_000, over, comm=0xFFFFFFFF, bytes=8, extras=matched)
+                + done(request, t0=over)
+            )
+        posted = call(34, at, at, peer=-1, tag=5, bytes=8, request=500 + step)
+        came = [(500 + step, left, 5)]
+        if form == "sleeps between tests":
+            looks = b"".join(
+                poll_record(t0, t0 + 900, used[0], 500 + step) for t0 in range(at, over - 200_000, 200_000)
+            )
+            return sent + posted + looks + call(54, over - 500, over, extras=came) + done(request, t0=over)
+        if form == "messages to nowhere":  # one handle for all of them
+            sent += call(30, at, at, peer=-2, tag=5, bytes=8, request=77) * 2
+            return sent + posted + call(51, at, over, extras=[*came, (request, -9, -9), (77, -2, -1), (77, -2, -1)])
+        if form == "messages and an unknown request":
+            return sent + posted + call(51, at, over, extras=[*came, (request, -9, -9), (888, -9, -9)])
+        return sent + posted + call(51, at, over, extras=[*came, (request, -9, -9)])
+
+    def write(self, path, threads=1, away=(), causes=()):
+        """Write it; `away`: rank, from when to when (ns), and the place of the cause in `causes`."""
+        head = {"format": "crosswind-trace", "version": 1, "world_size": RANKS, "ranks": list(range(RANKS))}
+        text = json.dumps(head).encode()
+        whole = text + b" " * (-(len(text) + 1) % 8) + b"\n"
+        for rank, records in enumerate(self.records):
+            about = {"rank": rank, "world_size": RANKS, "host_id": "one", "cpu_clock": "switches", "init_ns": ORIGIN}
+            about["threads"] = [{"thread": 0, "tid": 1000 + rank}]
+            whole += block(1, rank, json.dumps(about | {"finalize_ns": self.ends[rank]}).encode())
+            whole += b"".join(block(2, rank, bytes(records), thread=thread) for thread in range(threads))
+            mine = [one for one in away if one[0] == rank]
+            intervals = [struct.pack("<QQIHHIIQ", t0, t1, 1000 + rank, 0, 0, cause, 0, 0) for _, t0, t1, cause in mine]
+            whole += block(3, rank, b"".join(intervals)) + block(5, rank, struct.pack("<QQ", 1, 1))
+        whole += block(4, 0xFFFFFFFF, json.dumps(list(causes)).encode())
+        path.write_bytes(whole)
+        return path
+
+
+def judged(tmp_path, form, **about):
+    return blame_recorded([Ring(form).write(tmp_path / "app.trace", **about)]).data
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "messages",
+        "messages to nowhere",
+        "Mprobe",
+        "Isendrecv",
+        "sleeps between tests",
+        "between groups",
+        "nonblocking",
+        "persistent collective",
+        "Comm_idup",
+        "neighbours",
+        "neighbours, nonblocking",
+        "neighbours, persistent",
+    ],
+)
+def test_the_rank_that_is_late_is_named_however_the_others_wait_for_it(tmp_path, form):
+    found = judged(tmp_path, form)
+    assert [culprit["ranks"] for culprit in found["culprits"]] == [[LATE]], found["reason"]
+    cost = (Ring(form).ended - Ring(form, 0).ended) * 1e-9
+    assert found["culprits"][0]["seconds"] == pytest.approx(cost, rel=0.05)
+    assert found["replayed_s"] == pytest.approx(found["recorded_s"], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "form", ["scans", "one-sided communication", "MPI files", "operations between groups", "an unknown request"]
+)
+def test_waits_that_are_not_modelled_are_refused_by_name(tmp_path, form):
+    known = {"an unknown request": "messages and an unknown request"}
+    found = judged(tmp_path, known.get(form, form))
+    assert (found["verdict"], found["culprits"]) == ("unidentifiable", [])
+    name = "waits for calls that are not modelled" if form in known else form
+    assert found["reason"].startswith(name), found["reason"]
+    assert found["reason"].endswith("not modelled: the waits in them are not seen")
+
+
+def test_ranks_whose_threads_call_mpi_are_refused(tmp_path):
+    found = judged(tmp_path, "messages", threads=2)
+    assert found["verdict"] == "unidentifiable"
+    assert found["reason"] == "several threads of rank 0 call MPI: which of them waits for which is not known"
+
+
+@pytest.mark.parametrize(
+    ("pid", "ranks", "note"),
+    [
+        (77, 3, "the host was busy: other processes had the processors of 3 of 4 ranks for 0.015 s, most 0.015 s"),
+        (77, 1, None),
+        (1002, 2, "ranks shared processors: 2 of 4 could not run for 0.010 s because another rank did"),
+    ],
+)
+def test_a_busy_host_is_said_where_several_ranks_were_kept_from_running(tmp_path, pid, ranks, note):
+    away = [(rank, ORIGIN + 100_000, ORIGIN + 5_100_000, 0) for rank in (0, 1, 3)[:ranks]]
+    file = Ring("messages", 0).write(tmp_path / "app.trace", away=away, causes=[{"name": "stress", "pid": pid}])
+    notes = blame_recorded([file]).data["notes"]
+    assert [one for one in notes if "processors" in one] == (
+        [note + f" preempted by stress ({pid})" * (pid == 77)] if note else []
+    )
