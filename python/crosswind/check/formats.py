@@ -35,12 +35,17 @@ def code_of(code: int, form: Format) -> int:
 def nhc(found: Check) -> str:
     """Return a line as the LBNL Node Health Check logs it; its text after the first colon is the drain reason."""
     level = "ERROR" if found.exit_code == 1 else "OK" if found.exit_code == 0 else "WARNING"
-    return f"{level}: crosswind check: {found.sentence}"
+    return f"{level}: crosswind check: {_for_logs(found.sentence)}"
 
 
 def npd(found: Check) -> str:
     """Return the message of a custom plugin of Node Problem Detector, at most 80 characters."""
-    return shortened(found.sentence)
+    return shortened(_for_logs(found.sentence))
+
+
+def _for_logs(said: str) -> str:
+    """Return a sentence for a log or a drain reason, which another system may show in ASCII."""
+    return said.replace("±", "+-")
 
 
 def failed(why: str, form: Format) -> str:

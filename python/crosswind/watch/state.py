@@ -97,8 +97,8 @@ class WatchedRun:
     ) -> None:
         self.total = total
         place = str(platform["name"])
-        whole = f"{name}, on {place}" if name and name != place else place
-        self._name = f"{whole}, {below} and below" if below is not None else whole
+        self._platform = place if name and name != place else None
+        self._name = f"{name or place}, {below} and below" if below is not None else name or place
         self._nodes = {node["name"]: dict(node) for node in platform["node"]}
         self._planned = {node["name"]: node for node in plan["nodes"]} if plan is not None else {}
         self._bound = float(plan["bound_tasks_per_s"]) if plan is not None else None
@@ -166,8 +166,8 @@ class WatchedRun:
         Returns
         -------
         dict
-            `state` (starting, running, ended), `name`, `done`, `total`, `elapsed_s`, `left_s`, `tasks_per_s`,
-            `bound_tasks_per_s`, `history` (pairs of s and tasks/s), `events` and `nodes`, each with `name`, `parent`,
+            `state` (starting, running, ended), `name`, `platform` (where that has another name), `done`, `total`,
+            `elapsed_s`, `left_s`, `tasks_per_s`, `bound_tasks_per_s`, `history` (pairs of s and tasks/s), `events` and `nodes`, each with `name`, `parent`,
             `depth`, `state` (works, waits, behind, lost, left, sends, unused), `tasks`, `tasks_per_s`,
             `processor` and `link` (parts of what it can do, 0..1), `planned_processor` and `planned_link`; a value
             that is not known is None.
@@ -184,6 +184,7 @@ class WatchedRun:
         return {
             "state": "ended" if self._ended is not None else "running" if self._first is not None else "starting",
             "name": self._name,
+            "platform": self._platform,
             "done": done,
             "total": self.total,
             "elapsed_s": elapsed,

@@ -88,6 +88,8 @@ def test_nhc_gets_a_level_and_one_line():
     lines = [formats.nhc(found) for found in (SICK, HEALTHY, BUSY)]
     assert [line.partition(":")[0] for line in lines] == ["ERROR", "OK", "WARNING"]
     assert not any("\n" in line for line in lines)
+    assert "is 50 +- " in lines[0] or "is 50.0 +- " in lines[0], lines[0]
+    assert all(line.isascii() for line in [*lines, *map(formats.npd, (SICK, HEALTHY, BUSY))])
 
 
 def test_a_name_with_a_line_end_keeps_the_verdict_in_one_line():

@@ -29,7 +29,7 @@ def rows(page: str, figure: str) -> list[dict]:
 
 def test_a_check_says_its_verdict_first(tmp_path):
     text = visible(page_of(tmp_path, checked(memory=50.0, base=checked())))
-    assert "Sick memory cpu 0 -50 %" in text
+    assert "Sick memory cpu 0 is 50" in text
     assert text.index("Sick memory cpu 0") < text.index("Against the baseline")
 
 

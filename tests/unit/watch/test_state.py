@@ -18,6 +18,14 @@ def started(total=1000, scale=1.0, planned=True, below=None):
     return WatchedRun(CHAIN.to_dict(), total, best, (1.0, 1.0), scale, 0.0, below)
 
 
+def test_it_is_called_as_its_experiment_and_says_on_which_platform():
+    seen = [
+        WatchedRun(CHAIN.to_dict(), 9, None, (1.0, 1.0), 1.0, 0.0, name=name).snapshot(1.0) for name in ("study", None)
+    ]
+    chain = CHAIN.to_dict()["name"]
+    assert [(one["name"], one["platform"]) for one in seen] == [("study", chain), (chain, None)]
+
+
 def ran(run, seconds, **per_second):
     for half in range(2 * seconds):
         for name, rate in per_second.items():

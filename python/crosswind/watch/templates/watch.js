@@ -75,7 +75,8 @@
     const bound = state.bound_tasks_per_s;
     text("name", state.name);
     document.title = `${state.name}: ${state.done} done`;
-    text("connection", state.state === "ended" ? `The run is over after ${time(state.elapsed_s)}.` : `Running for ${time(state.elapsed_s)}.`);
+    const on = state.platform ? ` on ${state.platform}` : "";
+    text("connection", state.state === "ended" ? `The run is over after ${time(state.elapsed_s)}${on}.` : `Running for ${time(state.elapsed_s)}${on}.`);
     text("done", state.total === null ? String(state.done) : `${state.done} of ${state.total}`);
     text("rate", number(state.tasks_per_s));
     text("bound", bound === null ? "not known" : `${percent(state.tasks_per_s / bound)} of ${number(bound)}`);
