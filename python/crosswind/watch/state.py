@@ -167,7 +167,8 @@ class WatchedRun:
         -------
         dict
             `state` (starting, running, ended), `name`, `platform` (where that has another name), `done`, `total`,
-            `elapsed_s`, `left_s`, `tasks_per_s`, `bound_tasks_per_s`, `history` (pairs of s and tasks/s), `events` and `nodes`, each with `name`, `parent`,
+            `elapsed_s`, `left_s`, `tasks_per_s`, `bound_tasks_per_s`, `history` (pairs of s and tasks/s), `events`
+            and `nodes`, each with `name`, `parent`,
             `depth`, `state` (works, waits, behind, lost, left, sends, unused), `tasks`, `tasks_per_s`,
             `processor` and `link` (parts of what it can do, 0..1), `planned_processor` and `planned_link`; a value
             that is not known is None.
