@@ -90,7 +90,8 @@ def cost_s(pattern: str, found: list[list[list[int]]], without: Sequence[int]) -
     """Return how much sooner the job had ended without the lateness of some ranks, s, by its own stamps.
 
     A rank ends a phase some time after the last rank that it needs has arrived. A longer time than in the middle one of
-    its phases is lateness of the ranks without which is asked, as far as they were off their processor meanwhile.
+    its phases is lateness of the ranks without which is asked, as far as they were off their processor meanwhile for
+    longer than in their middle phase: a rank that waits for others is off it anyway.
     """
     ranks, phases = range(len(found)), range(len(found[0]))
     on = {
@@ -102,6 +103,11 @@ def cost_s(pattern: str, found: list[list[list[int]]], without: Sequence[int]) -
         for rank in ranks
         for odd in (0, 1)
     }
+    usually_off = {
+        (rank, odd): statistics.median(found[rank][at][4] for at in phases if at % 2 == odd)
+        for rank in ranks
+        for odd in (0, 1)
+    }
     now = [float(lines[0][0]) for lines in found]
     for at in phases:
         begins = [lines[at - 1][2] if at else lines[0][0] for lines in found]
@@ -110,8 +116,8 @@ def cost_s(pattern: str, found: list[list[list[int]]], without: Sequence[int]) -
             for rank in ranks
         ]
         for rank in ranks:
-            off = max((found[other][at][4] for other in on[rank, at] if other in without), default=0)
-            late = min(off, max(0, took[rank, at] - usual[rank, at % 2]))
+            off = [found[other][at][4] - usually_off[other, at % 2] for other in on[rank, at] if other in without]
+            late = max(0, min(max(off, default=0), took[rank, at] - usual[rank, at % 2]))
             now[rank] = max(sooner[other] for other in on[rank, at]) + took[rank, at] - late
     return (max(lines[-1][2] for lines in found) - max(now)) / 1e9
 

@@ -101,6 +101,9 @@ def test_lateness_counts_from_the_start_and_inside_of_communication(jobs):
     off = [[*row[:4], 50 if at == 3 else 0] for at, row in enumerate(slow)]
     assert jobs.cost_s("allreduce", [[first, *slow], [first, *off]], [1]) == pytest.approx(7e-9)
     assert jobs.cost_s("allreduce", [[first, *slow], [first, *off]], [0]) == 0
+    # A rank that is off its processor for 45 ns in each phase is so for 5 ns more in this one.
+    often = [[*row[:4], 50 if at == 3 else 45] for at, row in enumerate(slow)]
+    assert jobs.cost_s("allreduce", [[first, *slow], [first, *often]], [1]) == pytest.approx(5e-9)
 
 
 def test_of_two_ranks_that_hide_each_other_neither_costs_anything_alone(jobs):

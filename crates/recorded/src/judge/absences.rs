@@ -10,7 +10,7 @@ use super::series::{What, usual};
 use super::steps::Step;
 use crate::graph::Times;
 use crate::matching::Matched;
-use crate::trace::{Act, Kind, Trace};
+use crate::trace::{Act, Away, Kind, Trace};
 
 /// A rank that was kept from running counts as suspect from this share of the run on.
 const LEAST: f64 = 0.01;
@@ -67,10 +67,12 @@ pub struct Absences<'a> {
     pub more: Times,
     pub within: Vec<Within>,
     pub behind: Vec<Behind>,
+    /// For each meeting, the ranks that wait for it, and in which action.
+    waiting: Vec<Vec<(u32, u32)>>,
 }
 
 /// What is known of ranks that were kept from running.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Known {
     /// The times without it.
     pub without: Times,
@@ -86,13 +88,51 @@ pub struct Known {
     pub steps: BTreeMap<u32, Vec<u32>>,
 }
 
+impl Known {
+    /// Returns how long meetings take and how late ranks leave them, had some ranks not been kept from running inside.
+    #[must_use]
+    pub fn in_meetings(&self, matched: &Matched, is_out: impl Fn(u32) -> bool) -> (Vec<i64>, Vec<i64>) {
+        let (mut took, mut tail) = (matched.took.clone(), matched.own.tail.clone());
+        for one in self.within.iter().filter(|one| is_out(one.rank)) {
+            let at = one.meeting as usize;
+            took[at] = took[at].min(matched.took[at] - one.ns);
+        }
+        for one in self.behind.iter().filter(|one| is_out(one.culprit)) {
+            let at = one.cell as usize;
+            tail[at] = tail[at].min(matched.own.tail[at] - one.ns);
+        }
+        (took, tail)
+    }
+
+    /// Returns the same of some ranks only: the others stay as recorded.
+    #[must_use]
+    pub fn of(&self, ranks: &[u32]) -> Self {
+        let mut of = self.clone();
+        of.ranks.retain(|rank| ranks.contains(rank));
+        of.within.retain(|one| ranks.contains(&one.rank));
+        of.behind.retain(|one| ranks.contains(&one.culprit));
+        of
+    }
+}
+
 impl<'a> Absences<'a> {
     #[must_use]
     pub fn new(traces: &'a [Trace], matched: &'a Matched, steps: &[Vec<Step>]) -> Self {
         let count = matched.own.computing.len();
         let none = Times { computing: vec![0; count], tail: vec![0; count] };
-        let mut absences =
-            Self { traces, matched, all: none.clone(), more: none, within: Vec::new(), behind: Vec::new() };
+        let mut absences = Self {
+            traces,
+            matched,
+            all: none.clone(),
+            more: none,
+            within: Vec::new(),
+            behind: Vec::new(),
+            waiting: Vec::new(),
+        };
+        if traces.iter().all(|trace| trace.away.is_empty()) {
+            return absences;
+        }
+        absences.waiting = absences.find_waiting();
         for rank in (0..traces.len() as u32).filter(|&rank| !traces[rank as usize].away.is_empty()) {
             for cell in matched.cells[rank as usize].clone() {
                 let sum =
@@ -101,38 +141,91 @@ impl<'a> Absences<'a> {
                 (absences.all.computing[cell], absences.all.tail[cell]) = (computing, tail);
             }
         }
-        if traces.iter().any(|trace| !trace.away.is_empty()) {
-            absences.more = more_than_usual(&absences.all, steps);
-            absences.find_within();
-            absences.find_behind();
-        }
+        absences.more = more_than_usual(&absences.all, steps);
+        absences.find_within();
+        absences.find_behind();
         absences
     }
 
     /// Returns what kept a rank from running during one of its times, and for how long, ns.
     #[must_use]
     pub fn by_cause(&self, rank: u32, cell: usize, what: What) -> Vec<(&'a Arc<str>, f64)> {
-        let act = &self.traces[rank as usize].acts[cell - self.matched.cells[rank as usize].start];
-        let own = &self.matched.own;
+        let (act, own) = (self.act(rank, cell), &self.matched.own);
         match what {
             What::Computing => {
                 let took = own.computing[cell];
                 // Where the thread's own clock of CPU time says otherwise, that is right.
                 let off = if act.ran >= 0 { (took - act.ran).max(0) } else { took };
-                self.during(rank, (act.start.saturating_sub(took), act.start), off)
+                self.during(rank, (act.start.saturating_sub(took), act.start), off, |_| 0)
             }
-            What::Tail => self.during(rank, (act.end.saturating_sub(own.tail[cell]), act.end), own.tail[cell]),
+            What::Tail => self.kept(rank, cell, (act.end.saturating_sub(own.tail[cell]), act.end), own.tail[cell]),
         }
     }
 
-    /// Returns what kept a rank from running from one moment of its clock to another, together at most `most` ns.
-    fn during(&self, rank: u32, (begin, end): (i64, i64), most: i64) -> Vec<(&'a Arc<str>, f64)> {
+    fn act(&self, rank: u32, cell: usize) -> &'a Act {
+        &self.traces[rank as usize].acts[cell - self.matched.cells[rank as usize].start]
+    }
+
+    /// Returns what kept a rank from running in a call, from one moment to another, as far as no other rank in the same
+    /// meeting already was: a rank that waits for such a one loses nothing.
+    fn kept(&self, rank: u32, cell: usize, during: (i64, i64), most: i64) -> Vec<(&'a Arc<str>, f64)> {
+        let common = |rank: u32, at: i64| self.matched.clocks.common(rank as usize, at);
+        let lost = |away: &Away| {
+            let (begin, end) = (common(rank, away.start.max(during.0)), common(rank, away.end.min(during.1)));
+            let order = |rank: u32, away: &Away| (away.by_rank, common(rank, away.start), rank);
+            let mut others: Vec<(i64, i64)> = Vec::new();
+            for meeting in self.meetings(rank, self.act(rank, cell)) {
+                for &(other, at) in self.waiting[meeting as usize].iter().filter(|one| one.0 != rank) {
+                    let all = &self.traces[other as usize].away;
+                    let left = common(other, self.act(other, at as usize).end);
+                    let from = all.partition_point(|there| common(other, there.end) <= begin);
+                    let here = all[from..].iter().take_while(|there| common(other, there.start) < end);
+                    let before = here.filter(|there| order(other, there) < order(rank, away));
+                    others.extend(before.map(|there| {
+                        (common(other, there.start).max(begin), common(other, there.end).min(left).min(end))
+                    }));
+                }
+            }
+            others.sort_unstable();
+            let (mut lost, mut upto) = (0i64, begin);
+            for (start, end) in others {
+                lost = end.saturating_sub(start.max(upto)).max(0).saturating_add(lost);
+                upto = end.max(upto);
+            }
+            lost
+        };
+        self.during(rank, during, most, lost)
+    }
+
+    /// Returns for each meeting the ranks that wait for it, and in which action.
+    fn find_waiting(&self) -> Vec<Vec<(u32, u32)>> {
+        let mut waiting = vec![Vec::new(); self.matched.took.len()];
+        for (rank, trace) in (0u32..).zip(self.traces) {
+            for (cell, act) in self.matched.cells[rank as usize].clone().zip(&trace.acts) {
+                for meeting in self.meetings(rank, act) {
+                    waiting[meeting as usize].push((rank, cell as u32));
+                }
+            }
+        }
+        waiting
+    }
+
+    /// Returns what kept a rank from running from one moment of its clock to another, together at most `most` ns, and each
+    /// without what it is said to lose nothing for.
+    fn during(
+        &self,
+        rank: u32,
+        (begin, end): (i64, i64),
+        most: i64,
+        nothing: impl Fn(&Away) -> i64,
+    ) -> Vec<(&'a Arc<str>, f64)> {
         let away = &self.traces[rank as usize].away;
         let from = away.partition_point(|away| away.end <= begin);
         let here: Vec<(&Arc<str>, i64)> = away[from..]
             .iter()
             .take_while(|away| away.start < end)
-            .map(|away| (&away.cause, away.end.min(end).saturating_sub(away.start.max(begin)).max(0)))
+            .map(|away| (&away.cause, away.end.min(end).saturating_sub(away.start.max(begin)), nothing(away)))
+            .map(|(cause, ns, nothing)| (cause, ns.saturating_sub(nothing).max(0)))
             .collect();
         let all = here.iter().map(|one| one.1).sum::<i64>().max(1) as f64;
         let fits = (most as f64 / all).min(1.0);
@@ -162,21 +255,53 @@ impl<'a> Absences<'a> {
             of.entry(class).or_default().push(took);
         }
         let usual: BTreeMap<u32, i64> = of.into_iter().map(|(class, took)| (class, middle(took))).collect();
+        let longer = |meeting: u32| matched.took[meeting as usize] - usual[&matched.class[meeting as usize]];
+        let together = self.together();
         for rank in (0..self.traces.len() as u32).filter(|&rank| !self.traces[rank as usize].away.is_empty()) {
             for (cell, act) in matched.cells[rank as usize].clone().zip(&self.traces[rank as usize].acts) {
-                for meeting in self.meetings(rank, act) {
-                    let longer = matched.took[meeting as usize] - usual[&matched.class[meeting as usize]];
-                    if longer <= 0 {
+                for meeting in self.meetings(rank, act).filter(|&meeting| longer(meeting) > 0) {
+                    let here = self.kept(rank, cell, self.inside(rank, act, meeting), longer(meeting));
+                    let ns = here.iter().map(|one| one.1).sum::<f64>().round() as i64;
+                    if ns <= 0 {
                         continue;
                     }
-                    let here = self.during(rank, self.inside(rank, act, meeting), longer);
-                    let ns = here.iter().map(|one| one.1).sum::<f64>().round() as i64;
-                    if ns > 0 {
-                        self.within.push(Within { meeting, rank, cell: cell as u32, ns });
+                    let cell = cell as u32;
+                    self.within.push(Within { meeting, rank, cell, ns });
+                    // A rank that waits for it waits in the same call for others, which seem to take as long.
+                    for one in self.waiting[meeting as usize].iter().filter(|one| one.0 != rank) {
+                        let others = together.get(one).into_iter().flatten().filter(|&&other| other != meeting);
+                        self.within.extend(
+                            others
+                                .map(|&meeting| Within { meeting, rank, cell, ns: ns.min(longer(meeting)) })
+                                .filter(|one| one.ns > 0),
+                        );
                     }
                 }
             }
         }
+    }
+
+    /// Returns for each rank and action that waits for several operations in one call the meetings of all of them.
+    fn together(&self) -> BTreeMap<(u32, u32), Vec<u32>> {
+        let mut found = BTreeMap::new();
+        for (rank, trace) in (0u32..).zip(self.traces) {
+            let mut calls: BTreeMap<u32, (Vec<u32>, Vec<u32>)> = BTreeMap::new();
+            for (cell, act) in self.matched.cells[rank as usize].clone().zip(&trace.acts) {
+                let mut meetings = self.meetings(rank, act).peekable();
+                if meetings.peek().is_none() {
+                    continue;
+                }
+                if let Some(call) = trace.events[act.event as usize].together {
+                    let (cells, all) = calls.entry(call).or_default();
+                    cells.push(cell as u32);
+                    all.extend(meetings);
+                }
+            }
+            for (cells, all) in calls.into_values().filter(|(cells, _)| cells.len() > 1) {
+                found.extend(cells.into_iter().map(|cell| ((rank, cell), all.clone())));
+            }
+        }
+        found
     }
 
     /// Finds ranks that left a meeting later than they usually do while another of its ranks was kept from running in it.
@@ -196,17 +321,14 @@ impl<'a> Absences<'a> {
         let usual: BTreeMap<u32, i64> = tails.into_iter().map(|(class, tails)| (class, middle(tails))).collect();
         for (meeting, members) in waits.iter().filter(|(_, members)| members.len() > 1) {
             for &(culprit, here) in members {
-                let act = |rank: u32, cell: usize| {
-                    &self.traces[rank as usize].acts[cell - matched.cells[rank as usize].start]
-                };
-                let (begin, end) = self.inside(culprit, act(culprit, here), *meeting);
+                let inside = self.inside(culprit, self.act(culprit, here), *meeting);
                 for &(_, cell) in members.iter().filter(|member| member.0 != culprit) {
                     let tail = matched.own.tail[cell] - self.all.tail[cell];
                     let longer = tail - usual[&matched.class[*meeting as usize]];
                     if longer <= 0 {
                         continue;
                     }
-                    let kept = self.during(culprit, (begin, end), longer);
+                    let kept = self.kept(culprit, here, inside, longer);
                     let ns = kept.iter().map(|one| one.1).sum::<f64>().round() as i64;
                     if ns > 0 {
                         self.behind.push(Behind { culprit, cell: cell as u32, ns });
@@ -219,15 +341,23 @@ impl<'a> Absences<'a> {
     /// Returns what kept a rank from running inside a meeting.
     #[must_use]
     pub fn by_cause_within(&self, one: &Within) -> Vec<(&'a Arc<str>, f64)> {
-        let first = self.matched.cells[one.rank as usize].start;
-        let act = &self.traces[one.rank as usize].acts[one.cell as usize - first];
-        self.during(one.rank, self.inside(one.rank, act, one.meeting), one.ns)
+        let cell = one.cell as usize;
+        self.kept(one.rank, cell, self.inside(one.rank, self.act(one.rank, cell), one.meeting), one.ns)
     }
 
-    /// Returns the times during which ranks could run.
+    /// Returns the times during which ranks could run, and did not wait for one that could not.
     #[must_use]
     pub fn rest(&self) -> Times {
-        less(&self.matched.own, &self.all)
+        let mut rest = less(&self.matched.own, &self.all);
+        let mut longest: BTreeMap<u32, i64> = BTreeMap::new();
+        for one in &self.behind {
+            longest.entry(one.cell).and_modify(|ns| *ns = one.ns.max(*ns)).or_insert(one.ns);
+        }
+        for (cell, ns) in longest {
+            let tail = &mut rest.tail[cell as usize];
+            *tail = (*tail - ns).max(0);
+        }
+        rest
     }
 
     /// Returns what is known. `run`: duration of the run, ns.

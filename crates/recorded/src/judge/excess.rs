@@ -3,13 +3,12 @@
 //! A time is the usual one, a shift of this rank, an excess and noise. The shift is what is not known about the usual time
 //! of a healthy rank. An excess is 0 or has one of a few lengths, as many as the times show: a Dirichlet process whose base
 //! has a mass at 0 (Kim, Dahl, Vannucci 2009). Gibbs' sampler draws from the posterior (Neal 2000, algorithm 8 with one
-//! auxiliary length). Where times that follow each other are alike, the likelihood of a length or shift is flattened by
-//! as much (Miller, Dunson 2019).
+//! auxiliary length), and how readily there is another length. Where times that follow each other are alike, the noise of a
+//! step holds a part of that of the step before. A rank that is slower by a factor has wider noise as well: what is wider than
+//! its peers' is excess too.
 
-use super::noise::{Draws, Level, Shape};
+use super::noise::{CLEAN, Draws, Level, Shape, of_some};
 
-/// Prior weight of a length not seen yet, and of no excess, in times.
-const NEW: f64 = 0.5;
 /// Sweeps before the first draw, and between draws.
 const FIRST: usize = 200;
 const BETWEEN: usize = 10;
@@ -41,22 +40,36 @@ pub struct Sampler<'a> {
     /// In spreads from the center.
     values: Vec<f64>,
     spread: f64,
-    /// Times that describe the spread.
+    /// Independent times that describe the spread as well.
     count: f64,
     error: f64,
     block: f64,
+    /// Part of the noise of a step that the next step's holds.
+    part: f64,
     positive: bool,
     /// Range of excesses that are possible, in spreads.
     reach: f64,
+    /// Prior weight of a length not seen yet and of no excess, together, in times.
+    weight: f64,
     /// Spread of the noise against the estimate, and shift, in spreads.
     scale: f64,
     shift: f64,
-    /// Integral of the flattened likelihood of one time, in spreads.
-    width: f64,
     /// The first is no excess. Those without times are used again.
     lengths: Vec<Length>,
     of: Vec<usize>,
+    /// Noise of each time, in spreads.
+    rests: Vec<f64>,
     upto: Vec<f64>,
+}
+
+/// Returns how many times tell a variance as well as an independent one; a mean needs `block` (Bayley and Hammersley 1946).
+fn of_variance(block: f64) -> f64 {
+    f64::midpoint(block, 1.0 / block)
+}
+
+/// Returns the noise of a step as far as that of the next follows it: a rare long time does not last.
+fn lasting(rest: f64) -> f64 {
+    if rest.abs() > CLEAN { 0.0 } else { rest }
 }
 
 impl<'a> Sampler<'a> {
@@ -67,22 +80,23 @@ impl<'a> Sampler<'a> {
         let of: Vec<usize> = values.iter().map(|&value| usize::from(value > BEGINS)).collect();
         let long = of.iter().sum::<usize>();
         let sum: f64 = values.iter().filter(|&&value| value > BEGINS).sum();
-        let reach = values.iter().copied().fold(4.0, f64::max) - values.iter().copied().fold(0.0, f64::min);
+        let lengths =
+            vec![Length { at: 0.0, count: values.len() - long }, Length { at: sum / long.max(1) as f64, count: long }];
+        let block = excess.block.max(1.0);
         let mut sampler = Self {
             shape,
             spread: level.spread,
-            count: level.count.max(2) as f64,
+            count: level.count.max(2) as f64 / of_variance(block),
             error: excess.error / level.spread,
-            block: excess.block.max(1.0),
+            block,
+            part: (block - 1.0) / (block + 1.0),
             positive: excess.positive,
-            reach,
+            reach: values.iter().copied().fold(4.0, f64::max) - values.iter().copied().fold(0.0, f64::min),
+            weight: 1.0,
             scale: 1.0,
-            width: shape.width(excess.block.max(1.0)),
             shift: 0.0,
-            lengths: vec![
-                Length { at: 0.0, count: values.len() - long },
-                Length { at: sum / long.max(1) as f64, count: long },
-            ],
+            rests: values.iter().zip(&of).map(|(value, &of)| value - lengths[of].at).collect(),
+            lengths,
             of,
             upto: Vec::new(),
             values,
@@ -94,7 +108,33 @@ impl<'a> Sampler<'a> {
     /// Draws the excess of each time, ns.
     pub fn draw(&mut self, draws: &mut Draws) -> Vec<f64> {
         (0..BETWEEN).for_each(|_| self.sweep(draws));
-        self.of.iter().map(|&of| self.lengths[of].at * self.spread).collect()
+        let wider: Vec<(f64, f64)> = (0..self.lengths.len()).map(|of| self.wider(of, draws)).collect();
+        let excess = |(&of, rest): (&usize, &f64)| {
+            let (middle, part) = wider[of];
+            (self.lengths[of].at + part * (rest - middle)) * self.spread
+        };
+        self.of.iter().zip(&self.rests).map(excess).collect()
+    }
+
+    /// Returns the middle of the noise of times with an excess, and which part of it is beyond the noise of peers.
+    fn wider(&self, of: usize, draws: &mut Draws) -> (f64, f64) {
+        let count = self.lengths[of].count as f64;
+        let here = || self.rests.iter().zip(&self.of).filter(|one| *one.1 == of).map(|(rest, _)| *rest);
+        let middle = here().sum::<f64>() / count;
+        // Their mean takes as many times' worth of the squares as it stands for.
+        let free = count - of_some(count / self.of.len() as f64, self.block);
+        if of == 0 || free < 1.0 {
+            return (0.0, 0.0);
+        }
+        let ratio = here().map(|rest| (rest - middle).powi(2)).sum::<f64>() / free / (self.scale * self.scale);
+        // Wider, by the criterion of Schwarz (1978)?
+        if ratio <= 1.0 || free * (ratio - 1.0 - ratio.ln()) < free.ln() {
+            return (middle, 0.0);
+        }
+        // The variance of normal noise, given these times.
+        let known = free / of_variance(self.block);
+        let variance = ratio * known / draws.chi_square(known);
+        (middle, 1.0 - variance.sqrt().recip().min(1.0))
     }
 
     fn sweep(&mut self, draws: &mut Draws) {
@@ -104,28 +144,60 @@ impl<'a> Sampler<'a> {
             self.assign(at, draws);
         }
         self.move_shift(draws);
-        self.move_lengths(draws);
+        for of in 1..self.lengths.len() {
+            self.move_length(of, draws);
+        }
+        self.move_weight(draws);
+    }
+
+    /// Draws the prior weight, given how many lengths there are (Escobar and West 1995; a priori exponential with mean 1).
+    fn move_weight(&mut self, draws: &mut Draws) {
+        let count = self.values.len();
+        let lengths = self.lengths.iter().filter(|length| length.count > 0).count();
+        // The logarithm of a draw from a beta distribution.
+        let beta: f64 = (1..=count).map(|at| draws.exponential() / (self.weight + at as f64)).sum();
+        let rate = 1.0 + beta;
+        let odds = lengths as f64 / (count as f64 * rate);
+        let shape = lengths + usize::from(draws.unit() * (1.0 + odds) < odds);
+        self.weight = (0..shape).map(|_| draws.exponential()).sum::<f64>() / rate;
+    }
+
+    /// Returns the middle and the spread of the noise of a time, given the noise before and after it.
+    fn given_others(&self, at: usize) -> (f64, f64) {
+        let part = self.part;
+        let before = at.checked_sub(1).map(|at| lasting(self.rests[at]));
+        let after = self.rests.get(at + 1).copied().map(lasting);
+        match (before, after) {
+            (Some(before), Some(after)) => {
+                let both = 1.0 + part * part;
+                (part * (before + after) / both, ((1.0 - part * part) / both).sqrt())
+            }
+            (Some(one), None) | (None, Some(one)) => (part * one, (1.0 - part * part).sqrt()),
+            (None, None) => (0.0, 1.0),
+        }
     }
 
     /// Draws the length of one excess, given all others.
     fn assign(&mut self, at: usize, draws: &mut Draws) {
         self.lengths[self.of[at]].count -= 1;
         let value = self.values[at] - self.shift;
+        let (middle, narrow) = self.given_others(at);
+        let spread = narrow * self.scale;
         self.upto.clear();
         let mut whole = 0.0;
         for (number, length) in self.lengths.iter().enumerate() {
-            let prior = length.count as f64 + if number == 0 { NEW } else { 0.0 };
+            let prior = length.count as f64 + if number == 0 { 0.5 * self.weight } else { 0.0 };
             if prior > 0.0 {
-                whole += prior * self.likelihood(value - length.at);
+                whole += prior * self.shape.at((value - length.at - middle) / spread) / spread;
             }
             self.upto.push(whole);
         }
         if !self.positive || value > 0.0 {
-            whole += NEW * self.scale * self.width / self.reach;
+            whole += 0.5 * self.weight / self.reach;
         }
         let picked = draws.unit() * whole;
         let of = self.upto.iter().position(|&upto| picked < upto).unwrap_or_else(|| {
-            let noise = self.scale * self.block.sqrt() * self.shape.draw_usual(draws);
+            let noise = middle + spread * self.shape.draw_usual(draws);
             let at = if self.positive && noise >= value { value.max(0.0) } else { value - noise };
             let free = self.lengths.iter().skip(1).position(|length| length.count == 0);
             let number = free.map_or(self.lengths.len(), |free| free + 1);
@@ -137,16 +209,44 @@ impl<'a> Sampler<'a> {
         });
         self.lengths[of].count += 1;
         self.of[at] = of;
+        self.rests[at] = value - self.lengths[of].at;
     }
 
-    /// Returns the likelihood of one time. One of several that are alike says less.
-    fn likelihood(&self, rest: f64) -> f64 {
-        let dense = self.shape.at(rest / self.scale);
-        if self.block > 1.0 { dense.powf(1.0 / self.block) } else { dense }
+    /// Returns by how much to move what the times in `of` have in common, and how well these times tell it.
+    fn middle_of(&self, of: usize) -> (f64, f64) {
+        let (mut sum, mut known) = (0.0, 0.0);
+        let (part, last) = (self.part, self.of.len() - 1);
+        for at in (0..=last).filter(|&at| self.of[at] == of) {
+            let rest = |at: usize| lasting(self.rests[at]);
+            let (before, after) = (at.checked_sub(1), (at < last).then_some(at + 1));
+            let ends = usize::from(before.is_some()) + usize::from(after.is_some());
+            let own = 1.0 + (ends as f64 - 1.0) * part * part;
+            known += own;
+            sum += own * rest(at);
+            for near in [before, after].into_iter().flatten() {
+                known -= if self.of[near] == of { part } else { 0.0 };
+                sum -= part * rest(near);
+            }
+        }
+        (sum / known, known / (1.0 - part * part) / (self.scale * self.scale))
     }
 
-    fn log_likelihood(&self, rest: f64) -> f64 {
-        self.shape.at(rest / self.scale).ln() / self.block
+    /// Returns the logarithm of the likelihood of the noise, as far as it depends on the times in `of`, with these moved.
+    fn log_likelihood(&self, of: usize, by: f64) -> f64 {
+        let narrow = (1.0 - self.part * self.part).sqrt();
+        let rest = |at: usize| self.rests[at] - if self.of[at] == of { by } else { 0.0 };
+        let mut sum = 0.0;
+        for at in 0..self.of.len() {
+            let moved = self.of[at] == of || (self.part > 0.0 && at > 0 && self.of[at - 1] == of);
+            if moved {
+                let alone = match at.checked_sub(1) {
+                    Some(before) if self.part > 0.0 => (rest(at) - self.part * lasting(rest(before))) / narrow,
+                    _ => rest(at),
+                };
+                sum += self.shape.at(alone / self.scale).ln();
+            }
+        }
+        sum
     }
 
     /// Moves the shift, and all lengths against it: only times without an excess say anything about it.
@@ -154,49 +254,36 @@ impl<'a> Sampler<'a> {
         if self.error <= 0.0 {
             return;
         }
-        let count = self.lengths[0].count as f64;
-        let even = || self.values.iter().zip(&self.of).filter(|(_, of)| **of == 0).map(|(value, _)| *value);
-        let known = count / (self.block * self.scale * self.scale);
+        let (away, known) = if self.lengths[0].count > 0 { self.middle_of(0) } else { (0.0, 0.0) };
         let variance = 1.0 / (self.error.powi(-2) + known);
-        let middle = if count > 0.0 { variance * known * even().sum::<f64>() / count } else { 0.0 };
+        let middle = variance * known * (self.shift + away);
         let next = middle + variance.sqrt() * draws.normal();
         let proposed = |shift: f64| -0.5 * (shift - middle).powi(2) / variance;
         let prior = |shift: f64| -0.5 * (shift / self.error).powi(2);
-        let more: f64 =
-            even().map(|value| self.log_likelihood(value - next) - self.log_likelihood(value - self.shift)).sum();
-        let chance = more + prior(next) - prior(self.shift) + proposed(self.shift) - proposed(next);
         let by = next - self.shift;
+        let more = self.log_likelihood(0, by) - self.log_likelihood(0, 0.0);
+        let chance = more + prior(next) - prior(self.shift) + proposed(self.shift) - proposed(next);
         let possible = !self.positive || self.lengths.iter().skip(1).all(|length| length.count == 0 || length.at >= by);
         if possible && draws.unit().ln() < chance {
             self.shift = next;
             self.lengths.iter_mut().skip(1).for_each(|length| length.at -= by);
+            self.rests.iter_mut().zip(&self.of).filter(|one| *one.1 == 0).for_each(|(rest, _)| *rest -= by);
         }
     }
 
-    /// Moves each length, given the times that have it.
-    fn move_lengths(&mut self, draws: &mut Draws) {
-        let mut sums = vec![0.0; self.lengths.len()];
-        for (value, &of) in self.values.iter().zip(&self.of) {
-            sums[of] += value - self.shift;
+    /// Moves a length, given the times that have it.
+    fn move_length(&mut self, of: usize, draws: &mut Draws) {
+        if self.lengths[of].count == 0 {
+            return;
         }
-        let next: Vec<(f64, f64)> = (self.lengths.iter().zip(&sums))
-            .map(|(length, sum)| {
-                let count = length.count.max(1) as f64;
-                let (middle, spread) = (sum / count, self.scale * (self.block / count).sqrt());
-                let next = middle + spread * draws.normal();
-                let proposed = |at: f64| -0.5 * ((at - middle) / spread).powi(2);
-                (next, proposed(length.at) - proposed(next))
-            })
-            .collect();
-        let mut more: Vec<f64> = next.iter().map(|next| next.1).collect();
-        for (value, &of) in self.values.iter().zip(&self.of).filter(|(_, of)| **of > 0) {
-            let rest = value - self.shift;
-            more[of] += self.log_likelihood(rest - next[of].0) - self.log_likelihood(rest - self.lengths[of].at);
-        }
-        for ((length, (next, _)), more) in self.lengths.iter_mut().zip(next).zip(more).skip(1) {
-            if length.count > 0 && (!self.positive || next > 0.0) && draws.unit().ln() < more {
-                length.at = next;
-            }
+        let (away, known) = self.middle_of(of);
+        let by = away + draws.normal() / known.sqrt();
+        let proposed = |by: f64| -0.5 * (by - away).powi(2) * known;
+        let more = self.log_likelihood(of, by) - self.log_likelihood(of, 0.0);
+        let possible = !self.positive || self.lengths[of].at + by > 0.0;
+        if possible && draws.unit().ln() < more + proposed(0.0) - proposed(by) {
+            self.lengths[of].at += by;
+            self.rests.iter_mut().zip(&self.of).filter(|one| *one.1 == of).for_each(|(rest, _)| *rest -= by);
         }
     }
 }
@@ -212,18 +299,30 @@ mod tests {
 
     const TRIALS: usize = 400;
 
+    /// Returns times of which each is a part of the one before it plus noise.
+    fn alike(count: usize, part: f64, draws: &mut Draws) -> Vec<f64> {
+        let mut last = draws.normal();
+        let mut next = || {
+            last = part * last + (1.0 - part * part).sqrt() * draws.normal();
+            1e6 * last
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
     /// Returns of how many series of `steps` times the interval of the summed excess covers the truth.
-    fn covered(steps: usize, peers: usize, added: impl Fn(usize) -> f64) -> usize {
+    fn covered(steps: usize, peers: usize, part: f64, added: impl Fn(usize) -> f64) -> usize {
         let mut draws = Draws(11);
         let shape = Shape::new(&[normals(2_000, &mut draws)], false);
         let truth: f64 = (0..steps).map(&added).sum();
+        let block = (1.0 + part) / (1.0 - part);
         let mut inside = 0;
         for _ in 0..TRIALS {
-            let mut others: Vec<f64> = normals(steps * peers, &mut draws).iter().map(|value| 1e6 * value).collect();
+            let mut others: Vec<f64> = (0..peers).flat_map(|_| alike(steps, part, &mut draws)).collect();
             let level = level(&mut others);
-            let values: Vec<f64> = (0..steps).map(|at| 1e6 * (draws.normal() + added(at))).collect();
-            let error = level.spread / (others.len() as f64).sqrt();
-            let excess = Excess { values: &values, level, error, positive: false, block: 1.0 };
+            let values: Vec<f64> =
+                alike(steps, part, &mut draws).iter().enumerate().map(|(at, noise)| noise + 1e6 * added(at)).collect();
+            let error = level.spread * (block / others.len() as f64).sqrt();
+            let excess = Excess { values: &values, level, error, positive: false, block };
             let mut sampler = Sampler::new(&excess, &shape, &mut draws);
             let sums: Vec<f64> = (0..64).map(|_| sampler.draw(&mut draws).iter().sum::<f64>() * 1e-6).collect();
             let mean = sums.iter().sum::<f64>() / 64.0;
@@ -236,10 +335,38 @@ mod tests {
     #[test]
     fn intervals_of_the_sum_hold_the_truth() {
         for peers in [2, 6] {
-            let always = covered(20, peers, |_| 4.0);
+            let always = covered(20, peers, 0.0, |_| 4.0);
             assert!((368..=TRIALS).contains(&always), "always, {peers} peers: {always} of {TRIALS}");
-            let third = covered(30, peers, |at| if at % 3 == 0 { 6.0 } else { 0.0 });
+            let third = covered(30, peers, 0.0, |at| if at % 3 == 0 { 6.0 } else { 0.0 });
             assert!((368..=TRIALS).contains(&third), "each third, {peers} peers: {third} of {TRIALS}");
+        }
+    }
+
+    #[test]
+    fn so_do_those_of_times_that_are_alike_from_step_to_step() {
+        for (steps, peers) in [(12, 2), (12, 6), (30, 2)] {
+            let found = covered(steps, peers, 0.6, |_| 4.0);
+            assert!((368..=TRIALS).contains(&found), "{steps} steps, {peers} peers: {found} of {TRIALS}");
+        }
+    }
+
+    #[test]
+    fn without_its_excess_a_rank_that_is_slower_by_a_factor_has_the_noise_of_its_peers() {
+        for part in [0.0, 0.6] {
+            let mut draws = Draws(19);
+            let shape = Shape::new(&[normals(2_000, &mut draws)], false);
+            let block = (1.0 + part) / (1.0 - part);
+            let mut wide = 0.0;
+            for _ in 0..40 {
+                // Twice 20 ms, with noise of 1 ms: 40 ms with noise of 2 ms.
+                let values: Vec<f64> = alike(120, part, &mut draws).iter().map(|noise| 2e7 + 2.0 * noise).collect();
+                let level = Level { center: 0.0, spread: 1e6, count: 480 };
+                let excess = Excess { values: &values, level, error: 1e5, positive: false, block };
+                let drawn = Sampler::new(&excess, &shape, &mut draws).draw(&mut draws);
+                let without = values.iter().zip(&drawn).map(|(value, excess)| value - excess);
+                wide += without.map(|rest| rest * rest * 1e-12).sum::<f64>() / 120.0 / 40.0;
+            }
+            assert!((0.9..1.1).contains(&wide.sqrt()), "{part}: {}", wide.sqrt());
         }
     }
 

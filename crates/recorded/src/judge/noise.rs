@@ -11,12 +11,14 @@ use crosswind_program::random::{GOLDEN, mixed};
 /// Spread of a normal distribution whose shorter half is 2 * 0.6745 spreads wide.
 const HALF: f64 = 0.6745;
 /// Beyond this many spreads a time does not describe noise.
-const CLEAN: f64 = 6.0;
+pub const CLEAN: f64 = 6.0;
+/// Beyond this many spreads a time is not usual.
+const UNUSUAL: f64 = 3.0;
 /// Share and spread of the wide part of the noise: rare longer times are nothing special.
 const WIDE: f64 = 0.01;
 const WIDE_SPREAD: f64 = 2.0;
 /// Fewer far times than this, over all ranks, are no part of the noise; and the greatest share that is.
-const FEW_FAR: usize = 2;
+const FEW_FAR: f64 = 2.0;
 const MOST_FAR: f64 = 0.2;
 /// With this many ranks or more, two of them are left out of the far times instead of one.
 const MANY: usize = 6;
@@ -45,6 +47,12 @@ impl Draws {
     /// Draws from a normal distribution.
     pub fn normal(&mut self) -> f64 {
         (-2.0 * (1.0 - self.unit()).ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
+    }
+
+    /// Draws from a chi-square distribution (Wilson and Hilferty 1931).
+    pub fn chi_square(&mut self, free: f64) -> f64 {
+        let part = 2.0 / (9.0 * free);
+        (free * (1.0 - part + self.normal() * part.sqrt()).powi(3)).max(1e-3)
     }
 
     /// Draws from an exponential distribution of mean 1.
@@ -96,26 +104,33 @@ pub fn level(values: &mut [f64]) -> Level {
     Level { center, spread: variance.sqrt().max(STAMP), count: clean.len() }
 }
 
-/// Returns the share of times far above all others, and how far these are on average. What none has shown yet may still come
-/// (Jeffreys' prior), and is then thought to be just as far as to stand out. With `suspects` among them, the ranks with most
-/// of it are left out: what only one or two of them show is no noise.
+/// Returns the share of times far above all others, and how much farther these are on average than far: peaks over a threshold
+/// fall off exponentially (Pickands 1975). What none has shown yet may still come (Jeffreys' prior), and is then thought to go
+/// on as times above the usual do, of which one more may come that is as far as to stand out. With `suspects` among them, the
+/// ranks with most of it are left out: what only one or two of them show is no noise.
 fn tail(ranks: &[Vec<f64>], suspects: bool) -> (f64, f64) {
-    let far = |rank: &Vec<f64>| {
-        let far = rank.iter().filter(|&&value| value > CLEAN);
-        (far.clone().sum::<f64>(), far.count(), rank.len())
-    };
-    let mut found: Vec<(f64, usize, usize)> = ranks.iter().map(far).collect();
+    let mut found: Vec<[(f64, f64); 2]> =
+        ranks.iter().map(|rank| [CLEAN, UNUSUAL].map(|least| peaks(rank, least))).collect();
+    let mut all: Vec<usize> = ranks.iter().map(Vec::len).collect();
     if suspects {
-        found.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
-        found.truncate(found.len().saturating_sub(if found.len() < MANY { 1 } else { 2 }));
+        let mut order: Vec<usize> = (0..ranks.len()).collect();
+        order.sort_by(|&one, &other| found[one][0].0.total_cmp(&found[other][0].0));
+        order.truncate(order.len().saturating_sub(if order.len() < MANY { 1 } else { 2 }));
+        (found, all) = order.iter().map(|&at| (found[at], all[at])).unzip();
     }
-    let (sum, number) = found.iter().fold((0.0, 0), |(sum, number), one| (sum + one.0, number + one.1));
-    let all: usize = found.iter().map(|one| one.2).sum();
+    let sum = |of: usize| found.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one[of].0, sum.1 + one[of].1));
+    let ((far, number), (unusual, some)) = (sum(0), sum(1));
     if suspects && number < FEW_FAR {
         return (0.0, 1.0);
     }
-    let number = number as f64;
-    (((number + 0.5) / (all as f64 + 1.0)).min(MOST_FAR), (sum + CLEAN) / (number + 1.0))
+    let usual = (unusual + CLEAN) / (some + 1.0);
+    (((number + 0.5) / (all.iter().sum::<usize>() as f64 + 1.0)).min(MOST_FAR), (far + usual) / (number + 1.0))
+}
+
+/// Returns by how much values exceed a threshold, together, and how many do.
+fn peaks(values: &[f64], least: f64) -> (f64, f64) {
+    let above = values.iter().filter(|&&value| value > least);
+    above.fold((0.0, 0.0), |(sum, count), value| (sum + value - least, count + 1.0))
 }
 
 const GRID: usize = 512;
@@ -127,7 +142,7 @@ pub struct Shape {
     /// Standardised times from which noise is drawn.
     drawn: Vec<f64>,
     band: f64,
-    /// Share of times far above the others, and how far they are on average.
+    /// Share of times far above the others, and by how much they are farther than far, on average.
     tail: f64,
     tail_mean: f64,
 }
@@ -163,8 +178,8 @@ impl Shape {
     /// Returns the density of the wide parts of the noise.
     fn wide(&self, place: f64) -> f64 {
         let wide = WIDE * (-(place / WIDE_SPREAD).abs()).exp() / (2.0 * WIDE_SPREAD);
-        if self.tail > 0.0 && place > 0.0 {
-            return wide + self.tail * (-place / self.tail_mean).exp() / self.tail_mean;
+        if place > CLEAN {
+            return wide + self.tail * ((CLEAN - place) / self.tail_mean).exp() / self.tail_mean;
         }
         wide
     }
@@ -180,18 +195,9 @@ impl Shape {
         self.density[low] * (1.0 - part) + self.density[low + 1] * part
     }
 
-    /// Returns the integral of the density to the power of one part in `block`.
-    #[must_use]
-    pub fn width(&self, block: f64) -> f64 {
-        if block <= 1.0 {
-            return 1.0;
-        }
-        self.density.iter().map(|dense| dense.powf(1.0 / block)).sum::<f64>() * 2.0 * REACH / (GRID - 1) as f64
-    }
-
     fn draw(&self, draws: &mut Draws) -> f64 {
         if self.tail > 0.0 && draws.unit() < self.tail {
-            return self.tail_mean * draws.exponential();
+            return CLEAN + self.tail_mean * draws.exponential();
         }
         self.draw_usual(draws)
     }
@@ -225,10 +231,17 @@ fn gain(odds: &[f64], rate: f64) -> f64 {
     sum + product.ln()
 }
 
-/// Returns the likelihood ratio (a logarithm) of an excess, over excesses that are always there, or now and then, of one
-/// length or of any. `values`: spreads from the center of the noise.
+/// Returns how many times of a share `rate` of all steps say as much as one independent time, if all steps have `block`.
 #[must_use]
-pub fn ratio(values: &[f64], shape: &Shape) -> f64 {
+pub fn of_some(rate: f64, block: f64) -> f64 {
+    1.0 + rate * (block - 1.0)
+}
+
+/// Returns the likelihood ratio (a logarithm) of an excess, over excesses that are always there, or now and then, of one
+/// length or of any. `values`: spreads from the center of the noise. `block`: number of steps that say as much as one
+/// independent step; of steps now and then, fewer follow each other.
+#[must_use]
+pub fn ratio(values: &[f64], shape: &Shape, block: f64) -> f64 {
     let count = values.len() as f64;
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -247,12 +260,12 @@ pub fn ratio(values: &[f64], shape: &Shape) -> f64 {
         }
         let odds: Vec<f64> =
             values.iter().zip(&noise).map(|(&value, none)| odds(shape.at(value - excess), *none)).collect();
-        best = rates.iter().map(|&rate| gain(&odds, rate)).fold(best, f64::max);
+        best = rates.iter().map(|&rate| gain(&odds, rate) / of_some(rate, block)).fold(best, f64::max);
     }
     let slab = 1.0 / highest.max(1.0);
     let odds: Vec<f64> =
         values.iter().zip(&noise).map(|(&value, none)| odds(if value > 0.0 { slab } else { 0.0 }, *none)).collect();
-    best = rates[1..].iter().map(|&rate| gain(&odds, rate)).fold(best, f64::max);
+    best = rates[1..].iter().map(|&rate| gain(&odds, rate) / of_some(rate, block)).fold(best, f64::max);
     best
 }
 
@@ -288,7 +301,7 @@ impl Threshold {
                     let level = level(&mut pool);
                     let values: Vec<f64> =
                         (0..count).map(|_| (shape.draw(&mut draws) * 1e6 - level.center) / level.spread).collect();
-                    ratio(&values, shape)
+                    ratio(&values, shape, 1.0)
                 })
                 .collect();
             found.sort_unstable_by(f64::total_cmp);
@@ -323,12 +336,41 @@ mod tests {
         let mut draws = Draws(5);
         let shape = Shape::new(&[normals(2_000, &mut draws)], false);
         let at = Threshold::new(0.001).of(30, 60, &shape);
-        let above = (0..400).filter(|_| ratio(&normals(30, &mut draws), &shape) > at).count();
+        let above = (0..400).filter(|_| ratio(&normals(30, &mut draws), &shape, 1.0) > at).count();
         assert!(above <= 2, "{above} above {at}");
         let mut now_and_then = normals(30, &mut draws);
         (0..10).for_each(|at| now_and_then[at * 3] += 4.0);
-        assert!(ratio(&now_and_then, &shape) > at);
+        assert!(ratio(&now_and_then, &shape, 1.0) > at);
         let always: Vec<f64> = normals(30, &mut draws).iter().map(|value| value + 1.5).collect();
-        assert!(ratio(&always, &shape) > at);
+        assert!(ratio(&always, &shape, 1.0) > at);
+    }
+
+    #[test]
+    fn one_long_time_is_as_clear_where_times_are_alike_from_step_to_step() {
+        let mut draws = Draws(9);
+        let shape = Shape::new(&[normals(2_000, &mut draws)], false);
+        let mut once = normals(30, &mut draws);
+        once[7] = 30.0;
+        let always: Vec<f64> = normals(30, &mut draws).iter().map(|value| value + 1.5).collect();
+        assert!(ratio(&once, &shape, 4.0) > 0.9 * ratio(&once, &shape, 1.0));
+        assert!(ratio(&always, &shape, 4.0) < 0.5 * ratio(&always, &shape, 1.0));
+    }
+
+    #[test]
+    fn far_times_of_peers_say_how_far_noise_reaches() {
+        let mut draws = Draws(13);
+        let mut ranks: Vec<Vec<f64>> = (0..8).map(|_| normals(200, &mut draws)).collect();
+        ranks.iter_mut().for_each(|rank| rank[3] = CLEAN + 1.5 * draws.exponential());
+        let shape = Shape::new(&ranks, false);
+        let (mut far, mut beyond) = (0, 0);
+        for _ in 0..40_000 {
+            let one = shape.draw(&mut draws);
+            far += usize::from(one > CLEAN);
+            beyond += usize::from(one > 4.0 * CLEAN);
+        }
+        assert!((100..400).contains(&far) && beyond <= 2, "{far} far, {beyond} beyond");
+        let mut once = normals(30, &mut draws);
+        once[7] = 30.0;
+        assert!(ratio(&once, &shape, 1.0) > Threshold::new(1e-5).of(30, 200, &shape));
     }
 }

@@ -13,8 +13,6 @@ use super::series::{APART, Alike, Place, Series, What, common, of_median, spread
 const PEERS: usize = 16;
 /// Steps that two ranks must have in common to be compared.
 const FEW_STEPS: usize = 6;
-/// Normal quantile: in 2.5 % of programs whose ranks are alike, chance makes them differ as much.
-const CHANCE: f64 = 1.96;
 
 type Spot = (u32, What, u32);
 
@@ -108,7 +106,7 @@ fn middle(sorted: &[f64], apart: f64) -> f64 {
 }
 
 /// Returns how much the usual times of healthy ranks differ, as a share of these times: the standard deviation by the method
-/// of moments of DerSimonian and Laird (1986) over all places, or 0 where the differences may be chance.
+/// of moments of DerSimonian and Laird (1986) over all places, or 0 where noise alone makes them differ as much.
 fn unevenness(all: &[Series], suspects: &BTreeMap<Spot, BTreeSet<u32>>, alike: &Alike<'_>, block: f64) -> f64 {
     let spots: BTreeSet<Spot> = all
         .iter()
@@ -151,14 +149,5 @@ fn unevenness(all: &[Series], suspects: &BTreeMap<Spot, BTreeSet<u32>>, alike: &
             weight += degrees * 2.0 * (sum / number).powi(2) / (errors / pairs);
         }
     }
-    if weight <= 0.0 || found <= chi_square(free) {
-        return 0.0;
-    }
-    ((found - free) / weight).sqrt()
-}
-
-/// Returns the quantile of a chi-square distribution at [`CHANCE`] (Wilson and Hilferty 1931).
-fn chi_square(free: f64) -> f64 {
-    let part = 2.0 / (9.0 * free);
-    free * (1.0 - part + CHANCE * part.sqrt()).powi(3)
+    if weight > 0.0 { ((found - free).max(0.0) / weight).sqrt() } else { 0.0 }
 }

@@ -274,18 +274,102 @@ pub fn block(series: &[Series], what: What) -> f64 {
     for _ in 0..ROUNDS {
         // The mean of a row is that of its times: all products are too small by the variance of this mean.
         let lost = (factor * rows / length).min(0.5);
-        let mut next = 1.0;
+        let mut correlations = Vec::with_capacity(LAGS);
         for (product, count) in products.iter().zip(counts) {
             if count == 0 {
                 break;
             }
-            let correlation = product / count as f64 / (squares / number as f64) * (1.0 - lost) + lost;
-            if correlation < 2.0 / (count as f64).sqrt() {
-                break;
-            }
-            next += 2.0 * correlation;
+            correlations.push(product / count as f64 / (squares / number as f64) * (1.0 - lost) + lost);
         }
-        factor = next;
+        // At most, all times of a row are one.
+        factor = at_zero(&correlations, counts[0] as f64).min(length / rows);
     }
     factor
+}
+
+/// Returns the variance of a mean, against that of independent values: the spectrum at zero of the autoregression whose
+/// order is best by the criterion of Schwarz (1978). `correlations`: with the value before, the one before that, and so
+/// on; `count`: values that tell them.
+fn at_zero(correlations: &[f64], count: f64) -> f64 {
+    let mut weights: Vec<f64> = Vec::new();
+    // Variance of what the values before do not explain.
+    let mut rest = 1.0;
+    let (mut least, mut best) = (0.0, 1.0);
+    for (order, correlation) in (1..).zip(correlations) {
+        // Levinson's recursion.
+        let explained: f64 =
+            weights.iter().zip(correlations[..order - 1].iter().rev()).map(|(one, two)| one * two).sum();
+        let next = (correlation - explained) / rest;
+        if next.abs() >= 1.0 {
+            break;
+        }
+        let before = weights.clone();
+        weights.iter_mut().zip(before.iter().rev()).for_each(|(weight, mirrored)| *weight -= next * mirrored);
+        weights.push(next);
+        rest *= 1.0 - next * next;
+        let criterion = count * f64::ln(rest) + order as f64 * count.ln();
+        if criterion < least {
+            least = criterion;
+            best = rest / (1.0 - weights.iter().sum::<f64>()).powi(2);
+        }
+    }
+    best.max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::noise::Draws;
+    use super::*;
+
+    /// Returns rows of times, each a part of the one before it plus noise.
+    fn rows(count: usize, steps: usize, part: f64, draws: &mut Draws) -> Vec<Series> {
+        let row = |rank| {
+            let mut last = draws.normal();
+            let mut next = || {
+                last = part * last + (1.0 - part * part).sqrt() * draws.normal();
+                1e6 * last
+            };
+            let values: Vec<f64> = (0..steps).map(|_| next()).collect();
+            Series {
+                rank,
+                kind: 0,
+                what: What::Computing,
+                place: 0,
+                cells: (0..steps as u32).collect(),
+                steps: (0..steps as u32).collect(),
+                values,
+                level: Level { center: 0.0, spread: 1e6, count: steps * count },
+                error: 0.0,
+                alone: false,
+                of_two: false,
+            }
+        };
+        (0..count as u32).map(row).collect()
+    }
+
+    /// Returns the mean of the block over many programs.
+    fn mean_block(count: usize, steps: usize, part: f64) -> f64 {
+        const TRIALS: usize = 400;
+        let mut draws = Draws(5);
+        (0..TRIALS).map(|_| block(&rows(count, steps, part, &mut draws), What::Computing)).sum::<f64>() / TRIALS as f64
+    }
+
+    #[test]
+    fn times_that_are_alike_from_step_to_step_count_as_fewer() {
+        // The variance of a mean is (1 + part) / (1 - part) that of independent times.
+        for (count, steps) in [(9, 12), (9, 30), (48, 12)] {
+            let found = mean_block(count, steps, 0.6);
+            assert!((found / 4.0 - 1.0).abs() < 0.15, "{count} rows of {steps}: {found}");
+        }
+        let found = mean_block(9, 120, 0.3);
+        assert!((found / (1.3 / 0.7) - 1.0).abs() < 0.1, "{found}");
+    }
+
+    #[test]
+    fn independent_times_count_in_full() {
+        for (count, steps) in [(9, 12), (9, 120), (192, 20)] {
+            let found = mean_block(count, steps, 0.0);
+            assert!((1.0..1.1).contains(&found), "{count} rows of {steps}: {found}");
+        }
+    }
 }

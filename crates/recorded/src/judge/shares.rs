@@ -78,7 +78,6 @@ struct Removal<'a> {
     base: i64,
     of_folded: folded::Memory,
     of_whole: graph::Memory,
-    took: Vec<i64>,
     replays: u64,
 }
 
@@ -94,7 +93,6 @@ impl<'a> Removal<'a> {
             base: 0,
             of_folded: folded::Memory::default(),
             of_whole: graph::Memory::default(),
-            took: Vec::new(),
             replays: 0,
         };
         removal.base = removal.replay(&matched.own);
@@ -112,19 +110,10 @@ impl<'a> Removal<'a> {
         if let Some(folded) = &self.folded {
             return folded.replay(times, &mut self.of_folded);
         }
-        self.took.clone_from(&matched.took);
-        for one in self.known.within.iter().filter(|one| self.out[one.rank as usize]) {
-            let (took, without) = (&mut self.took[one.meeting as usize], matched.took[one.meeting as usize] - one.ns);
-            *took = without.min(*took);
-        }
-        let mut rest = matched.own.tail.clone();
-        for one in self.known.behind.iter().filter(|one| self.out[one.culprit as usize]) {
-            let (tail, without) = (&mut rest[one.cell as usize], matched.own.tail[one.cell as usize] - one.ns);
-            *tail = without.min(*tail);
-        }
-        let rest = Times { computing: matched.own.computing.clone(), tail: rest };
+        let (took, tail) = self.known.in_meetings(matched, |rank| self.out[rank as usize]);
+        let rest = Times { computing: matched.own.computing.clone(), tail };
         let times = |rank: u32| if self.out[rank as usize] { world } else { &rest };
-        matched.graph.replay(times, &self.took, &mut self.of_whole)
+        matched.graph.replay(times, &took, &mut self.of_whole)
     }
 
     /// Returns the length of each step in the last replay, ns.
@@ -243,6 +232,9 @@ pub fn shares(matched: &Matched, series: &[&Series], known: &Known, shape: &Shap
 /// Returns the variance of the time that each rank's operations take together once all have arrived, s^2. Had a rank not been
 /// the last, each would have been another draw of it; the replay has those recorded.
 fn transfers(matched: &Matched, known: &Known) -> Vec<f64> {
+    // What is known to have kept ranks from running is no variation of the transfers.
+    let (took, late) = known.in_meetings(matched, |_| true);
+    let kept = |cell: usize| matched.own.tail[cell] - known.without.tail[cell];
     // Operations that end in one call are waited for together: the last of them counts.
     let mut waits: Vec<Vec<(u32, f64)>> = vec![Vec::new(); matched.graph.starts.len()];
     let mut waited = vec![false; waits.len()];
@@ -250,7 +242,7 @@ fn transfers(matched: &Matched, known: &Known) -> Vec<f64> {
         let (rank, cell) = (node.rank as usize, node.cell as usize);
         let is_wait = matches!(node.does, Do::Wait(_));
         if let Do::Wait(meeting) = node.does {
-            let took = matched.took[meeting as usize].saturating_add(known.without.tail[cell]) as f64 * 1e-9;
+            let took = took[meeting as usize].saturating_add((late[cell] - kept(cell)).max(0)) as f64 * 1e-9;
             let one = (matched.class[meeting as usize], took);
             if waited[rank] && matched.own.computing[cell] == 0 {
                 waits[rank].pop();

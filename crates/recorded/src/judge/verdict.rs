@@ -246,17 +246,28 @@ impl<'a> Case<'a> {
         let refined = against_peers(&all, &suspects(&all, &shape, blocks), &alike, blocks);
         let suspect: Vec<&Series> = refined.iter().collect();
         let known = absences.known(&self.steps, matched.recorded as f64);
-        let costs = shares(matched, &suspect, &known, &shape, blocks);
+        let mut costs = shares(matched, &suspect, &known, &shape, blocks);
         found.replays = costs.replays + 6;
+        let unexplained = (found.replayed_s - found.recorded_s).abs();
+        let mut named = self.conspicuous(&costs, run, unexplained);
+        if !named.is_empty() && named.len() < costs.costs.len() {
+            // What they cost with all other ranks as recorded; if that is nothing, since others hide it, their share stays.
+            let of_named: Vec<&Series> = suspect.iter().copied().filter(|one| named.contains(&one.rank)).collect();
+            let alone = shares(matched, &of_named, &known.of(&named), &shape, blocks);
+            found.replays += alone.replays;
+            let still = self.conspicuous(&alone, run, unexplained);
+            if still.len() == named.len() {
+                (named, costs) = (still, alone);
+            }
+        }
         found.notes.extend(unknowable(&all, &rest, run, |rank| self.traces[rank as usize].number()));
         let evidence =
             Evidence { traces: self.traces, matched, steps: &self.steps, absences: &absences, suspect: &suspect };
-        self.name(found, &evidence, &costs, run)
+        self.name(found, &evidence, &costs, &named, run)
     }
 
-    /// Names culprits, or says why there are none.
-    fn name(&self, mut found: Verdict, evidence: &Evidence<'_>, shares: &Shares, run: f64) -> Verdict {
-        let unexplained = (found.replayed_s - found.recorded_s).abs();
+    /// Returns the ranks that cost enough, for sure, and more than others, the most costly first.
+    fn conspicuous(&self, shares: &Shares, run: f64, unexplained: f64) -> Vec<u32> {
         let mut all: Vec<f64> = shares.costs.iter().map(|cost| cost.share.mean).collect();
         all.resize(self.traces.len(), 0.0);
         let stands_out = |cost: &Cost| {
@@ -273,6 +284,13 @@ impl<'a> Case<'a> {
         if named.iter().map(|cost| cost.share.mean).sum::<f64>() < unexplained {
             named.clear();
         }
+        named.iter().map(|cost| cost.rank).collect()
+    }
+
+    /// Names culprits, or says why there are none.
+    fn name(&self, mut found: Verdict, evidence: &Evidence<'_>, shares: &Shares, named: &[u32], run: f64) -> Verdict {
+        let named: Vec<&Cost> =
+            named.iter().filter_map(|rank| shares.costs.iter().find(|cost| cost.rank == *rank)).collect();
         let joint: Vec<&(Vec<u32>, Estimate)> = shares
             .hidden
             .iter()
@@ -565,7 +583,7 @@ fn suspects<'a>(all: &'a [Series], shape: &Shape, blocks: [f64; 2]) -> Vec<&'a S
     let mut threshold = Threshold::new(CHANCE / all.len().max(1) as f64);
     let is_suspect = |one: &&Series| {
         let values: Vec<f64> = one.values.iter().map(|value| (value - one.level.center) / one.level.spread).collect();
-        ratio(&values, shape) / blocks[one.what as usize] > threshold.of(values.len(), one.level.count, shape)
+        ratio(&values, shape, blocks[one.what as usize]) > threshold.of(values.len(), one.level.count, shape)
     };
     all.iter().filter(is_suspect).collect()
 }
