@@ -1,0 +1,46 @@
+"""Real training jobs on gloo, recorded by PyTorch's profiler, one rank of which is late by a known time."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from crosswind.blame.recorded import blame_recorded
+
+ROOT = Path(__file__).parents[3]
+TRUE_S = 0.3389
+"""By the stamps of the ranks, what the late one cost in the ten steps that were kept of the recording."""
+PYTHON = os.environ.get("CROSSWIND_TORCH_PYTHON", sys.executable)
+"""A Python that has PyTorch, which need not be the one that runs the tests."""
+
+
+def test_the_late_rank_of_a_job_with_ddp_is_named_with_its_cost():
+    """Made by `benchmarks/recorded_jobs/torch_job.py` with torch 2.15, on a host on which much else ran."""
+    found = blame_recorded(sorted((ROOT / "tests" / "recordings" / "ddp").glob("*.json.gz"))).data
+    assert (found["ranks"], found["steps"]) == (3, 10)
+    [culprit] = found["culprits"]
+    assert culprit["ranks"] == [1]
+    assert culprit["where"][0]["place"] == "before all_reduce 2 of 2"
+    assert culprit["ci95"][0] <= TRUE_S <= culprit["ci95"][1]
+
+
+@pytest.fixture(scope="module")
+def jobs():
+    sys.path.insert(0, str(ROOT / "benchmarks" / "recorded_jobs"))
+    import torch_jobs
+
+    if not torch_jobs.has_torch(PYTHON):
+        pytest.skip("no PyTorch: CROSSWIND_TORCH_PYTHON names a Python that has it")
+    return torch_jobs
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("kind", ["ddp", "fsdp"])
+def test_a_job_of_now_is_read_and_its_late_rank_is_named(jobs, tmp_path, kind):
+    found = blame_recorded(jobs.trained(PYTHON, tmp_path, kind, 3, 20, "1:backward:0.06")).data
+    assert [culprit["ranks"] for culprit in found["culprits"]] == [[1]], found["reason"]
+    low, high = found["culprits"][0]["ci95"]
+    assert low <= jobs.cost_s(tmp_path, 3, 1) <= high
