@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test that cannot continue must stop
 
 mod meetings;
+mod memory;
 mod network;
 mod replay;
