@@ -108,7 +108,7 @@ test-unit: $(VENV)/.built-dev
 BASE ?=
 LAB := tests/lab python/crosswind/lab
 LAB_ROOMS := absences access cluster description disturbance documents errors experiment files filter host inject lab links plan \
-  platform policy run statistics terminal watch
+  platform policy run statistics tables terminal watch
 LAB_USES := constraints.txt Cargo.lock crates tests/lab tests/disturbed.py tests/interacting.py python/crosswind/__init__.py \
   $(foreach room,$(LAB_ROOMS),python/crosswind/$(room) python/crosswind/$(room).py)
 test-lab: $(VENV)/.built-dev

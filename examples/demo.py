@@ -13,11 +13,11 @@ import textwrap
 from pathlib import Path
 
 from crosswind.blame.result import Blame
-from crosswind.cli.figures import half_of, with_half
 from crosswind.measurement import Measurement
 from crosswind.model.fit import Fit, fit
 from crosswind.plan import Plan
 from crosswind.run.results import Runs
+from crosswind.statistics.digits import half_of, with_half
 from crosswind.terminal.consequences import most_consequential
 
 EXAMPLES = Path(__file__).parent

@@ -7,7 +7,8 @@ from typing import Any
 
 from crosswind.lab.papers.communication_interactions import printed, study
 from crosswind.lab.papers.communication_interactions.calibration import PROGRAMS, QUICK, Calibration
-from crosswind.lab.papers.communication_interactions.figures import LOCAL_STREAMS, SIDES, Figure, all_figures
+from crosswind.lab.papers.communication_interactions.figures import LOCAL_STREAMS, SIDES, all_figures
+from crosswind.lab.papers.figure import Figure
 from crosswind.lab.papers.tabled_study import TabledStudy
 from crosswind.run.results import Runs
 

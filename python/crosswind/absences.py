@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ class Observed(ABC):
         The intervals as they really were, as a `disturbance.toml` of kind recorded.
     """
 
-    summary: dict[str, Any]
+    summary: Mapping[str, Any]
     recorded: str
 
     @property
@@ -36,9 +37,9 @@ class Observed(ABC):
     def warnings(self) -> list[Notice]:
         """What one should know before using it: code, message, hint."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the summary with its warnings."""
-        return self.summary | {"warnings": self.warnings}
+        return {**self.summary, "warnings": self.warnings}
 
     def save(self, path: str | Path) -> None:
         """Write the intervals as they really were, as a `disturbance.toml` of kind recorded."""

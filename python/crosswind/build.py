@@ -8,14 +8,33 @@ import platform
 import re
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from crosswind import _core
 
 _COMPILER = re.compile(rb"rustc version ([0-9][^\x00\n(]*)")
 
 
-def build_facts() -> dict[str, Any]:
+class Extension(TypedDict):
+    """The extension module."""
+
+    file: str
+    sha256: str
+    compiler: str | None
+    for_tests: bool
+
+
+class BuildFacts(TypedDict):
+    """What was built, and what runs it."""
+
+    version: str
+    extension: Extension
+    python: str
+    system: str
+    packages: dict[str, str | None]
+
+
+def build_facts() -> BuildFacts:
     """Return the version, what the extension was built with, and the Python, system and packages that run it.
 
     Examples
@@ -28,7 +47,7 @@ def build_facts() -> dict[str, Any]:
         found = _COMPILER.search(content)
         compiler = f"rustc {found[1].decode().strip()}" if found else None
         digest = hashlib.sha256(content).hexdigest()
-    extension = {"file": str(file), "sha256": digest, "compiler": compiler, "for_tests": _core.FOR_TESTS}
+    extension: Extension = {"file": str(file), "sha256": digest, "compiler": compiler, "for_tests": _core.FOR_TESTS}
     return {
         "version": _core.__version__,
         "extension": extension,

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from crosswind import _core
+from crosswind.documents import Row
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
 
@@ -82,7 +82,7 @@ def make_certificates(directory: str | Path, nodes: Iterable[Node], days: int = 
     _core.make_certificates(str(directory), json.dumps(described), days)
 
 
-def show_certificates(directory: str | Path) -> list[dict[str, Any]]:
+def show_certificates(directory: str | Path) -> list[Row]:
     """Return what stands in the certificates of a directory, the authority's first.
 
     Parameters

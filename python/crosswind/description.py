@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
+from crosswind.documents import Document
 from crosswind.errors import DescriptionError
 from crosswind.files.reading import read_bytes
 from crosswind.files.wrong_kind import read_as
@@ -76,7 +77,7 @@ class Description(Generic[C]):
         """What people call it."""
         return str(self.to_dict()["name"])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Document:
         """Return the content of the file as a dictionary, as it was checked."""
-        description: dict[str, Any] = json.loads(self._checked.to_json())
+        description: Document = json.loads(self._checked.to_json())
         return description

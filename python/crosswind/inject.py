@@ -12,7 +12,7 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from crosswind import _core
 from crosswind.absences import Observed, remove_leftovers
@@ -23,6 +23,10 @@ from crosswind.files.tabular import Plotted
 from crosswind.files.wrong_kind import read_as
 from crosswind.terminal.progress import Advance
 from crosswind.terminal.signals import heard
+
+if TYPE_CHECKING:
+    from crosswind.documents.blame import InjectionDocument
+    from crosswind.documents.noise import InjectionMeans, InjectionPreview
 
 SCHEMA_VERSION = 1
 
@@ -56,6 +60,8 @@ class Injected(Observed, Plotted):
     recorded : str
         The intervals as they really were, as a `disturbance.toml` of kind recorded, one CPU per rank.
     """
+
+    summary: InjectionDocument
 
     @property
     def elapsed_s(self) -> float:
@@ -240,7 +246,7 @@ def preview(
     start_file: str | Path | None = None,
     seed: int = 1,
     horizon_s: float = 10.0,
-) -> dict[str, Any]:
+) -> InjectionPreview:
     """Say what `inject` would do, and change nothing.
 
     Parameters
@@ -273,16 +279,16 @@ def preview(
         stdout_to_stderr=False,
     )
     with read_as(disturbance, "disturbance", "recording"):
-        found: dict[str, Any] = json.loads(_core.injection_preview(config, text, file, horizon_s))
+        found: InjectionPreview = json.loads(_core.injection_preview(config, text, file, horizon_s))
     changes = _changes(
         found, how, pin=pin, busy=busy, keep_running=keep_running, start_file=start_file, limit_s=limit_s
     )
-    return found | {"changes": changes}
+    return {**found, "changes": changes}
 
 
-def means() -> dict[str, Any]:
+def means() -> InjectionMeans:
     """Say what injection can do here: `priority` (real-time, nice -20, ordinary), `no_freezer` (why not, or None)."""
-    found: dict[str, Any] = json.loads(_core.injection_means())
+    found: InjectionMeans = json.loads(_core.injection_means())
     return found
 
 
@@ -321,7 +327,7 @@ def _config(
 
 
 def _changes(
-    found: dict[str, Any],
+    found: InjectionPreview,
     how: str,
     *,
     pin: bool,
@@ -363,7 +369,7 @@ def _listed(ranks: Sequence[int]) -> str:
     return ", ".join(map(str, sorted(ranks)[:10])) + (f" and {len(ranks) - 10} more" if len(ranks) > 10 else "")
 
 
-def _warnings(summary: dict[str, Any]) -> list[Notice]:
+def _warnings(summary: InjectionDocument) -> list[Notice]:
     found: list[Notice] = []
 
     def warning(code: str, message: str, hint: str) -> None:

@@ -12,7 +12,7 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from crosswind import _core
 from crosswind.absences import Observed, remove_leftovers
@@ -22,6 +22,9 @@ from crosswind.files.intervals import save_recording
 from crosswind.host import interrupts
 from crosswind.terminal.progress import Advance
 from crosswind.terminal.signals import heard
+
+if TYPE_CHECKING:
+    from crosswind.documents.noise import NoiseCause, NoiseProcess, NoiseSummary
 
 RecordHow = Literal["auto", "trace", "loop"]
 
@@ -51,6 +54,8 @@ class Noise(Observed):
     recorded : str
         The intervals as a `disturbance.toml` of kind recorded.
     """
+
+    summary: NoiseSummary
 
     def save(self, path: str | Path) -> None:
         """Write a short `disturbance.toml`, and its intervals as a table beside it (`NAME.intervals.parquet`).
@@ -83,17 +88,17 @@ class Noise(Observed):
         return [*_warnings(self.summary), *self.summary.get("removed", [])]
 
 
-def _of(cause: dict[str, Any]) -> list[dict[str, Any]]:
+def _of(cause: NoiseCause) -> list[NoiseProcess]:
     return list(cause.get("processes", ()))
 
 
-def _command(process: dict[str, Any]) -> str:
+def _command(process: NoiseProcess) -> str:
     """Return the names of the program and of its script, to stand before the number."""
     words = [PurePath(word).name for word in process["command"].split(" ") if not word.startswith("-")]
     return f"{' '.join(words)}, " if words else ""
 
 
-def _where(process: dict[str, Any]) -> str:
+def _where(process: NoiseProcess) -> str:
     if process["container"]:
         runtime, _, name = process["container"].partition(" ")
         return f"{runtime} container {name}"
@@ -168,7 +173,7 @@ def record(
     called = name or usual_name()
     summary, recorded = recorder.recording(called)
     counted = interrupts.Counts.take().since(before, chosen)
-    found = {"name": called} | json.loads(summary) | counted | {"removed": removed}
+    found = cast("NoiseSummary", {"name": called, **json.loads(summary), **counted, "removed": removed})
     return Noise(found, _with_warnings(recorded, [told["message"] for told in _warnings(found)]))
 
 
@@ -190,7 +195,7 @@ def no_trace() -> str | None:
     return _core.no_trace()
 
 
-def _warnings(summary: dict[str, Any]) -> list[Notice]:
+def _warnings(summary: NoiseSummary) -> list[Notice]:
     found: list[Notice] = []
 
     def warn(code: str, message: str, hint: str) -> None:

@@ -14,7 +14,9 @@ from crosswind.blame.shares import Leading, leading
 from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
 from crosswind.files.atomic import write_json
+from crosswind.statistics.digits import in_seconds, part_of
 from crosswind.statistics.interval import MeanInterval
+from crosswind.tables import Column, Table
 
 MOST_CAUSES = 8
 """Causes that are removed in turn unless some are named: each is one more run in every block."""
@@ -22,6 +24,7 @@ WITHOUT = "without "
 """Begins the name of the variant that lacks a cause."""
 KIND = "command-blame"
 SCHEMA_VERSION = 1
+NOT_SETTLED = "not distinguishable from 0"
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,23 @@ class CommandBlame:
         needed = self.turns.needed("--blocks")
         return [*found, needed] if needed else found
 
-    def to_dict(self) -> dict[str, Any]:
+    def tables(self) -> list[Table]:
+        """Return what removing each cause saves, the most first."""
+        columns = [
+            Column("cause", numeric=False),
+            Column("removing it saves", term="interval-blocks"),
+            Column("removed saves", "s", "removed-cost"),
+            Column("", numeric=False),
+        ]
+        saves = sorted(((one, self.removed_saves_s(one)) for one in self.causes), key=lambda item: -item[1].mean)
+        rows = [
+            [cause, part_of(one, self.undisturbed), in_seconds(one), "" if one.excludes_zero else NOT_SETTLED]
+            for cause, one in saves
+        ]
+        first = ("removing it saves", "cause", "")
+        return [Table("What removing each cause saves", columns, rows, first=first)]
+
+    def to_dict(self) -> dict[str, object]:
         """Return figures and every time."""
         rows = [{"cause": cause, "removed_saves_s": _ends(self.removed_saves_s(cause))} for cause in self.causes]
         return {

@@ -124,7 +124,7 @@ class Turns:
             return ""
         return f"About {blocks} runs of each are needed to show a cost of 1 %: {option} {blocks}."
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return every time."""
         times = dict(zip(self.variants, self.elapsed_s.T.tolist(), strict=True))
         told = {"iterations_s": self.iterations, "warm_up": self.settled.warm_up} if self.settled else {}

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from crosswind import _core
 from crosswind.files.atomic import replaced, write_json
 from crosswind.files.recorded import files_of, read_recorded
+
+if TYPE_CHECKING:
+    from crosswind.documents.blame import RecordedBlameDocument
+    from crosswind.documents.recorded_blame import Timeline
 
 CODES = {"none": 0, "straggler": 4, "unidentifiable": 3}
 KIND = "recorded-blame"
@@ -33,9 +37,9 @@ class RecordedBlame:
         it was not asked for, or the recordings do not fit together.
     """
 
-    data: dict[str, Any]
+    data: RecordedBlameDocument
     traces: list[str] = field(default_factory=list)
-    timeline: dict[str, Any] | None = None
+    timeline: Timeline | None = None
 
     @classmethod
     def load(cls, path: str | Path) -> RecordedBlame:
@@ -52,7 +56,8 @@ class RecordedBlame:
         hint = "`crosswind blame TRACE... -o blame.json` writes one"
         document = read_document(path, KIND, SCHEMA_VERSION, hint, RecordedBlameFile)
         traces, timeline = document.pop("traces"), document.pop("timeline")
-        return cls({key: document[key] for key in document if key not in _head()}, traces, timeline)
+        verdict = {key: document[key] for key in document if key not in _head()}
+        return cls(cast("RecordedBlameDocument", verdict), traces, timeline)
 
     @property
     def verdict(self) -> str:
@@ -64,7 +69,7 @@ class RecordedBlame:
         """0 no rank stands out, 4 one does, 3 that cannot be said."""
         return CODES[self.verdict]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the verdict as `--json` prints it."""
         return {**_head(), **self.data}
 
@@ -73,7 +78,7 @@ class RecordedBlame:
         write_json({**self.to_dict(), "traces": self.traces, "timeline": self.timeline}, path)
 
 
-def _head() -> dict[str, Any]:
+def _head() -> dict[str, object]:
     return {"schema_version": SCHEMA_VERSION, "kind": KIND}
 
 

@@ -27,12 +27,15 @@ from crosswind.blame.shares import (
     shapley,
 )
 from crosswind.blame.variants import ALIGNED, KEPT
+from crosswind.documents import Row
 from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.files.atomic import read_json, write_json
 from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
 from crosswind.run.results import ProgramRun, Runs
+from crosswind.statistics.digits import in_seconds, part_of, plain
 from crosswind.statistics.interval import MeanInterval, mean_interval
+from crosswind.tables import Column, Table
 
 SCHEMA_VERSION = 1
 
@@ -265,7 +268,7 @@ class Blame(Tabular):
             warnings.append(warning("blame-many-causes", message, hint))
         return warnings
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return the content of `blame.json`: what `crosswind blame --json` prints."""
         runs = self.runs.summary()
         return {
@@ -298,11 +301,34 @@ class Blame(Tabular):
         """Write a `blame.json`; an existing file is replaced only once the new one is complete."""
         write_json(self.summary(), path)
 
+    def tables(self) -> list[Table]:
+        """Return what each cause costs: those below the noise together, in the last row."""
+        columns = [
+            Column("cause", numeric=False),
+            Column("share", term="blame-share"),
+            Column("slowdown" if self.is_shared_out else "removing it saves", term="interval-seeds"),
+            Column("costs", "s", "blame-share"),
+            Column("removed saves", "s", "removed-cost"),
+            Column("alone costs", "s", "alone-cost"),
+        ]
+        below, bare = self.below_the_noise, self.undisturbed
+        rows = [
+            [one.cause, *_costs(one.part, one.best, bare), in_seconds(one.removed), in_seconds(one.alone)]
+            for one in sorted(self.by_cause, key=lambda one: -one.best.mean)
+            if one not in below
+        ]
+        if below:
+            parts = [one.part for one in below if one.part is not None]
+            costs = _costs(sum(parts) if parts else None, self.below_together, bare)
+            rows.append([f"{len(below)} causes below the noise, together", *costs, "", ""])
+        found = Table("What each cause costs", columns, rows, first=(columns[2].head, "cause"))
+        return [found if self.is_shared_out else found.part((0, 2, 4, 5))]  # nothing sums to 100 %
+
     def to_arrow(self) -> pa.Table:
         """Return one row per cause, s of makespan."""
         rows = []
         for one in self.by_cause:
-            row: dict[str, Any] = {"cause": one.cause, "part": one.part}
+            row: Row = {"cause": one.cause, "part": one.part}
             for name, found in (("shared", one.shared), ("removed", one.removed), ("alone", one.alone)):
                 row |= {f"{name}_s": found and found.mean, f"{name}_low_s": found and found.low}
                 row |= {f"{name}_high_s": found and found.high}
@@ -315,6 +341,10 @@ class Blame(Tabular):
 
     def _repr_html_(self) -> str:
         return as_html_table(f"{self.experiment}: what each cause costs", self.to_arrow().to_pylist())
+
+
+def _costs(part: float | None, found: MeanInterval, bare: MeanInterval) -> list[str]:
+    return ["" if part is None else f"{plain(100 * part, 2)} %", part_of(found, bare), in_seconds(found)]
 
 
 def _causes_of(document: Mapping[str, Any], file: str) -> list[str]:

@@ -6,10 +6,10 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from crosswind.blame.shares import coalitions, drawn_coalitions
 from crosswind.disturbance import Disturbance
+from crosswind.documents import Params
 from crosswind.errors import DescriptionError
 from crosswind.experiment import Experiment, ProgramPoint
 
@@ -69,10 +69,10 @@ class Variants:
         parts = {"blame": self._experiment.digest(on), "causes": self.causes}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
-    def _drawn(self, seed: int) -> list[tuple[dict[str, Any], Disturbance]]:
+    def _drawn(self, seed: int) -> list[tuple[Params, Disturbance]]:
         return [self._without_others(coalition) for coalition in drawn_coalitions(len(self.causes), seed)]
 
-    def _without_others(self, coalition: int) -> tuple[dict[str, Any], Disturbance]:
+    def _without_others(self, coalition: int) -> tuple[Params, Disturbance]:
         kept = [cause for k, cause in enumerate(self.causes) if coalition >> k & 1]
         return {KEPT: kept, ALIGNED: False}, self._whole.keeping(kept)
 

@@ -7,14 +7,17 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from crosswind import _core
 from crosswind.errors import CrosswindError
 from crosswind.measure.cluster.at_host import apart
 
+if TYPE_CHECKING:
+    from crosswind.documents.check import CheckDocument
 
-def checked(seconds: float, within_s: float) -> dict[str, Any]:
+
+def checked(seconds: float, within_s: float) -> CheckDocument:
     """Check this host for about `seconds`; return the document of a `check.json`.
 
     Raises
@@ -25,7 +28,7 @@ def checked(seconds: float, within_s: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="crosswind-check-") as folder:
         out = Path(folder) / "check.json"
         apart(__name__, {"seconds": seconds, "out": str(out)}, within_s, "the check")
-        found: dict[str, Any] = json.loads(out.read_text())
+        found: CheckDocument = json.loads(out.read_text())
         return found
 
 

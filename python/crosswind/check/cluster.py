@@ -7,18 +7,18 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from crosswind import _core
 from crosswind.check import SECONDS, TOLERANCE, at_host, fault, permitted
 from crosswind.check.cluster_result import KIND, SCHEMA_VERSION, ClusterCheck
 from crosswind.errors import CrosswindError, DescriptionError
-from crosswind.measure.cluster import Cluster, measure_cluster
+from crosswind.measure.cluster import Cluster, MeasuredCluster, measure_cluster
 from crosswind.measure.cluster.tour import START_S, Progress, call
 from crosswind.terminal.signals import wait_for_all
 
 if TYPE_CHECKING:
-    from crosswind.documents.check import CheckDocument
+    from crosswind.documents.check import CheckDocument, Link
 
 LINKS_PART = 0.5
 """Of the progress that is shown."""
@@ -69,7 +69,8 @@ def check_cluster(
     began, at = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     checks: dict[str, CheckDocument] = {}
     failed: dict[str, str] = {}
-    measured, interrupted = None, False
+    measured: MeasuredCluster | None = None
+    interrupted = False
     part = LINKS_PART if links else 0.0
     try:
         _check_hosts(
@@ -82,15 +83,15 @@ def check_cluster(
                     folder,
                     quick=True,
                     progress=lambda done, said: progress and progress(1 - part + part * done, f"links: {said}"),
-                ).to_dict()
-            interrupted = measured["interrupted"]
+                )
+            interrupted = measured.interrupted
     except KeyboardInterrupt:  # what was complete is kept
         interrupted = True
     except CrosswindError as error:  # no link at all: the hosts' checks are there
         failed["links"] = str(error)
     except Exception as error:
         failed["links"] = f"a fault of Crosswind, {fault.described(error)}"
-    for one in (measured or {}).get("failed", ()):
+    for one in measured.failed if measured else ():
         failed.setdefault(f"{one['at']} with {one['peer']}", one["why"])
     return ClusterCheck(
         {
@@ -102,7 +103,7 @@ def check_cluster(
             "hosts": hosts,
             "tolerance": tolerance,
             "checks": {host: checks[host] for host in hosts if host in checks},
-            "links": ((measured or {}).get("links") or {}).get("link", []),
+            "links": cast("list[Link]", measured.links.links) if measured and measured.links else [],
             "failed": failed,
             "took_s": round(time.monotonic() - began, 2),
             "interrupted": interrupted,

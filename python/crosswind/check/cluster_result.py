@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crosswind.check.decision import CODES, Judged, Outcome, together
 from crosswind.check.outliers import LEAST_OTHERS, judged_hosts, judged_links, worst_first
@@ -54,7 +54,7 @@ class ClusterCheck(Plotted):
         """Write it as a `cluster-check.json`."""
         write_json(finite(self.to_dict()), path)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return what was measured, and the verdicts with their intervals."""
         document = {name: value for name, value in self.document.items() if name != "result"}
         result = {

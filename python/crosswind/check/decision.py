@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from crosswind.documents import Arguments
 from crosswind.statistics.interval import pooled_freedom, reach
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Reading:
     @classmethod
     def from_dict(cls, found: ReadingDocument) -> Reading:
         """Read it from a file."""
-        given: dict[str, Any] = {**found, "values": tuple(found["values"])}
+        given: Arguments = {**found, "values": tuple(found["values"])}
         return cls(**given)
 
     @property

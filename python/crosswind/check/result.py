@@ -13,6 +13,7 @@ from crosswind.check.decision import CODES, Judged, Outcome, Reading, judge, tog
 from crosswind.check.network import is_always_measured
 from crosswind.check.outliers import worst_first
 from crosswind.check.surroundings import changes, is_busy
+from crosswind.documents import Arguments
 from crosswind.errors import Notice, warning
 from crosswind.files.atomic import finite, write_json
 from crosswind.files.reading import Links
@@ -68,7 +69,7 @@ class Check:
         """Write it as a `check.json`."""
         write_json(finite(self.to_dict()), path)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return what was measured and, with a baseline, the verdict with its intervals."""
         document = {name: value for name, value in self.document.items() if name != "result"}
         if not self.is_judged:
@@ -114,7 +115,7 @@ class Check:
             return sorted(found + self.failures(found), key=worst_first)
         if self.base is None and not self.past:
             stored: Sequence[Mapping[str, Any]] = self.document["result"]["judged"] if "result" in self.document else []
-            known: list[dict[str, Any]] = [{k: math.nan if v is None else v for k, v in one.items()} for one in stored]
+            known: list[Arguments] = [{k: math.nan if v is None else v for k, v in one.items()} for one in stored]
             return [Judged(**each) for each in known]
         if self.base is None:
             from crosswind.check.history import against

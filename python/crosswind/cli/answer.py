@@ -12,6 +12,7 @@ from typing import Any
 
 from crosswind.cli.console import is_wide, print_json, print_table, print_text, say_blank, say_warnings, tell
 from crosswind.errors import Notice
+from crosswind.tables import Table
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,12 @@ class Section:
     rows: Sequence[Sequence[str]]
     title: str | None = None
     first: Sequence[str] = ()
+
+
+def section(table: Table, title: str | None = None) -> Section:
+    """Return a result's table for the terminal: each unit beside its label."""
+    columns = [(column.head, "right" if column.numeric else "left") for column in table.columns]
+    return Section(columns, table.rows, title, table.first)
 
 
 @dataclass(frozen=True)

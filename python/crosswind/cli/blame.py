@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,6 +16,7 @@ from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.outputs import Force, file_of, writable, written
 from crosswind.cli.settings import Settings, settings_of
 from crosswind.cli.verbs import help_of
+from crosswind.documents import Arguments
 from crosswind.inject import DEFAULT_LIMIT_S
 from crosswind.terminal.progress import progress_bar, progress_lines
 
@@ -157,7 +158,7 @@ def _of_command(
     command: list[str],
     blocks: int,
     causes: list[str] | None,
-    options: dict[str, Any],
+    options: Arguments,
     out: Path | None,
     force: bool,
     json: bool,

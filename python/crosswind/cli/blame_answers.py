@@ -7,40 +7,30 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from crosswind.cli.answer import Answer, Section
+from crosswind.cli.answer import Answer, Section, section
 from crosswind.cli.console import number_of
-from crosswind.cli.figures import half_of, percent, plain, with_half
+from crosswind.statistics.digits import in_seconds, part_of, percent, plain
 
 if TYPE_CHECKING:
     from crosswind.blame.command import CommandBlame
-    from crosswind.blame.result import Blame, CauseCost
+    from crosswind.blame.result import Blame
     from crosswind.statistics.interval import MeanInterval
 
 UNSETTLED = 3
-NOT_SETTLED = "not distinguishable from 0"
 NAMED = 3
 """Causes that a sentence names."""
 
 
 def answer_of(found: Blame) -> Answer:
     """Return what the causes cost a program, and which of them costs most."""
-    bare, below = found.undisturbed, found.below_the_noise
-    causes = sorted(found.by_cause, key=lambda one: -one.best.mean)
-    apart = [one for one in causes if one not in below]
-    rows = [[one.cause, _share(one.part), part_of(one.best, bare)] for one in apart]
-    if below:
-        known = [one.part for one in below if one.part is not None]
-        rows.append([_together(len(below)), _share(sum(known) if known else None), part_of(found.below_together, bare)])
-    columns = [("cause", "left"), ("share", "right"), ("slowdown", "right")]
-    if not found.is_shared_out:  # nothing sums to 100 %
-        columns, rows = [columns[0], ("removing it saves", "right")], [[row[0], row[2]] for row in rows]
+    [costs] = found.tables()
     several = len(found.seeds) > 1
     notes = [f"±: 95 % confidence interval over {len(found.seeds)} seeds"] if several else []
     return Answer(
         lines=_sentences(found),
-        tables=[Section(columns, rows, first=[columns[-1][0], "cause"])],
+        tables=[section(costs.part((0, 1, 2) if found.is_shared_out else (0, 1)))],
         notes=notes,
-        wide=[_whole(found), _by_cause(found, apart)],
+        wide=[_whole(found), section(costs)],
         rest="Seconds, each removed and alone",
     )
 
@@ -95,64 +85,39 @@ def _most(found: Blame) -> str:
 def _whole(found: Blame) -> Section:
     bare = found.undisturbed
     rows = [
-        ["makespan", _seconds(found.makespan), ""],
-        ["undisturbed", _seconds(bare), ""],
-        ["all causes cost", _seconds(found.cost), _signed(found.cost, bare)],
-        ["beyond the sum of each alone", _seconds(found.together), _signed(found.together, bare)],
-        ["aligned over the ranks they would cost", _seconds(found.aligned_cost), _signed(found.aligned_cost, bare)],
+        ["makespan", in_seconds(found.makespan), ""],
+        ["undisturbed", in_seconds(bare), ""],
+        ["all causes cost", in_seconds(found.cost), _signed(found.cost, bare)],
+        ["beyond the sum of each alone", in_seconds(found.together), _signed(found.together, bare)],
+        ["aligned over the ranks they would cost", in_seconds(found.aligned_cost), _signed(found.aligned_cost, bare)],
     ]
     return Section([("", "left"), ("s", "right"), ("of undisturbed", "right")], rows)
-
-
-def _by_cause(found: Blame, apart: Sequence[CauseCost]) -> Section:
-    bare, below = found.undisturbed, found.below_the_noise
-    rows = [
-        [one.cause, _share(one.part), *_costs(one.best, bare), _seconds(one.removed), _seconds(one.alone)]
-        for one in apart
-    ]
-    if below:
-        known = [one.part for one in below if one.part is not None]
-        share = _share(sum(known) if known else None)
-        rows.append([_together(len(below)), share, *_costs(found.below_together, bare), "", ""])
-    columns = [("cause", "left"), ("share", "right"), ("costs s", "right"), ("of undisturbed", "right")]
-    columns += [("removed saves s", "right"), ("alone costs s", "right")]
-    if not found.is_shared_out:
-        shown = (0, 4, 3, 5)
-        columns, rows = [columns[k] for k in shown], [[row[0], row[2], row[3], row[5]] for row in rows]
-    return Section(columns, rows)
-
-
-def _together(count: int) -> str:
-    return f"{count} causes below the noise, together"
 
 
 def answer_of_command(found: CommandBlame) -> Answer:
     """Return what the causes cost a command, and what removing each saves."""
     bare, command = found.undisturbed, shlex.join(found.turns.command)
-    saves = sorted(((one, found.removed_saves_s(one)) for one in found.causes), key=lambda item: -item[1].mean)
+    [saves] = found.tables()
     line = slowed(found.cost, "the command")
     most = found.leading
     if most.first and not most.open and len(most.first) == 1:
         line += f" Removing {most.first[0]} saves most."
-    rows = [[name, part_of(one, bare), "" if one.excludes_zero else NOT_SETTLED] for name, one in saves]
-    blocks = f"{found.disturbance}: {number_of(found.blocks, 'run')} of each. Undisturbed: {_seconds(bare)} s"
+    blocks = f"{found.disturbance}: {number_of(found.blocks, 'run')} of each. Undisturbed: {in_seconds(bare)} s"
     notes = [f"{blocks}. ±: 95 % confidence interval", *found.notes]
     if found.kept:
         notes.append(f"In every disturbed run: {number_of(len(found.kept), 'more cause')}; --cause NAME removes one")
     whole = [
-        ["disturbed", _seconds(found.makespan), ""],
-        ["undisturbed", _seconds(bare), ""],
-        ["all causes cost", _seconds(found.cost_s), _whole_part(found.cost)],
+        ["disturbed", in_seconds(found.makespan), ""],
+        ["undisturbed", in_seconds(bare), ""],
+        ["all causes cost", in_seconds(found.cost_s), _whole_part(found.cost)],
     ]
-    each = [[name, _seconds(one), *row[1:]] for (name, one), row in zip(saves, rows, strict=True)]
-    saved = ("removing it saves", "right")
     return Answer(
         lines=[line],
-        tables=[Section([("cause", "left"), saved, ("", "left")], rows, first=(saved[0], "cause", ""))],
+        tables=[section(saves.part((0, 1, 3)))],
         notes=notes,
         wide=[
             Section([("", "left"), ("s", "right"), ("of undisturbed", "right")], whole, title=command),
-            Section([("cause", "left"), ("removed saves s", "right"), ("of undisturbed", "right"), ("", "left")], each),
+            section(saves),
         ],
         rest="Seconds",
     )
@@ -188,36 +153,12 @@ def slowed(share: MeanInterval, what: str, by: str = "all causes slow") -> str:
     return f"{begins} {what} by {'less than 1 %: ' if share.is_small else ''}{part}."
 
 
-def part_of(found: MeanInterval, whole: MeanInterval) -> str:
-    """Return a time as a part of another, with half of its interval.
-
-    Examples
-    --------
-    >>> from crosswind.statistics.interval import MeanInterval
-    >>> part_of(MeanInterval(0.29, 0.26, 0.32), MeanInterval(35.5, 35.5, 35.5))
-    '0.82 % ± 0.08'
-    """
-    if not whole.mean:
-        return "unknown"
-    return with_half(
-        100 * found.mean / whole.mean, 100 * half_of(found.mean, (found.low, found.high)) / whole.mean, " %"
-    )
-
-
 def _whole_part(found: MeanInterval) -> str:
     return percent(found.mean, (found.low, found.high))
 
 
 def _share(part: float | None) -> str:
     return "" if part is None else f"{plain(100 * part, 2)} %"
-
-
-def _costs(found: MeanInterval, bare: MeanInterval) -> list[str]:
-    return [_seconds(found), _signed(found, bare)]
-
-
-def _seconds(found: MeanInterval) -> str:
-    return with_half(found.mean, half_of(found.mean, (found.low, found.high)), least=4)
 
 
 def _signed(found: MeanInterval, whole: MeanInterval) -> str:

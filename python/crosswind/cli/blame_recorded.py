@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.console import number_of
-from crosswind.cli.figures import half_of, plain, with_half
 from crosswind.cli.outputs import writable, written
 from crosswind.errors import warning
 from crosswind.files.output import distinct
+from crosswind.statistics.digits import half_of, plain, with_half
+
+if TYPE_CHECKING:
+    from crosswind.documents.blame import Culprit, RecordedBlameDocument
 
 MOST_CULPRITS = 3
 """Slow ranks, or groups of them, each with a sentence; the rest is summarised."""
@@ -39,7 +42,7 @@ def blame_of_traces(traces: Sequence[Path], out: Path | None, perfetto: Path | N
     return found.exit_code
 
 
-def answer_of(found: dict[str, Any]) -> Answer:
+def answer_of(found: RecordedBlameDocument) -> Answer:
     """Return which rank is slow and what that costs, then where it loses the time, and which ranks wait for it."""
     culprits = found["culprits"]
     if culprits:
@@ -62,7 +65,7 @@ def answer_of(found: dict[str, Any]) -> Answer:
     return Answer(lines, tables, notes, wide=[*tables, *details], rest=rest)
 
 
-def _sentence(culprit: dict[str, Any], found: dict[str, Any]) -> str:
+def _sentence(culprit: Culprit, found: RecordedBlameDocument) -> str:
     ranks, whole = culprit["ranks"], found["recorded_s"]
     cost = with_half(culprit["seconds"], half_of(culprit["seconds"], culprit["ci95"]), " s")
     share = f" ({plain(100 * culprit['seconds'] / whole, 2)} %)" if whole else ""
@@ -74,7 +77,7 @@ def _sentence(culprit: dict[str, Any], found: dict[str, Any]) -> str:
     return f"{line} They hide each other: without one of them the program saves only {alone}."
 
 
-def _where(culprit: dict[str, Any]) -> list[list[str]]:
+def _where(culprit: Culprit) -> list[list[str]]:
     """Return a row for each place at which time is lost, and for each cause."""
     than = "its own other steps" if culprit["against_itself"] else "its peers"
     rows = [
@@ -85,7 +88,7 @@ def _where(culprit: dict[str, Any]) -> list[list[str]]:
     return rows + [[name, plain(cause["seconds"]), cause["name"]] for cause in culprit["causes"]]
 
 
-def _waits_for(culprit: dict[str, Any], found: dict[str, Any]) -> dict[int, float]:
+def _waits_for(culprit: Culprit, found: RecordedBlameDocument) -> dict[int, float]:
     return {int(rank): seconds for rank, seconds in found["waits"].items() if int(rank) not in culprit["ranks"]}
 
 
@@ -98,7 +101,7 @@ def _waiting(waits: dict[int, float]) -> str:
     return ", ".join(named)
 
 
-def _details(found: dict[str, Any]) -> Section:
+def _details(found: RecordedBlameDocument) -> Section:
     """Return what the verdict rests on: the replay, what is uneven, where the time goes, the clocks."""
     parts, clocks = found["efficiencies"], found["clocks"]
     known = clocks["known_to_s"]
@@ -118,7 +121,7 @@ def _details(found: dict[str, Any]) -> Section:
     return Section([("", "left"), ("", "left")], rows)
 
 
-def _next(found: dict[str, Any]) -> str:
+def _next(found: RecordedBlameDocument) -> str:
     if found["verdict"] == "straggler":
         ranks = sorted(rank for culprit in found["culprits"] for rank in culprit["ranks"])
         hosts = (

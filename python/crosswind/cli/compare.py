@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.answer import Answer, section, show
 from crosswind.cli.console import print_text
 from crosswind.cli.outputs import Force, writable, written
 from crosswind.cli.verbs import help_of
 from crosswind.compare import MARGIN
 from crosswind.compare.clock import By
 from crosswind.cost.shares import parsed_share
+from crosswind.documents import Arguments
 from crosswind.errors import DescriptionError
 from crosswind.files.atomic import write_text
 from crosswind.files.output import distinct
@@ -24,6 +24,7 @@ from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
     from crosswind.compare.result import Comparison
+    from crosswind.tables import Table
 
 INTERRUPTED = 130
 
@@ -178,7 +179,7 @@ def compare(
         wrote += written(junit)
     document = found.to_dict() if json else None
     if markdown and not json:
-        print_text(_in_markdown([found.sentence], *_by_command(found)))
+        print_text(_in_markdown([found.sentence], found.tables()[0]))
         show(None, warnings=found.warnings, wrote=wrote)
     else:
         show(None if json else _answer(found), warnings=found.warnings, wrote=wrote, document=document)
@@ -195,31 +196,9 @@ def _is_stored(path: Path) -> bool:
 
 
 def _answer(found: Comparison) -> Answer:
-    rows = []
-    for by in ("wall", "cpu"):
-        times, estimate = found.pairs.by(by), found.estimate(by)
-        half = 100 * estimate.half_width(found.level)
-        means = [f"{1e3 * mean:.4g}" for mean in 0.5 * times.mean(axis=0)] if len(times) else ["-", "-"]
-        shown = f"{100 * estimate.value:+.2f}" + (f" ± {half:.2f}" if math.isfinite(half) else "")
-        rows.append([by, *means, shown if len(times) else "-"])
-    columns = [("time", "left"), ("A ms", "right"), ("B ms", "right"), ("B takes longer %", "right")]
-    heads, commands = _by_command(found)
-    by_command = Section(heads, commands, first=("", "wall, ms", "CPU, ms", "runs", "command"))
-    whole = Section(columns, rows, title="A: {}   B: {}".format(*found.commands))
-    return Answer([f"{found.sentence}."], [by_command], wide=[whole], rest="Both ratios")
-
-
-def _by_command(found: Comparison) -> tuple[list[tuple[str, str]], list[list[str]]]:
-    """Return the columns and rows of a table with a command a row."""
-    times = {by: found.pairs.by(by) for by in ("wall", "cpu")}
-    means = {by: [f"{500 * one:.4g}" for one in of.mean(axis=0)] if len(of) else ["-", "-"] for by, of in times.items()}
-    runs = str(2 * len(found.pairs))
-    rows = [
-        [name, command, means["wall"][k], means["cpu"][k], runs]
-        for k, (name, command) in enumerate(zip("AB", found.commands, strict=True))
-    ]
-    heads = [("", "left"), ("command", "left"), ("wall, ms", "right"), ("CPU, ms", "right"), ("runs", "right")]
-    return heads, rows
+    by_command, ratios = found.tables()
+    whole = section(ratios, "A: {}   B: {}".format(*found.commands))
+    return Answer([f"{found.sentence}."], [section(by_command)], wide=[whole], rest="Both ratios")
 
 
 def _parameters(given: Sequence[str]) -> dict[str, list[str]]:
@@ -236,7 +215,7 @@ def _parameters(given: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _several(
-    commands: list[str], options: dict[str, Any], out: Path | None, *, force: bool, json: bool, markdown: bool
+    commands: list[str], options: Arguments, out: Path | None, *, force: bool, json: bool, markdown: bool
 ) -> int:
     """Run several commands in turn, print which is fastest, and return the exit code."""
     from crosswind.compare.runs import CODES
@@ -251,29 +230,22 @@ def _several(
     if out:
         found.save(out)
         wrote = written(out, f"{found.runs} runs of each")
-    heads = [
-        ("", "left"),
-        ("command", "left"),
-        ("wall, ms", "right"),
-        ("CPU, ms", "right"),
-        ("times the best", "right"),
-    ]
-    rows = found.rows()
+    [table] = found.tables()
     if markdown and not json:
-        print_text(_in_markdown(found.sentences, heads, rows))
+        print_text(_in_markdown(found.sentences, table))
         show(None, wrote=wrote)
     else:
-        table = Section(heads, rows, first=("", "times the best", "wall, ms", "command", "CPU, ms"))
         note = f"{found.runs} runs of each, by {found.by} time. ±: 95 % confidence interval, of all pairs at once"
-        answer = Answer(found.sentences, [table], [note])
+        answer = Answer(found.sentences, [section(table)], [note])
         show(None if json else answer, wrote=wrote, document=finite(found.to_dict()) if json else None)
     return INTERRUPTED if found.interrupted else 0 if found.is_settled else CODES["unknown"]
 
 
-def _in_markdown(sentences: Sequence[str], heads: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> str:
+def _in_markdown(sentences: Sequence[str], table: Table) -> str:
     """Return the answer and the table for a pull request."""
-    marks = [":--" if side == "left" else "--:" for _, side in heads]
-    lines = [[name for name, _ in heads], marks, *([*row[:1], f"`{row[1]}`", *row[2:]] for row in rows)]
+    marks = ["--:" if column.numeric else ":--" for column in table.columns]
+    rows = ([*row[:1], f"`{row[1]}`", *row[2:]] for row in table.rows)
+    lines = [[column.head for column in table.columns], marks, *rows]
     escaped = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
     return "\n".join([*(f"**{one}**" for one in sentences[:1]), *sentences[1:], "", *escaped])
 

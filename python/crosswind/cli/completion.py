@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from crosswind.documents import Document
+
 _NOT_SET = frozenset({"schema_version", "name", "repetitions", "sweep", "change", "warning"})
 _FILES = frozenset({"platform", "disturbance"})
 _before_equals: str | None = None
@@ -44,7 +46,7 @@ def settings(ctx: Any, incomplete: str) -> list[str]:
     return [f"{path}={value}" for value in _values(path, fields, experiment)]
 
 
-def hint_for(description: dict[str, Any], path: str) -> str:
+def hint_for(description: Document, path: str) -> str:
     """Return which words a field takes, and the longer field that may be meant; nothing where it takes others."""
     fields = dict(_fields(description))
     words = (
@@ -56,7 +58,7 @@ def hint_for(description: dict[str, Any], path: str) -> str:
     return "; ".join(part for part in (known, meant) if part)
 
 
-def _description(experiment: Any) -> dict[str, Any]:
+def _description(experiment: Any) -> Document:
     from crosswind.errors import CrosswindError
     from crosswind.experiment import Experiment
 
@@ -66,7 +68,7 @@ def _description(experiment: Any) -> dict[str, Any]:
         return {}
 
 
-def _fields(description: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _fields(description: Document) -> Iterator[tuple[str, Document]]:
     """Yield each path that the experiment's kind has, with its schema; without a kind, those of all kinds."""
     from crosswind import _core
 
@@ -81,10 +83,10 @@ def _fields(description: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
 
 
 class _Walk:
-    def __init__(self, definitions: dict[str, Any]) -> None:
+    def __init__(self, definitions: Document) -> None:
         self._definitions = definitions
 
-    def fields(self, path: str, schema: dict[str, Any], value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    def fields(self, path: str, schema: Document, value: Any) -> Iterator[tuple[str, Document]]:
         """Yield a field and those below it; of what may be a word or a table, the table's only where there is one."""
         forms = list(self._forms(schema))
         tables = [form for form in forms if "properties" in form]
@@ -100,7 +102,7 @@ class _Walk:
         else:
             yield path, {"forms": forms, **schema}
 
-    def _forms(self, schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _forms(self, schema: Document) -> Iterator[Document]:
         if "$ref" in schema:
             yield from self._forms(self._definitions[schema["$ref"].rpartition("/")[2]])
         elif "anyOf" in schema or "oneOf" in schema:
@@ -110,7 +112,7 @@ class _Walk:
             yield schema
 
 
-def _values(path: str, fields: dict[str, Any], experiment: Any) -> list[str]:
+def _values(path: str, fields: Document, experiment: Any) -> list[str]:
     if path in _FILES:
         here = Path(experiment).parent if experiment else Path()
         return sorted(file.name for file in here.glob("*.toml"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.answer import Answer, Section, section, show
 from crosswind.cli.console import tell_warnings
 from crosswind.cli.outputs import Force, file_of, writable, written
 from crosswind.cli.verbs import help_of
@@ -17,9 +17,8 @@ from crosswind.errors import Notice
 from crosswind.terminal.progress import progress_bar, progress_lines
 
 if TYPE_CHECKING:
-    from crosswind.cost.result import Cost, CostOf
+    from crosswind.cost.result import Cost
     from crosswind.cost.scale import AtScale
-    from crosswind.statistics.jackknife import Estimate
 
 CODES = {"below": 0, "above": 4, "unknown": 3}
 INTERRUPTED = 130
@@ -157,14 +156,11 @@ def cost(
 
 
 def _answer(found: Cost, scaled: AtScale | None) -> Answer:
-    columns = [("stopped and continued", "left"), ("headline", "left"), ("costs %", "right"), ("CPU taken %", "right")]
-    columns += [("slower %", "right"), *((f"{name} %", "right") for name in ("wall", "own", "available", "exchange"))]
-    rows = [_row(one) for one in found.costs]
+    [costs] = found.tables()
     job = found.job
     blocks = f"{found.measured_s:.1f} s in blocks of {1e3 * job['block_s']:.0f} ms"
     title = f"beside {job['name']}, by {job['progress']}: {blocks}"
-    kept = [0, 2, 3, 4]
-    narrow = Section([columns[k] for k in kept], [[row[k] for k in kept] for row in rows])
+    narrow = section(costs.part((0, 2, 3, 4)))
     more = []
     if found.shares:
         shares = [[name, f"{100 * share:.2f}"] for name, share in found.shares.items()]
@@ -174,22 +170,8 @@ def _answer(found: Cost, scaled: AtScale | None) -> Answer:
     sentence = (
         found.sentence[:1].upper() + found.sentence[1:] if found.sentence.startswith("the job") else found.sentence
     )
-    whole = [Section(columns, rows, title=title), *more]
+    whole = [section(costs, title), *more]
     return Answer([f"{sentence}."], [narrow, *more], wide=whole, rest="Four estimators")
-
-
-def _row(one: CostOf) -> list[str]:
-    def shown(estimate: Estimate | None) -> str:
-        if estimate is None or not abs(estimate.value) <= 1.0 or not (half := estimate.half_width(one.level)) <= 1.0:
-            return "-"
-        return f"{100 * estimate.value:.2f} ± {100 * half:.2f}"
-
-    taken = "-" if one.taken is None or one.waits else f"{100 * one.taken:.2f}"
-    each = [shown(one.estimates[name]) for name in ("wall", "own", "available")]
-    exchange = shown(one.estimates["exchange"]) if one.headline == "exchange" else "-"
-    if one.headline != "exchange":
-        each[2] = "-"
-    return [one.name, one.headline, shown(one.best), taken, shown(one.slower), *each, exchange]
 
 
 def add_to(app: typer.Typer) -> None:

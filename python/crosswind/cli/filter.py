@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,13 +14,14 @@ from crosswind.cli import filter_kernel
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell
 from crosswind.cli.verbs import help_of
+from crosswind.documents import Arguments
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.filter import DEFAULT_CONNECTIONS, DEFAULT_DISCIPLINE, DEFAULT_FRAME_BYTES, Credits, Discipline
 from crosswind.filter.export import Target
 from crosswind.terminal.signals import heard
 
 if TYPE_CHECKING:
-    from crosswind.filter import Filter
+    from crosswind.filter import Filter, FilterCounters
 
 UNTRUSTED = 3
 _LOOK_S = 0.05
@@ -228,7 +229,7 @@ def _export(
     from crosswind.filter.export import export as describe
 
     described = describe(target, policy, threshold, device=dev, rate_mb_per_s=rate)
-    checks: list[dict[str, Any]] = []
+    checks: list[Arguments] = []
     for peer in peers if check and peers else [None] * check:
         where = peer or "loopback"
         checks += [{"peer": where, **one} for one in check_marks(target, peer, token, tls)]
@@ -248,8 +249,8 @@ def _serve(
     listen: str | None,
     peers: list[str],
     forwarded: tuple[list[str], list[str]],
-    queues: dict[str, Any],
-    options: dict[str, Any],
+    queues: Arguments,
+    options: Arguments,
     for_s: float | None,
     json: bool,
 ) -> None:
@@ -301,7 +302,7 @@ def _watch(filter_here: Filter, asked: list[int], for_s: float | None) -> None:
                 live.update(_line(filter_here.counters(), now - start), refresh=True)
 
 
-def _line(counters: dict[str, Any], elapsed_s: float) -> str:
+def _line(counters: FilterCounters, elapsed_s: float) -> str:
     parts = [f"{elapsed_s:.0f} s, {counters['peers']} peers, {counters['connections']} connections"]
     for name in ("parallel", "local"):
         one = counters[name]
@@ -312,7 +313,7 @@ def _line(counters: dict[str, Any], elapsed_s: float) -> str:
     return "; ".join(parts)
 
 
-def _print(counters: dict[str, Any]) -> None:
+def _print(counters: FilterCounters) -> None:
     rows = []
     for name in ("parallel", "local"):
         one = counters[name]

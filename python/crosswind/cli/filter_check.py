@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,9 @@ from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 from crosswind.filter import DEFAULT_DISCIPLINE, Discipline
 from crosswind.terminal.signals import heard
+
+if TYPE_CHECKING:
+    from crosswind.filter.kernel.check import FilterCheck, OfClass
 
 NARROW = (0, 1, 2, 3, 5)
 """Columns on a terminal."""
@@ -107,7 +110,7 @@ def _checked(
     asked: KernelAsked | None,
     connections: int,
     seconds: float,
-) -> dict[str, Any]:
+) -> FilterCheck:
     from crosswind.filter.kernel import check as checks
     from crosswind.filter.kernel.selector import parse
 
@@ -119,7 +122,7 @@ def _checked(
     arriving = asked is not None and asked.rate_in is not None and asked.rate is None
     path = checks.Path(peer, token, marks, connections, seconds, arriving)
     filter_here = asked.filter_here() if asked is not None else None
-    document: dict[str, Any] = {
+    document: FilterCheck = {
         "schema_version": checks.SCHEMA_VERSION,
         "kind": "filter-check",
         "peer": peer,
@@ -135,24 +138,24 @@ def _checked(
         from crosswind.cli.filter_kernel import promised
 
         with filter_here:
-            document["after"] = checks.measured(path, lambda said: tell(f"after: {said}"))
-        document["lowered"] = checks.lowered(document["before"], document["after"])
+            after = checks.measured(path, lambda said: tell(f"after: {said}"))
+        document["after"], document["lowered"] = after, checks.lowered(document["before"], after)
         document["promised"] = promised(filter_here.plan)
     return document
 
 
-def _answer(document: dict[str, Any]) -> Answer:
+def _answer(document: FilterCheck) -> Answer:
     """Return how long messages take beside bulk, and what the filter changes, then a line per bulk and class."""
     heads = [("bulk of", "left"), ("class", "left")]
     heads += [(head, "right") for head in ("bulk MB/s", "64 B p50 us", "p99 us", "16 KB p50 us", "p99 us")]
     tables, whole = [], []
-    for name in ("before", "after"):
-        if document[name] is None:
+    for name, measured in (("before", document["before"]), ("after", document["after"])):
+        if measured is None:
             continue
         title = name if document["after"] else None
         rows = [
             [bulk if index == 0 else "", of, *_cells(classes[of])]
-            for bulk, classes in document[name].items()
+            for bulk, classes in measured.items()
             for index, of in enumerate(classes)
         ]
         whole.append(Section(heads, rows, title=title))
@@ -160,7 +163,7 @@ def _answer(document: dict[str, Any]) -> Answer:
     return Answer([_sentence(document)], tables, ["p50: median"], wide=whole, rest="99 % of messages")
 
 
-def _sentence(document: dict[str, Any]) -> str:
+def _sentence(document: FilterCheck) -> str:
     if document["lowered"]:
         faster = [f"{size} bytes {times:.1f} times" for size, times in document["lowered"].items() if times]
         if faster:
@@ -174,11 +177,11 @@ def _sentence(document: dict[str, Any]) -> str:
     return f"Beside local bulk, parallel messages of 64 bytes take {1e6 * beside:.0f} us: {longer}."
 
 
-def _cells(found: dict[str, Any]) -> list[str]:
+def _cells(found: OfClass) -> list[str]:
     rate = found["bulk_mb_per_s"]
     cells = ["-" if rate is None else f"{rate:.2f}"]
     for one in found["messages"].values():
-        cells += ["-" if one[key] is None else f"{1e6 * one[key]:.0f}" for key in ("p50_s", "p99_s")]
+        cells += ["-" if time_s is None else f"{1e6 * time_s:.0f}" for time_s in (one["p50_s"], one["p99_s"])]
     return cells
 
 

@@ -176,7 +176,7 @@ def serve(asked: KernelAsked, for_s: float | None, json: bool) -> None:
         _print(counters)
 
 
-def promised(plan: Any) -> dict[str, Any]:
+def promised(plan: Any) -> dict[str, dict[str, float]]:
     """Return what class local is promised, by side."""
     from crosswind.filter.kernel.promise import promise
 
@@ -201,7 +201,7 @@ def _about(plan: Any, start: str) -> list[str]:
     return lines
 
 
-def _line(counters: dict[str, Any], elapsed_s: float) -> str:
+def _line(counters: dict[str, dict[str, dict[str, int]]], elapsed_s: float) -> str:
     parts = [f"{elapsed_s:.0f} s"]
     for side, classes in counters.items():
         for name, one in classes.items():
@@ -209,7 +209,7 @@ def _line(counters: dict[str, Any], elapsed_s: float) -> str:
     return "; ".join(parts)
 
 
-def _print(counters: dict[str, Any]) -> None:
+def _print(counters: dict[str, dict[str, dict[str, int]]]) -> None:
     rows = [
         [side, name, f"{one['bytes'] / 1e6:.3f}", str(one["packets"]), str(one["dropped"])]
         for side, classes in counters.items()

@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal
 import typer
 
 from crosswind.cli.answer import Answer, Section, show
-from crosswind.cli.figures import half_of, percent, plain, with_half
 from crosswind.cli.inputs import refuse_missing
 from crosswind.cli.measure_gpu import show_gpu
 from crosswind.cli.measure_runtime import as_dict, with_runtime
 from crosswind.cli.outputs import Force, Json, writable, written
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
+from crosswind.statistics.digits import half_of, percent, plain, with_half
 
 Normalise = Literal["idle", "max"]
 MOST_RATES = 3
@@ -142,7 +142,7 @@ def _range(values: list[float]) -> str:
     return shown[0] if len(shown) == 1 else f"{shown[0]} to {shown[-1]}" if shown else ""
 
 
-def _by_runtime(fit: Any) -> dict[str, Any]:
+def _by_runtime(fit: Any) -> dict[str, object]:
     return {"runtime": as_dict(fit.measurement, fit)} if "runtime" in fit.measurement.header else {}
 
 

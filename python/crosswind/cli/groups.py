@@ -15,6 +15,7 @@ from crosswind.cli.outputs import OUTPUT
 from crosswind.cli.usage import Usage
 from crosswind.cli.values import PlainValues
 from crosswind.cli.verbs import PARTS, VERBS
+from crosswind.documents import Arguments
 
 
 class Verb(Usage, PlainValues, TyperCommand):
@@ -50,7 +51,7 @@ class Parts(Usage, PlainValues, TyperGroup):
     allow_interspersed_args = True
 
     def __init__(self, verb: str, own: TyperCommand) -> None:
-        settings: dict[str, Any] = {"callback": own.callback, "params": own.params, "help": own.help}
+        settings: Arguments = {"callback": own.callback, "params": own.params, "help": own.help}
         super().__init__(name=verb, commands=_listed(PARTS[verb]), invoke_without_command=True, **settings)
         for one in own.params[:1]:
             if not isinstance(one, TyperOption) and one._custom_shell_complete is None:
@@ -97,7 +98,7 @@ class Verbs(Usage, PlainValues, TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-def _listed(lines: dict[str, str]) -> dict[str, Any]:
+def _listed(lines: dict[str, str]) -> Arguments:
     return {name: TyperCommand(name, help=line) for name, line in lines.items()}
 
 

@@ -5,23 +5,26 @@ from __future__ import annotations
 import shlex
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.blame_answers import code_of, slowed
 from crosswind.cli.console import number_of, print_json, print_table, tell, tell_warnings
-from crosswind.cli.figures import half_of, with_half
 from crosswind.cli.given import refuse_others
 from crosswind.cli.outputs import Force, writable, written
 from crosswind.cli.verbs import help_of
+from crosswind.documents import Arguments
 from crosswind.errors import CrosswindError, Notice
 from crosswind.files.atomic import is_standard_output
 from crosswind.inject import DEFAULT_LIMIT_S, How
+from crosswind.statistics.digits import half_of, with_half
 from crosswind.terminal.progress import progress_lines
 
 if TYPE_CHECKING:
+    from crosswind.documents.blame import InjectionDocument
+    from crosswind.documents.noise import InjectionPreview
     from crosswind.inject import Injected
 
 UNTRUSTED = 3
@@ -118,7 +121,7 @@ def inject(
 
     of = {"name": f"{Disturbance.load(disturbance).name}, as it was injected"}
     writable(out, "recording", inputs=[disturbance], force=force, of=of)
-    options: dict[str, Any] = {
+    options: Arguments = {
         "ranks": ranks,
         "limit_s": limit_s,
         "how": how,
@@ -162,7 +165,7 @@ def inject(
     raise typer.Exit(_exit_code(injected))
 
 
-def _compared(disturbance: Path, command: list[str], pairs: int, options: dict[str, Any], json: bool) -> int:
+def _compared(disturbance: Path, command: list[str], pairs: int, options: Arguments, json: bool) -> int:
     """Run the command with and without the disturbance in turn, print the difference, and return the exit code."""
     from crosswind.blame.interleaving import BARE, DISTURBED, compare_injected
 
@@ -191,7 +194,8 @@ def _compared(disturbance: Path, command: list[str], pairs: int, options: dict[s
 def _exit_code(injected: Injected) -> int:
     summary = injected.summary
     if summary["ended"] == "asked":
-        return INTERRUPTED if summary["asked_by_signal"] == signal.SIGINT else 128 + int(summary["asked_by_signal"])
+        number = summary["asked_by_signal"] or signal.SIGINT
+        return INTERRUPTED if number == signal.SIGINT else 128 + number
     if summary["ended"] == "limit" and not summary["keep_running"]:
         raise CrosswindError("the limit was reached", "limit", "--limit-s gives it longer")
     if summary["exit_status"] != 0:
@@ -199,7 +203,7 @@ def _exit_code(injected: Injected) -> int:
     return 0 if injected.trustworthy else UNTRUSTED
 
 
-def _end(summary: dict[str, Any]) -> str:
+def _end(summary: InjectionDocument) -> str:
     if summary["exit_signal"] is not None:
         number = summary["exit_signal"]
         names = {item.value: item.name for item in signal.Signals}
@@ -226,7 +230,7 @@ def _tell(injected: Injected) -> None:
         tell(f"{number_of(len(summary['ranks']) - MOST_RANKS, 'more rank')} lost less each: --json")
 
 
-def _print_preview(found: dict[str, Any], json: bool) -> None:
+def _print_preview(found: InjectionPreview, json: bool) -> None:
     if json:
         print_json(found)
         return

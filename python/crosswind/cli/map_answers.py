@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from crosswind.cli.answer import Answer
 from crosswind.cli.console import number_of, tell
-from crosswind.cli.figures import plain
 from crosswind.cli.run_tables import tables_of
+from crosswind.statistics.digits import plain
 
 if TYPE_CHECKING:
+    from crosswind.documents.shared import RunEvent
     from crosswind.run.results import Runs
 
 FAILED = "task-failed"
@@ -62,7 +63,7 @@ def answer_of(done: Runs[Any], out: Path, most: int, noun: str) -> Answer:
 def tell_failures(done: Runs[Any], *, wide: bool) -> None:
     """Say what happened: failures with the same reason together, each alone with `wide`; then all other events."""
     (one,) = done
-    groups: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[str, list[RunEvent]] = {}
     for event in one.events:
         _, found, reason = event["message"].partition(f": failed on {event.get('node')}: ")
         alike = event["code"] == FAILED and found and not wide
@@ -82,5 +83,5 @@ def tell_failures(done: Runs[Any], *, wide: bool) -> None:
         tell(f"{number_of(left, 'more event')}: --wide")
 
 
-def _tell_event(event: dict[str, Any]) -> None:
+def _tell_event(event: RunEvent) -> None:
     tell(f"{event['t_s']:.3f} s: {event['message']}".replace("\n", "\n    "))

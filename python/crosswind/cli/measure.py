@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,6 +17,7 @@ from crosswind.cli.measure_runtime import as_dict, with_runtime
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json, writable, written
 from crosswind.cli.verbs import help_of
+from crosswind.documents import Arguments
 from crosswind.errors import DescriptionError, warning
 from crosswind.terminal.progress import progress_bar
 
@@ -77,7 +78,7 @@ def measure(
     raise typer.Exit(_once(out or Path("measurement.parquet"), force, arguments, json))
 
 
-def _of(arguments: dict[str, Any]) -> dict[str, Any]:
+def _of(arguments: Arguments) -> Arguments:
     """Return the fields of a measurement's header that say of what it is, with their values for these arguments."""
     task, peers, runtime = (arguments[name] for name in ("task", "peer", "runtime"))
     named = runtime.split()[0] if runtime else None
@@ -97,7 +98,7 @@ def _of(arguments: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _once(out: Path, force: bool, arguments: dict[str, Any], json: bool) -> int:
+def _once(out: Path, force: bool, arguments: Arguments, json: bool) -> int:
     from crosswind.measure import measure as probe
     from crosswind.measurement import beside_file
     from crosswind.model.fit import fit

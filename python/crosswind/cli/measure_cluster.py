@@ -12,7 +12,6 @@ from crosswind.cli.access import AllowLooseToken, TokenFile
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.clusters import cluster_on
 from crosswind.cli.console import number_of
-from crosswind.cli.figures import plain
 from crosswind.cli.measure_options import INTERRUPTED, UNTRUSTED, Measuring
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import Force, Json, writable
@@ -20,6 +19,7 @@ from crosswind.cli.settings import hosts_of_nodes
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 from crosswind.files.output import writable_directory
+from crosswind.statistics.digits import plain
 from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.answer import Answer, section, show
 from crosswind.cli.console import tell
 from crosswind.cli.outputs import writable, written
 from crosswind.errors import DescriptionError, warning
@@ -115,26 +114,13 @@ def show_gpu(fit: GpuFit, *, json: bool, wrote: Sequence[str] = ()) -> None:
 
 
 def _answer(fit: GpuFit) -> Answer:
-    from crosswind.gpu.words import gb_per_s, per_cent, sentences, with_half
+    from crosswind.gpu.words import sentences
 
-    columns = [("kernel", "left"), ("traffic", "left"), ("at GB/s", "right"), ("kernel loses", "right")]
-    columns += [("traffic loses", "right"), ("IR s/GB", "right"), ("line", "left")]
-    rows = [
-        [
-            one.kernel,
-            one.traffic,
-            gb_per_s(one.unpaced.mb_per_s),
-            per_cent(one.unpaced.loss, one.unpaced.ci95),
-            per_cent(one.traffic_loss, one.traffic_ci95),
-            with_half(one.ir_s_per_gb, one.ir_ci95),
-            "bent" if one.bent else "straight" if math.isfinite(one.ir_s_per_gb) else "-",
-        ]
-        for one in fit.pairs
-    ]
-    costly = sorted(range(len(rows)), key=lambda k: -fit.pairs[k].unpaced.loss)[:MOST_PAIRS]
-    narrow = Section(columns[:NARROW], [rows[k][:NARROW] for k in costly], first=("kernel loses", "kernel", "traffic"))
+    [pairs] = fit.tables()
+    costly = sorted(range(len(pairs.rows)), key=lambda k: -fit.pairs[k].unpaced.loss)[:MOST_PAIRS]
+    narrow = section(replace(pairs.part(range(NARROW)), rows=[pairs.rows[k][:NARROW] for k in costly]))
     device = fit.measurement.header["device"]["name"]
     notes = [f"{device}: traffic without a limit beside each kernel. ±: 95 % confidence interval"]
-    if len(rows) > len(costly):
-        notes.append(f"The {len(costly)} costliest of {len(rows)} pairs")
-    return Answer(sentences(fit), [narrow], notes, wide=[Section(columns, rows)], rest="All pairs, interference rates")
+    if len(pairs.rows) > len(costly):
+        notes.append(f"The {len(costly)} costliest of {len(pairs.rows)} pairs")
+    return Answer(sentences(fit), [narrow], notes, wide=[section(pairs)], rest="All pairs, interference rates")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from crosswind import _core
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
+from crosswind.documents import Arguments
 from crosswind.errors import DescriptionError
 from crosswind.terminal.sizes import parse_bytes
 
@@ -137,7 +138,7 @@ class Measuring:
     ] = 0.01
     seed: Annotated[int, typer.Option(help="Seed of the shuffled levels.", rich_help_panel=_ENDS)] = 1
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> Arguments:
         """Return them as `crosswind.measure` takes them, without the limit of time."""
         return {
             "kernel": self.kernel,
@@ -192,7 +193,7 @@ class Peers:
     allow_loose_token: AllowLooseToken = False
     tls: TlsDirectory = None
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> Arguments:
         """Return them as `crosswind.measure` takes them."""
         return {
             "peer": self.peer or None,
@@ -228,7 +229,7 @@ def parse_cpus(text: str | None, option: str) -> list[int] | None:
     return cpus
 
 
-def _runtime(text: str | None, options: dict[str, Any]) -> str | None:
+def _runtime(text: str | None, options: Arguments) -> str | None:
     """Return a runtime with the options that have a switch of their own."""
     given = {name: value for name, value in options.items() if value is not None}
     if text is None and given:

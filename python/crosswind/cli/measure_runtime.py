@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 NOT_KNOWN = "-"
 
 
-def as_dict(measurement: Measurement, fit: Any) -> dict[str, Any]:
+def as_dict(measurement: Measurement, fit: Any) -> dict[str, object]:
     """Return it as part of the JSON document."""
     from crosswind.measure.runtime.summary import compared, cpu_shares, direction_row
 
     runtime = measurement.header["runtime"]
     assert runtime is not None
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         **runtime,
         "channels": [direction_row(measurement, fit, i) for i in range(len(measurement.header["channels"]))],
     }

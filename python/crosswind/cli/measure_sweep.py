@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.answer import Answer, Section, section, show
 from crosswind.cli.console import number_of
-from crosswind.cli.figures import half_of, percent, plain, with_half
 from crosswind.cli.measure import USUAL_S
 from crosswind.cli.measure_options import INTERRUPTED, UNTRUSTED, Measuring, Peers
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import Force, Json
 from crosswind.cli.verbs import help_of
+from crosswind.documents import Row
 from crosswind.files.output import writable_directory
+from crosswind.statistics.digits import half_of, percent, plain, with_half
 from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -96,10 +97,10 @@ def told(result: Sweep, directory: Path, json: bool) -> int:
     return 0 if result.trustworthy else UNTRUSTED
 
 
-def _answer(result: Sweep, rows: list[dict[str, Any]]) -> Answer:
+def _answer(result: Sweep, rows: list[Row]) -> Answer:
     """Return which value costs least and which most at a rate that all reached, then a line per value and direction."""
     several = len({row["peer"] for row in rows}) > 1
-    by_channel: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    by_channel: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         by_channel.setdefault((row["direction"], row["peer"]), []).append(row)
     lines = [
@@ -111,6 +112,8 @@ def _answer(result: Sweep, rows: list[dict[str, Any]]) -> Answer:
         lines = [f"Nothing to compare: {number_of(len(result.points), 'point')} of {len(result.values)}."]
     elif len(lines) > MOST_LINES:
         lines = [*lines[:MOST_LINES], f"{len(lines) - MOST_LINES} more peers: the table."]
+    from crosswind.measure.sweep.result import known
+
     columns = [(result.kind, "right"), *([("peer", "left")] if several else []), ("direction", "left")]
     columns += [("lost", "right"), ("at MB/s", "right"), ("IR, s/GB", "right")]
     first = ("lost", result.kind, "direction", *(["peer"] if several else []), "at MB/s", "IR, s/GB")
@@ -120,7 +123,7 @@ def _answer(result: Sweep, rows: list[dict[str, Any]]) -> Answer:
             *([row["peer"]] if several else []),
             row["direction"],
             percent(row["loss_at_matched"]) if math.isfinite(row["loss_at_matched"]) else "-",
-            _known(row["matched_mb_per_s"], ".0f"),
+            known(row["matched_mb_per_s"], ".0f"),
             _ir(row),
         ]
         for row in rows
@@ -130,10 +133,16 @@ def _answer(result: Sweep, rows: list[dict[str, Any]]) -> Answer:
         notes.append(
             "Not settled: " + ", ".join(dict.fromkeys(str(row["value"]) for row in rows if not row["settled"]))
         )
-    return Answer(lines, [Section(columns, cells, first=first)], notes, wide=[_whole(result, rows)], rest="All figures")
+    return Answer(
+        lines,
+        [Section(columns, cells, first=first)],
+        notes,
+        wide=[section(one) for one in result.tables()],
+        rest="All figures",
+    )
 
 
-def _sentence(kind: str, rows: list[dict[str, Any]], peer: str) -> str:
+def _sentence(kind: str, rows: list[Row], peer: str) -> str:
     """Return what the best and the worst value cost in one direction; nothing where fewer than two are known."""
     known = sorted(
         (row for row in rows if math.isfinite(row["loss_at_matched"])), key=lambda row: row["loss_at_matched"]
@@ -150,32 +159,11 @@ def _sentence(kind: str, rows: list[dict[str, Any]], peer: str) -> str:
     )
 
 
-def _ir(row: dict[str, Any]) -> str:
+def _ir(row: Row) -> str:
     if row["upper_bound_s_per_mb"] is not None:
         return f"< {plain(1000 * row['upper_bound_s_per_mb'])}"
     value, ends = 1000 * row["ir_s_per_mb"], (1000 * row["ir_low"], 1000 * row["ir_high"])
     return with_half(value, half_of(value, ends)) if math.isfinite(value) else "-"
-
-
-def _whole(result: Sweep, points: list[dict[str, Any]]) -> Section:
-    """Return a line per value, peer and direction: what is not known is a hyphen."""
-    columns = [(result.kind, "right"), ("peer", "left"), ("direction", "left"), ("IR s/GB", "right"), ("95 %", "right")]
-    columns += [("up to MB/s", "right"), ("loss there", "right"), ("all reach MB/s", "right"), ("loss there", "right")]
-    columns += [("settled", "left")]
-    rows = []
-    for row in points:
-        low, high, bound = 1000 * row["ir_low"], 1000 * row["ir_high"], row["upper_bound_s_per_mb"]
-        ir = f"< {1000 * bound:.4f}" if bound is not None else _known(1000 * row["ir_s_per_mb"], ".4f")
-        interval = f"{low:.4f} .. {high:.4f}" if math.isfinite(low + high) else "-"
-        reached, matched = (_known(row[name], ".0f") for name in ("transfer_max_mb_per_s", "matched_mb_per_s"))
-        at_top, at_matched = (_known(row[name], ".1%") for name in ("loss_at_top", "loss_at_matched"))
-        where = [str(row["value"]), row["peer"], row["direction"]]
-        rows.append([*where, ir, interval, reached, at_top, matched, at_matched, "yes" if row["settled"] else "no"])
-    return Section(columns, rows)
-
-
-def _known(value: float, form: str) -> str:
-    return format(value, form) if math.isfinite(value) else "-"
 
 
 def add_to(app: typer.Typer) -> None:

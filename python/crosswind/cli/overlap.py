@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
-from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.answer import Answer, Section, section, show
 from crosswind.cli.console import number_of, print_json, print_table, tell
 from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.measure_options import parse_cpus
 from crosswind.cli.outputs import Force, file_of, writable, written
 from crosswind.cli.settings import settings_of
 from crosswind.cli.verbs import help_of
+from crosswind.documents import Arguments
 from crosswind.errors import DescriptionError
 from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
+    from crosswind.overlap import Preview
     from crosswind.overlap.result import Overlap
 
 UNTRUSTED = 3
-USUAL: dict[str, Any] = {"wait": "event,poll,spin-block", "nice": None, "ping": [], "burn_s": 2.0, "repetitions": 3}
-QUICK: dict[str, Any] = {
+USUAL: Arguments = {"wait": "event,poll,spin-block", "nice": None, "ping": [], "burn_s": 2.0, "repetitions": 3}
+QUICK: Arguments = {
     "wait": "event,poll",
     "nice": "0,19",
     "ping": ["200x1MB", "1x64MB"],
@@ -128,7 +129,7 @@ def overlap(
         )
     writable(out, "overlap", force=force)
     usual = QUICK if quick else USUAL
-    design: dict[str, Any] = {
+    design: Arguments = {
         "waits": [word.strip() for word in (wait or usual["wait"]).split(",")],
         "nices": _levels(nice or usual["nice"]),
         "pings": [parse_exchange(text) for text in ping or usual["ping"]] or None,
@@ -141,7 +142,7 @@ def overlap(
         "limit_s": limit_s,
     }
     model = settings_of(set_ or [])
-    shown: dict[str, Any] = {"token": token_in(token_file, allow_loose_token), "tls": tls}
+    shown: Arguments = {"token": token_in(token_file, allow_loose_token), "tls": tls}
     if dry_run:
         if on == "sim":
             raise DescriptionError("--dry-run is given; a simulation changes nothing", "argument")
@@ -151,7 +152,7 @@ def overlap(
         told = preview(**design)
         shorter = "" if quick else "; --quick takes about 30 s"
         tell(f"{told['runs']} runs, at least {told['seconds']:.0f} s of computation, messages on top{shorter}")
-    kept: dict[str, Any] = {"out": file_of(out), "resume": resume, "force": force}
+    kept: Arguments = {"out": file_of(out), "resume": resume, "force": force}
     with tells_what_is_kept(file_of(out)), progress_bar() as advance:
         found = perform(on, **design, **shown, scheduler=scheduler, model=model, **kept, progress=advance)
     if out and not file_of(out):
@@ -187,7 +188,7 @@ def _levels(text: str | None) -> list[int] | None:
         ) from None
 
 
-def _print_preview(found: dict[str, Any], json: bool) -> None:
+def _print_preview(found: Preview, json: bool) -> None:
     if json:
         print_json(found)
         return
@@ -197,6 +198,7 @@ def _print_preview(found: dict[str, Any], json: bool) -> None:
 
 def _answer(found: Overlap) -> Answer:
     """Return in how many cases both overlap, the times of each case as parts of those alone, and what to change."""
+    from crosswind.overlap.result import name_of
     from crosswind.overlap.verdict import WORDS
 
     cells = list(found)
@@ -222,12 +224,13 @@ def _answer(found: Overlap) -> Answer:
     columns += [("verdict", "left")]
     first = ("verdict", "messages", "wait", "computation")
     tables = [Section(columns, rows, title="times as long as alone", first=first)]
-    changes = [[_cell(cell), change.partition(": ping ")[0]] for cell in cells if (change := cell.get("change"))]
+    changes = [[name_of(cell), change.partition(": ping ")[0]] for cell in cells if (change := cell.get("change"))]
     more = [Section([("where", "left"), ("what to change", "left")], changes)] if changes else []
+    whole = found.tables()[0]
     return Answer(
         lines,
         tables if _is_busy(found) else [*tables, *more],
-        wide=[_whole(found), *(Section([("", "left")], [[finding]]) for finding in found.findings), *more],
+        wide=[section(whole, _title(found)), *(Section([("", "left")], [[one]]) for one in found.findings), *more],
         rest="Times, findings",
     )
 
@@ -236,32 +239,11 @@ def _is_busy(found: Overlap) -> bool:
     return any(warning["code"] == "overlap-not-quiet" for warning in found.warnings)
 
 
-def _whole(found: Overlap) -> Section:
-    from crosswind.overlap.verdict import WORDS, seconds
-
+def _title(found: Overlap) -> str:
     about = found.summary
     host = about.get("host")
     where = f"{about['scheduler']} scheduler, simulated" if found.on == "sim" or host is None else host["name"]
-    title = f"{where}: messages beside {about['burners']} programs that compute, on {about['cpus']} processors"
-    columns = [("messages", "right"), ("of", "right"), ("wait", "left"), ("nice", "right")]
-    columns += [(name, "right") for name in ("ping alone", "together", "burn alone", "burn together")]
-    columns += [("verdict", "left")]
-    rows = [
-        [
-            str(cell["messages"]),
-            f"{cell['message_bytes']:,} B",
-            cell["wait"],
-            str(cell["burn_nice"]),
-            *map(seconds, (cell["ping_alone_s"], cell["ping_s"], cell["burn_alone_s"], cell["burn_s"])),
-            WORDS[str(cell["verdict"])],
-        ]
-        for cell in found
-    ]
-    return Section(columns, rows, title=title, first=("verdict", "wait", "nice", "messages", "of", "ping alone"))
-
-
-def _cell(cell: Mapping[str, Any]) -> str:
-    return f"{cell['messages']} x {cell['message_bytes']:,} B, {cell['wait']}, nice {cell['burn_nice']}"
+    return f"{where}: messages beside {about['burners']} programs that compute, on {about['cpus']} processors"
 
 
 def add_to(app: typer.Typer) -> None:

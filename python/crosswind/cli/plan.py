@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli.answer import Answer, Section, show
-from crosswind.cli.figures import plain
+from crosswind.cli.answer import Answer, Section, section, show
 from crosswind.cli.outputs import Force, Json, writable, written
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 from crosswind.plan import BOUND, Method, Plan, Ports
 from crosswind.plan import plan as find_plan
 from crosswind.platform import Platform
+from crosswind.statistics.digits import plain
 
 if TYPE_CHECKING:
     from crosswind.documents.plan import PlannedNode
@@ -194,31 +194,8 @@ def _details(plan: Plan, most: int) -> list[Section]:
         title=f"{d['platform']}: {d['task_size_mb']:g} MB and {d['task_work']:g} work units a task, "
         f"{d['ports']} port, {d['method']}",
     )
-    shown = (
-        sorted(plan.nodes, key=lambda n: -n["received_tasks_per_s"])[:most] if len(plan.nodes) > most else plan.nodes
-    )
-    columns = [("node", "left"), ("parent", "left"), ("receives /s", "right"), ("computes /s", "right")]
-    columns += [("rank", "right"), ("limited by", "left")]
-    columns += [(f"gain per {unit}", "right") for unit in ("MB/s in", "MB/s out", "work/s")]
-    rows = [
-        [
-            n["name"],
-            n["parent"] or "",
-            f"{n['received_tasks_per_s']:.4f}",
-            f"{n['computed_tasks_per_s']:.4f}",
-            "never" if n["never_send"] else str(n["rank"] or ""),
-            n["limited_by"],
-            f"{n['gain_per_receive_mb_per_s']:+.4f}",
-            f"{n['gain_per_send_mb_per_s']:+.4f}",
-            "a loss" if n["gain_per_work_per_s"] is None else f"{n['gain_per_work_per_s']:+.4f}",
-        ]
-        for n in shown
-    ]
-    more = len(plan.nodes) - most
-    title = "Gains are derivatives of the throughput: use them for small changes."
-    if more > 0:
-        title += f" {more} nodes that receive less: --nodes, --json."
-    return [head, Section(columns, rows, title=title)]
+    [nodes] = plan.tables(most)
+    return [head, section(nodes, title=nodes.note)]
 
 
 def _bounds(plan: Plan) -> list[list[str]]:

@@ -87,7 +87,7 @@ def _answer(step: StepPlan) -> Answer:
     )
 
 
-def as_dict(step: StepPlan) -> dict[str, Any]:
+def as_dict(step: StepPlan) -> dict[str, object]:
     """Return the JSON document."""
     return {
         "schema_version": 1,

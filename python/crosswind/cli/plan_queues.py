@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from crosswind.cli.answer import Answer, Section, show
-from crosswind.cli.figures import plain
 from crosswind.cli.outputs import Force, Json, writable, written
 from crosswind.cli.settings import Settings, settings_of
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
+from crosswind.statistics.digits import plain
+
+if TYPE_CHECKING:
+    from crosswind.documents.queues_plan import Promise, Tried
+    from crosswind.plan.queues import QueuesPlan
 
 EXAMPLES = """
 Examples:
@@ -54,16 +58,16 @@ def queues(
     show(None if json else _answer(found), wrote=written(out), document=found.to_dict() if json else None)
 
 
-def _row(of: dict[str, Any], says: str) -> list[str]:
+def _row(of: Tried, says: str) -> list[str]:
     credits = of["receive_threshold"]
     named = [of["queue"], str(of["threshold"]), "none" if credits is None else str(credits)]
     return [*named, f"{of['parallel_slowdown']:.3f}", f"{of['local_slowdown']:.3f}", says]
 
 
-def _answer(found: Any) -> Answer:
+def _answer(found: QueuesPlan) -> Answer:
     d = found.data
-    policy = {"receive_threshold": None, **found.policy}
-    chosen = next(one for one in found.tried if all(one[name] == value for name, value in policy.items()))
+    policy = {"receive_threshold": None, **found.policy}.items()
+    chosen = next(one for one in found.tried if policy <= one.items())
     fifo = d["fifo"]
     rows = [["fifo", "", "", f"{fifo['parallel_slowdown']:.3f}", f"{fifo['local_slowdown']:.3f}", "one queue"]]
     rows += [_row(one, "" if one["holds"] else "beyond the limit") for one in found.frontier if one is not chosen]
@@ -76,25 +80,22 @@ def _answer(found: Any) -> Answer:
     kept = [at for at, (name, _) in enumerate(columns) if name != "local credit"]
     narrow = Section([columns[at] for at in kept], [[row[at] for at in kept] for row in rows], title=title)
     promises = Section(
-        [("", "left"), ("", "right"), ("", "left")], _promises(d), title="whatever the parallel class sends"
+        [("", "left"), ("", "right"), ("", "left")], _promises(d["promise"]), title="whatever the parallel class sends"
     )
     lines = [
         [f"{name} = {value if isinstance(value, int) else repr(value)}".replace("'", '"')]
         for name, value in found.policy.items()
     ]
     policy_table = Section([("", "left")], lines, title="[policy]")
-    parallel, local = (f"{name}_slowdown" for name in ("parallel", "local"))
-    first = (
-        f"Threshold {chosen['threshold']} ({chosen['queue']}): parallel streams take {plain(chosen[parallel])} times"
-    )
-    first += f" as long as alone, not {plain(fifo[parallel])} as with one queue."
-    second = f"Local streams take {plain(chosen[local])} times as long; the limit is {d['local_slowdown_limit']:g}."
+    parallel, local = plain(chosen["parallel_slowdown"]), plain(chosen["local_slowdown"])
+    first = f"Threshold {chosen['threshold']} ({chosen['queue']}): parallel streams take {parallel} times"
+    first += f" as long as alone, not {plain(fifo['parallel_slowdown'])} as with one queue."
+    second = f"Local streams take {local} times as long; the limit is {d['local_slowdown_limit']:g}."
     tables = [policy_table, promises]
     return Answer([first, second], [narrow, *tables], wide=[tried, *tables], rest="Credits")
 
 
-def _promises(d: dict[str, Any]) -> list[list[str]]:
-    promise = d["promise"]
+def _promises(promise: Promise) -> list[list[str]]:
     rows = [
         ["a local frame waits for its turn at most", f"{1e3 * promise['longest_wait_s']:.4g} ms", "at an interface"],
         ["local frames have of a link at least", f"{100 * promise['least_share']:.3g} %", "while they wait"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,9 @@ from crosswind.errors import DescriptionError
 from crosswind.files.recorded import is_recorded
 from crosswind.plan.tolerance import Tolerance, plan_tolerance, plan_tolerance_of_recording
 from crosswind.terminal.progress import progress_bar
+
+if TYPE_CHECKING:
+    from crosswind.documents.tolerance import Limit
 
 EXAMPLES = """
 Examples:
@@ -162,7 +165,7 @@ def _sentence(found: Tolerance) -> str:
     return line
 
 
-def _factor(limit: dict[str, Any]) -> float:
+def _factor(limit: Limit) -> float:
     """Return how many times a limit is exceeded; 0 where that is no number."""
     given, most = limit["given"], limit["limit"]
     if not given or not most:
@@ -184,7 +187,7 @@ def _short(cause: str) -> str:
     return f"{cause[: MOST_LETTERS - 1]}…"
 
 
-def _simulated(limit: dict[str, Any]) -> list[str]:
+def _simulated(limit: Limit) -> list[str]:
     if limit["simulated"] is None:
         return ["none near", ""]
     return [f"{limit['simulated']:.4g}", f"{limit['simulated_low']:.4g} .. {limit['simulated_high']:.4g}"]

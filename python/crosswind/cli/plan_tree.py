@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from crosswind.cli.answer import Answer, Section, show
-from crosswind.cli.figures import plain
 from crosswind.cli.outputs import Force, Json, writable, written
 from crosswind.cli.plan import SendsAtOnce, TaskSize, TaskWork, task_of
 from crosswind.cli.verbs import help_of
 from crosswind.platform import depth_first
+from crosswind.statistics.digits import plain
+
+if TYPE_CHECKING:
+    from crosswind.plan.tree import BuiltTree
 
 EXAMPLES = """
 Examples:
@@ -66,18 +69,18 @@ def tree(
     )
 
 
-def _task(built: Any) -> str:
+def _task(built: BuiltTree) -> str:
     d = built.data
     return f"{d['task_size_mb']:g} MB and {d['task_work']:g} work units a task, {d['ports']} port"
 
 
-def _comment(built: Any, links: Path) -> str:
+def _comment(built: BuiltTree, links: Path) -> str:
     below = f"{100 * built.gap_to_bound:.3g} % below the upper bound for all trees"
     reached = f"{built.throughput_tasks_per_s:.6g} tasks/s, {below}"
     return f"built by `crosswind plan tree {links}` for {_task(built)}: {reached}"
 
 
-def _sentence(built: Any) -> str:
+def _sentence(built: BuiltTree) -> str:
     """Return what the tree reaches, against the upper bound and a star."""
     d, best = built.data, built.throughput_tasks_per_s
     gap = 100 * built.gap_to_bound
@@ -89,7 +92,7 @@ def _sentence(built: Any) -> str:
     return f"{line} A star reaches {100 * star / best:.0f} % of that." if star and best else line
 
 
-def _answer(built: Any) -> Answer:
+def _answer(built: BuiltTree) -> Answer:
     d, best = built.data, built.throughput_tasks_per_s
     found = "the best tree" if d["method"] == "exact" else "the best tree found"
     gap = f"gap {100 * built.gap_to_bound:.3g} %"
@@ -103,8 +106,8 @@ def _answer(built: Any) -> Answer:
     rows = []
     for node, depth in depth_first(built.platform.nodes):
         limit = node.get("receive_limit_mb_per_s")
-        rate = "" if limit is None else f"{limit:.6g}"
-        rows.append(["  " * depth + node["name"], f"{node['compute_per_s']:.6g}", rate])
+        below = "" if limit is None else f"{limit:.6g}"
+        rows.append(["  " * depth + node["name"], f"{node['compute_per_s']:.6g}", below])
     nodes = Section([("node", "left"), ("work/s", "right"), ("MB/s from its parent", "right")], rows)
     return Answer([_sentence(built)], [nodes, trees])
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crosswind.cli.answer import Answer, Section, show
-from crosswind.cli.figures import plain
 from crosswind.cli.outputs import Force, Json, writable, written
 from crosswind.cli.verbs import help_of
+from crosswind.statistics.digits import plain
 
 if TYPE_CHECKING:
     from crosswind.documents.shared import Node

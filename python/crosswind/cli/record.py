@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.console import number_of, tell
-from crosswind.cli.figures import plain
 from crosswind.cli.measure_options import parse_cpus
 from crosswind.cli.outputs import Force, writable, written
 from crosswind.cli.verbs import help_of
+from crosswind.documents import Arguments
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.files.atomic import is_standard_output
 from crosswind.files.intervals import table_beside
+from crosswind.statistics.digits import plain
 from crosswind.terminal.progress import progress_bar, progress_lines
+
+if TYPE_CHECKING:
+    from crosswind.documents.noise import NoiseCause, NoiseOfCpu, NoisePart, NoiseSummary
 
 UNTRUSTED = 3
 INTERRUPTED = 130
@@ -114,7 +118,7 @@ def _refuse(options: list[str], when: str, hint: str) -> None:
         raise DescriptionError(f"{options[0]} is for recording {when}out a command", "argument", hint)
 
 
-def _record_noise(out: Path, settings: dict[str, Any], rows: int, *, force: bool, json: bool) -> int:
+def _record_noise(out: Path, settings: Arguments, rows: int, *, force: bool, json: bool) -> int:
     """Record the machine and print what was found; return the exit code."""
     from crosswind.noise import record as perform
     from crosswind.noise import usual_name
@@ -147,7 +151,7 @@ def _record_program(
 
     writable(out, KIND, force=force)
     to_stderr = json or is_standard_output(out)
-    options: dict[str, Any] = {"how": how, "mpicc": mpicc, "force": force, "stdout_to_stderr": to_stderr}
+    options: Arguments = {"how": how, "mpicc": mpicc, "force": force, "stdout_to_stderr": to_stderr}
     with progress_lines() as advance:  # a bar would share its line with what the command prints
         recorded = record_program(command, out, **options, notify=tell, progress=advance)
     summary = recorded.summary
@@ -179,7 +183,7 @@ def tell_answer(summary: dict[str, Any]) -> None:
         tell(f"kept ranks from running for {cause['seconds']:.4g} s: {cause['name']}{process}")
 
 
-def answer_of(summary: dict[str, Any], rows: int, processes: Sequence[str] = ()) -> Answer:
+def answer_of(summary: NoiseSummary, rows: int, processes: Sequence[str] = ()) -> Answer:
     """Return how much of the CPUs' time programs lose here, and what takes it, with the processes that take most."""
     total, cpus = summary["total"], summary["cpus"]
     causes = total["causes"]
@@ -198,7 +202,7 @@ def answer_of(summary: dict[str, Any], rows: int, processes: Sequence[str] = ())
     )
 
 
-def _sentence(summary: dict[str, Any]) -> str:
+def _sentence(summary: NoiseSummary) -> str:
     total = summary["total"]
     by = f"{summary['name']}, {summary['length_s']:.4g} s, by {summary['how']}"
     if not total["causes"]:
@@ -209,7 +213,7 @@ def _sentence(summary: dict[str, Any]) -> str:
     return f"Programs here lose {_percent(total['share'])} of the CPUs' time{only}{largest} ({by})."
 
 
-def _row(cause: dict[str, Any], cpus: list[dict[str, Any]]) -> list[str]:
+def _row(cause: NoiseCause, cpus: list[NoiseOfCpu]) -> list[str]:
     parts = [_part_of(cause, cpu) for cpu in cpus]
     if len(cpus) <= MOST_CPUS:
         each = [_percent(part["share"]) if part else "" for part in parts]
@@ -220,16 +224,16 @@ def _row(cause: dict[str, Any], cpus: list[dict[str, Any]]) -> list[str]:
     return [cause["cause"], *whole, *each, f"{plain(1e3 * cause['longest_s'], 2)} ms"]
 
 
-def _part_of(cause: dict[str, Any], cpu: dict[str, Any]) -> dict[str, Any] | None:
+def _part_of(cause: NoiseCause, cpu: NoiseOfCpu) -> NoiseCause | None:
     return next((one for one in cpu["causes"] if one["cause"] == cause["cause"]), None)
 
 
-def _whole(summary: dict[str, Any], rows: int) -> Section:
+def _whole(summary: NoiseSummary, rows: int) -> Section:
     total, cpus = summary["total"], summary["cpus"]
     columns = [("cause", "left"), ("all", "right"), *((f"CPU {cpu['cpu']}", "right") for cpu in cpus)]
     columns += [("intervals", "right"), ("longest us", "right")]
 
-    def cells(name: str, found: dict[str, Any], parts: list[dict[str, Any] | None]) -> list[str]:
+    def cells(name: str, found: NoisePart, parts: Sequence[NoisePart | None]) -> list[str]:
         shares = [f"{100 * part['share']:.3f} %" if part else "" for part in parts]
         counts = [str(found["intervals"]), f"{1e6 * found['longest_s']:.1f}"]
         return [name, f"{100 * found['share']:.3f} %", *shares, *counts]

@@ -14,6 +14,7 @@ from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.console import number_of
 from crosswind.cli.outputs import file_of, writable, written
 from crosswind.cli.run_tables import short_names
+from crosswind.documents import Arguments
 from crosswind.errors import DescriptionError
 from crosswind.run.ranking import ORDER
 from crosswind.terminal.progress import progress_bar
@@ -75,7 +76,7 @@ def rerun(
         raise typer.Exit(DIFFERENT)
 
 
-def refuse_beside(given: dict[str, Any]) -> None:
+def refuse_beside(given: Arguments) -> None:
     """Refuse options that would make the runs other ones.
 
     Raises

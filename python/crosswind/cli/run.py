@@ -22,6 +22,7 @@ from crosswind.cli.settings import Settings, set_fields, settings_of
 from crosswind.cli.sweeps import Sweeps, sweeps_of, swept
 from crosswind.cli.verbs import help_of
 from crosswind.cli.watch import Watched
+from crosswind.documents import Arguments, Document
 from crosswind.errors import DescriptionError
 from crosswind.run import On
 
@@ -150,7 +151,7 @@ def run(
 ) -> None:
     """Run an experiment."""
     if again is not None:
-        settled: dict[str, Any] = {"EXPERIMENT": experiment, "--set": settings, "--sweep": sweep, "--network": network}
+        settled: Arguments = {"EXPERIMENT": experiment, "--set": settings, "--sweep": sweep, "--network": network}
         settled |= {"--disturbance": disturbance, "--resume": resume, "--on": on != "sim", "--trace": recorded.wanted}
         refuse_beside(settled | {"--points": tables.points, "--ranks": tables.ranks})
         refuse_others("--again", ("again", "allow_code", "workers", "out", "rows", "force", "json"))
@@ -240,7 +241,7 @@ def announcement(experiment: Experiment) -> str | None:
     return f"simulating {runs:,} {word} of up to {size.format(amount)}; ctrl-C ends it, and --out keeps what is done"
 
 
-def _program_of(path: Path, network: list[str] | None) -> dict[str, Any] | None:
+def _program_of(path: Path, network: list[str] | None) -> Document | None:
     """Return the workload of a file that is a program by itself, a GOAL schedule or a recording; None: neither."""
     from crosswind.files.kinds import UNKNOWN, found_at
     from crosswind.files.recorded import is_recorded
@@ -252,7 +253,7 @@ def _program_of(path: Path, network: list[str] | None) -> dict[str, Any] | None:
         kind = "recorded-program" if kind in (UNKNOWN, "perfetto") and is_recorded(path) else kind
     else:
         return None
-    parameters: dict[str, Any] = {"file": path.absolute().name}
+    parameters: Document = {"file": path.absolute().name}
     if kind == "goal":
         return {"kind": "program", "program": "goal", "parameters": parameters}
     if kind == "recorded-program":
@@ -272,7 +273,7 @@ def _read(path: Path, network: list[str] | None, disturbance: Path | None) -> Ex
     from crosswind.experiment import Experiment
 
     if workload := _program_of(path, network):
-        described: dict[str, Any] = {"schema_version": 1, "name": path.absolute().stem, "workload": workload}
+        described: Document = {"schema_version": 1, "name": path.absolute().stem, "workload": workload}
         if disturbance is not None:
             described |= {"disturbance": str(disturbance.absolute()), "repetitions": DISTURBED_RUNS}
         named = [text for text in network or [] if "=" not in text]
@@ -306,7 +307,7 @@ def _performed(
     on: On,
     network: list[str] | None,
     disturbance: Path | None,
-    settings: dict[str, Any],
+    settings: Arguments,
     sweeps: list[str],
     tables: PointTables,
     out: Path | None,

@@ -8,13 +8,13 @@ from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from crosswind.cli.answer import Answer, Section
+from crosswind.cli.answer import Answer, Section, section
 from crosswind.cli.console import number_of
-from crosswind.cli.figures import half_of, plain, with_half
-from crosswind.cli.rank_table import rank_notes, ranks_table
-from crosswind.cli.run_tables import REPEATED, formatted, paths_of, short_names, shown_value, tables_of
-from crosswind.run.drift import STALE, observed_rates
+from crosswind.cli.run_tables import REPEATED, formatted, paths_of, short_names, tables_of
+from crosswind.run.drift import STALE, observed_rates, rate_tables
 from crosswind.run.ranking import ORDER, ranking
+from crosswind.run.results import shown_value
+from crosswind.statistics.digits import half_of, plain, with_half
 
 if TYPE_CHECKING:
     from crosswind.run.fastest import Fastest
@@ -47,8 +47,9 @@ def answer_of(done: Runs[Any], most: int, by: str | None = None) -> Answer:
     found = ranking(done, by or ORDER) if len(done) > 1 else None
     if found is None or not (by or found.points * found.seeds > 1):
         return answer
-    tables = [*answer.tables, ranks_table(found, most)]
-    return replace(answer, tables=tables, notes=[*answer.notes, *rank_notes(found)], wide=[*answer.wide, tables[-1]])
+    ranks = [section(one, one.caption) for one in found.tables(most)]
+    notes = [*answer.notes, *found.notes]
+    return replace(answer, tables=[*answer.tables, *ranks], notes=notes, wide=[*answer.wide, *ranks])
 
 
 def _answer(done: Runs[Any], most: int) -> Answer:
@@ -99,19 +100,8 @@ def _stale(one: Run, most: int) -> list[Section]:
     """Return the rates that differ from the platform's, where the run warns of them."""
     if not any(warning["code"] == STALE for warning in one.warnings):
         return []
-    rows = [
-        [
-            rate.node,
-            rate.field,
-            formatted(rate.planned, ".4g"),
-            with_half(rate.seen, 1.96 * rate.sd),
-            formatted(rate.off, "+.0%"),
-        ]
-        for rate in observed_rates(one.nodes)
-        if rate.stale
-    ]
-    columns = [("not as planned", "left"), ("rate", "left"), ("planned", "right"), ("seen", "right"), ("off", "right")]
-    return [Section(columns, rows[:most])]
+    [rates] = rate_tables([rate for rate in observed_rates(one.nodes) if rate.stale][:most])
+    return [section(rates.part(range(5)))]
 
 
 def _orders(done: Runs[Run], most: int) -> Answer:

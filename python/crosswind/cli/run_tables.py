@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from crosswind.cli.answer import Section
+from crosswind.cli.answer import Section, section
 from crosswind.cli.console import number_of
 from crosswind.plan import BOUND
+from crosswind.run.results import shown_value
 
 if TYPE_CHECKING:
     from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
@@ -113,11 +114,6 @@ def _mean_bound(alike: Sequence[ProgramRun], name: str) -> str:
     return f"{fmean(found):.4g}" if found else ""
 
 
-def shown_value(value: Any) -> str:
-    """Return the value of a swept field; of a table, its name."""
-    return str(value.get("name", "inline")) if isinstance(value, dict) else str(value)
-
-
 def _farm(done: Runs[Run], most: int) -> Section:
     from crosswind.run.results import mean_of_bound
 
@@ -195,26 +191,13 @@ def _interval(values: Sequence[float], form: str) -> str:
 
 
 def _one_farm(one: Run, done: Runs[Run], most: int) -> Section:
-    nodes = sorted(one.nodes, key=lambda node: -node["tasks"])[:most] if len(one.nodes) > most else one.nodes
-    columns = [("node", "left"), ("tasks", "right"), ("busy s", "right"), ("busy", "right"), ("received MB", "right")]
-    cells = [
-        [
-            node["name"],
-            str(node["tasks"]),
-            f"{node['busy_s']:.4g}",
-            f"{node['busy_s'] / one.makespan_s:.1%}" if one.makespan_s else "",
-            f"{node['received_mb']:.6g}",
-        ]
-        for node in nodes
-    ]
+    [nodes] = one.tables(most)
     d = one.data
     title = f"{done.experiment}, on {done.on}: {d['order']}, {d['ports']} port, {d['compute']}, {one.makespan_s:.6g} s"
     title += f", {one.throughput_tasks_per_s:.6g} tasks/s"
     if one.bound_tasks_per_s:
         title += f", {BOUND[d['ports']]} {one.bound_tasks_per_s:.6g} tasks/s"
-    if len(one.nodes) > most:
-        title += f"; {len(one.nodes) - most} nodes that computed less: --rows, --json"
-    return Section(columns, cells, title)
+    return section(nodes, "; ".join(filter(None, (title, nodes.note))))
 
 
 def formatted(value: float | None, form: str) -> str:

@@ -14,6 +14,7 @@ from crosswind import _core
 from crosswind.cli.console import print_json
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
+from crosswind.documents import Document
 from crosswind.errors import DescriptionError
 from crosswind.files.atomic import write_json
 
@@ -141,11 +142,11 @@ def described_in_python(kind: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def _schema_of(kind: str) -> dict[str, Any]:
+def _schema_of(kind: str) -> Document:
     """Return the JSON Schema of a kind that is described in Python."""
     from pydantic import TypeAdapter
 
-    document: dict[str, Any] = TypeAdapter(described_in_python(kind)).json_schema()
+    document: Document = TypeAdapter(described_in_python(kind)).json_schema()
     head = _HEADS.get(kind, {**_VERSION, "kind": {"const": kind}})
     document["properties"] = head | document.get("properties", {}) | head
     document["required"] = list(dict.fromkeys([*head, *document.get("required", [])]))

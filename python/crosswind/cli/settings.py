@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crosswind.documents import Document
 from crosswind.errors import DescriptionError
 from crosswind.files.reading import parse_json
 
@@ -40,7 +41,7 @@ Settings = Annotated[
 _SHOWN = {"--set": "policy.order=arrival", "--network": "latency_s=1e-6"}
 
 
-def settings_of(given: Sequence[str], option: str = "--set") -> dict[str, Any]:
+def settings_of(given: Sequence[str], option: str = "--set") -> Document:
     """Return dotted path -> value; a value that is not JSON is a string.
 
     Raises
@@ -53,7 +54,7 @@ def settings_of(given: Sequence[str], option: str = "--set") -> dict[str, Any]:
     >>> settings_of(["policy.order=arrival", "seed=7"])
     {'policy.order': 'arrival', 'seed': 7}
     """
-    settings: dict[str, Any] = {}
+    settings: Document = {}
     for one in given:
         path, equals, value = one.partition("=")
         if not equals:

@@ -6,17 +6,18 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crosswind.compare.clock import By
+from crosswind.compare.clock import BYS, By
 from crosswind.compare.runs import CODES, Judged, Pairs, judge, slowdown
 from crosswind.errors import Notice, warning
 from crosswind.files.atomic import finite, write_json
 from crosswind.files.tabular import Plotted
 from crosswind.statistics.interim import Looks
 from crosswind.statistics.jackknife import Estimate
+from crosswind.tables import Column, Table
 
 if TYPE_CHECKING:
     from crosswind.documents.comparison import ComparisonDocument
@@ -62,11 +63,11 @@ class Comparison(Plotted):
         """Write it as a `comparison.json`."""
         write_json(self.document | {"result": finite(self._figures())}, path)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return figures, circumstances and every run."""
         return {name: value for name, value in self.document.items() if name != "result"} | self._figures()
 
-    def _figures(self) -> dict[str, Any]:
+    def _figures(self) -> dict[str, object]:
         compared = {"against_base": self.against_base.to_dict()} if self.against_base else {}
         return {
             "outcome": self.verdict.outcome,
@@ -77,6 +78,30 @@ class Comparison(Plotted):
             "warnings": self.warnings,
             **compared,
         }
+
+    def tables(self) -> list[Table]:
+        """Return the mean times by command, and how much longer B takes by wall and by CPU time."""
+        means = {
+            by: [f"{500 * one:.4g}" for one in self.pairs.by(by).mean(axis=0)] if len(self.pairs) else ["-", "-"]
+            for by in BYS
+        }
+        columns = [Column("", numeric=False), Column("command", numeric=False)]
+        columns += [Column("wall, ms"), Column("CPU, ms"), Column("runs")]
+        rows = [
+            [name, command, *(means[by][k] for by in BYS), str(2 * len(self.pairs))]
+            for k, (name, command) in enumerate(zip("AB", self.commands, strict=True))
+        ]
+        by_command = Table("Times of one run", columns, rows, first=("", "wall, ms", "CPU, ms", "runs", "command"))
+        columns = [Column("time", numeric=False), Column("A", "ms"), Column("B", "ms")]
+        columns.append(Column("B takes longer", "%", "cost-interval"))
+        return [by_command, Table("Times of one run", columns, [[by, *means[by], self._longer(by)] for by in BYS])]
+
+    def _longer(self, by: By) -> str:
+        if not len(self.pairs):
+            return "-"
+        estimate = self.estimate(by)
+        half = 100 * estimate.half_width(self.level)
+        return f"{100 * estimate.value:+.2f}" + (f" ± {half:.2f}" if math.isfinite(half) else "")
 
     @property
     def commands(self) -> tuple[str, str]:

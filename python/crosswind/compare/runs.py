@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -106,7 +106,7 @@ class Judged:
             return f"Not settled: B takes {found}, the margin is {margin}{after}"
         return f"B is {self.outcome}: {found}"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return it as it stands in files."""
         fields = {name: getattr(self, name) for name in ("outcome", "value", "low", "high", "margin", "more_quads")}
         return fields | {"sentence": self.sentence}

@@ -20,6 +20,7 @@ from crosswind.compare.runs import Judged, judge
 from crosswind.errors import DescriptionError, MeasurementError
 from crosswind.files.atomic import finite, write_json
 from crosswind.statistics.jackknife import LEAST_GROUPS, jackknife
+from crosswind.tables import Column, Table
 from crosswind.terminal.command_line import words_of
 from crosswind.terminal.progress import Advance
 from crosswind.terminal.signals import heard
@@ -146,8 +147,8 @@ class Several:
             return [f"{' and '.join([best, *as_fast])} are the fastest, alike within {margin}{behind}."]
         return [f"{best} is the fastest{behind}."]
 
-    def rows(self) -> list[list[str]]:
-        """Return letter, command, wall and CPU time in ms, and the ratio to the best with its interval."""
+    def tables(self) -> list[Table]:
+        """Return the mean times of each command, and the ratio to the best with its interval."""
         wall, cpu = self.mean_s("wall"), self.mean_s("cpu")
         found = []
         for place, command in enumerate(self.commands):
@@ -157,9 +158,12 @@ class Several:
                 known = math.isfinite(judged.high)
                 ratio = f"{1 + judged.value:.3f} ± {(judged.high - judged.low) / 2:.3f}" if known else "too few runs"
             found.append([self.name(place), command, f"{1e3 * wall[place]:.4g}", f"{1e3 * cpu[place]:.4g}", ratio])
-        return found
+        columns = [Column("", numeric=False), Column("command", numeric=False), Column("wall, ms"), Column("CPU, ms")]
+        columns.append(Column("times the best", term="cost-interval"))
+        first = ("", "times the best", "wall, ms", "command", "CPU, ms")
+        return [Table("Times of one run", columns, found, first=first)]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return figures and every round."""
         against = {self.name(place): self.against_best(place).to_dict() for place in self.others}
         return {

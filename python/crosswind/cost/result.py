@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from crosswind.files.atomic import finite, write_json
 from crosswind.files.tabular import Plotted
 from crosswind.statistics.interim import Looks
 from crosswind.statistics.jackknife import Estimate
+from crosswind.tables import Column, Table
 
 if TYPE_CHECKING:
     from crosswind.documents.cost import CostDocument, Job, Target, Undisturbed
@@ -123,7 +124,31 @@ class CostOf:
         """Duty while it may run over undisturbed duty; NaN where it has none."""
         return duty_while_on(self.quads) / self.duty.value if self.duty.value > 0 else math.nan
 
-    def to_dict(self) -> dict[str, Any]:
+    def cells(self) -> list[str]:
+        """Return a row of `Cost.tables`; "-" where an estimator does not hold."""
+
+        def shown(estimate: Estimate | None) -> str:
+            known = estimate is not None and abs(estimate.value) <= 1.0
+            if estimate is None or not known or not (half := estimate.half_width(self.level)) <= 1.0:
+                return "-"
+            return f"{100 * estimate.value:.2f} ± {100 * half:.2f}"
+
+        holds = NAMES if self.headline == "exchange" else ("wall", "own")
+        return [
+            self.name,
+            self.headline,
+            shown(self.best),
+            "-" if self.taken is None or self.waits else f"{100 * self.taken:.2f}",
+            shown(self.slower),
+            *(shown(self.estimates[name] if name in holds else None) for name in NAMES),
+            f"{self.duty.value:.4g}",
+            f"{duty_while_on(self.quads):.4g}",
+            str(len(self.quads)),
+            self.verdict.outcome,
+            self.why,
+        ]
+
+    def to_dict(self) -> dict[str, object]:
         """Return the figures, without the quads."""
         slower = self.slower
         return {
@@ -174,12 +199,12 @@ class Cost(Plotted):
         """Write it as a `cost.json`, with its figures beside what was counted."""
         write_json(self.document | {"result": finite(self._figures())}, path)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the figures and the circumstances, without the counted quads."""
         left_out = ("quads", "undisturbed", "result", "intervals")
         return {k: v for k, v in self.document.items() if k not in left_out} | self._figures()
 
-    def _figures(self) -> dict[str, Any]:
+    def _figures(self) -> dict[str, object]:
         return {
             "outcome": self.verdict.outcome,
             "sentence": self.sentence,
@@ -188,6 +213,23 @@ class Cost(Plotted):
             "shares": self.shares,
             "warnings": self.warnings,
         }
+
+    def tables(self) -> list[Table]:
+        """Return what each contrast costs, by every estimator that holds for it."""
+        columns = [
+            Column("stopped and continued", numeric=False),
+            Column("headline", term="cost-estimators", numeric=False),
+            Column("costs", "%", "cost-interval"),
+            *(Column(label, "%", "cost-estimators") for label in ("CPU taken", "slower", *NAMES)),
+            Column("duty alone", "CPU s/s"),
+            Column("duty between stops", "CPU s/s"),
+            Column("quads", term="cost-quads"),
+            Column("verdict", numeric=False),
+            Column("why this headline", numeric=False),
+        ]
+        note = ", ".join(f"{name}: {100 * share:.2f} %" for name, share in self.shares.items())
+        note = f"Shares of what they cost together: {note}." if note else ""
+        return [Table("What each costs", columns, [one.cells() for one in self.costs], note)]
 
     @property
     def margin(self) -> float:

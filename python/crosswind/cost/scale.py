@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from crosswind.cost.result import Cost
 from crosswind.disturbance import Disturbance
+from crosswind.documents import Document
 from crosswind.errors import DescriptionError
 
 if TYPE_CHECKING:
     from crosswind.blame.result import Blame
     from crosswind.run.grid import Progress
 
-Program = tuple[str, dict[str, Any]]
+Program = tuple[str, Document]
 SEEDS = 5
-DEFAULTS: Mapping[str, dict[str, Any]] = {"bsp": {"dimensions": 0, "allreduce": "none", "barrier": True}}
+DEFAULTS: Mapping[str, Document] = {"bsp": {"dimensions": 0, "allreduce": "none", "barrier": True}}
 HINT = "such as bsp:work_s=0.0071,iterations=500"
 
 
@@ -73,7 +74,7 @@ class AtScale:
         bare = self.blame.undisturbed.mean
         return f"{100 * mean / bare:.2f} % ± {100 * (high - mean) / bare:.2g}"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the figures."""
         return {
             "ranks": self.ranks,
@@ -98,7 +99,7 @@ def parsed_program(text: str) -> Program:
     ('bsp', {'work_s': 0.0071, 'iterations': 500})
     """
     kind, _, rest = text.partition(":")
-    parameters: dict[str, Any] = {}
+    parameters: Document = {}
     for pair in filter(None, rest.split(",")):
         name, equals, value = pair.partition("=")
         if not equals or not name:

@@ -307,7 +307,7 @@ class Session:
 
     def _quad(
         self, running: tuple[int, ...], order: tuple[int, int, int, int], block_s: float, draw: np.random.Generator
-    ) -> dict[str, Any] | None:
+    ) -> dict[str, list[float]] | None:
         """Measure four blocks; None when one of them took much longer than asked, or a target is gone."""
         row = {name: [0.0, 0.0] for name in ("work", "wall_s", "job_cpu_s", "x_cpu_s")}
         for label in order:

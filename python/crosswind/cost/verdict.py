@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from crosswind.cost.bursts import Doubt, span
 from crosswind.statistics.jackknife import Estimate
@@ -132,7 +132,7 @@ class Verdict:
         first = first.removesuffix(" min") if last.endswith(" min") else first
         return f"Measure about {last if first in last.split() else f'{first} to {last}'} longer"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return it as it stands in files."""
         return {
             "outcome": self.outcome,

@@ -7,13 +7,16 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from crosswind.absences import leftovers
 from crosswind.doctor.finding import Finding
 from crosswind.host.tree import ROOT, number, text
 from crosswind.inject import means
 from crosswind.noise import no_trace
+
+if TYPE_CHECKING:
+    from crosswind.documents.noise import InjectionMeans
 
 _MARK = "user.frozen-by-undo-watchdog"  # crates/linux/src/freezer/group.rs
 
@@ -53,7 +56,7 @@ def recording(why_not: Callable[[], str | None] = no_trace) -> Finding:
     return Finding("record", "note", seen, "run it as root, on a kernel with tracefs and its own /sys")
 
 
-def injecting(found: Callable[[], dict[str, Any]] = means) -> list[Finding]:
+def injecting(found: Callable[[], InjectionMeans] = means) -> list[Finding]:
     """Whether `crosswind inject` can burn CPUs at a priority that counts, and freeze ranks rather than stop them."""
     can = found()
     priority, no_freezer = can["priority"], can["no_freezer"]

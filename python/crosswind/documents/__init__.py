@@ -12,3 +12,16 @@ written from the JSON Schemas (`make schemas`). What only Python reads is descri
 A module that needs pydantic is imported where a file is read, and not before: pydantic takes 50 ms. Type checkers need
 no import at run time.
 """
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+Row: TypeAlias = dict[str, Any]
+"""A row of a table, column -> value, where what was swept or asked decides on the columns."""
+Params: TypeAlias = dict[str, Any]
+"""What a sweep set: dotted path -> value."""
+Document: TypeAlias = dict[str, Any]
+"""A document, or a part of one, as TOML or JSON has it, before it is checked."""
+Arguments: TypeAlias = dict[str, Any]
+"""Keyword arguments of a function."""

@@ -200,5 +200,6 @@ class InjectionDocument(TypedDict):
     asked_by_signal: int | None
     ranks_told_by: str | None
     priority: str
+    ranks_struck: NotRequired[list[int]]
     ranks: list[InjectedRank]
     warnings: list[Notice]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Len
 from typing_extensions import TypedDict
 
-from crosswind.documents.values import Notice, Number, Positive, Two
+from crosswind.documents.values import Head, Notice, Number, Positive, Two
 
 
 class Flows(TypedDict):
@@ -32,7 +32,7 @@ class Form(TypedDict):
     max_error: Number
 
 
-class ContentionDocument(TypedDict):
+class ContentionDocument(Head):
     """Which part of a link several flows use while they share it."""
 
     files: Annotated[list[str], Len(1)]

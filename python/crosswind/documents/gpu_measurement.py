@@ -37,10 +37,11 @@ class OwnTask(TypedDict):
 class GpuMeasurementHeader(TypedDict):
     """How the blocks of a measured GPU came about."""
 
+    schema_version: NotRequired[int]
     version: str
     asked: NotRequired[Any]
     started: str
-    device: dict[str, Any]
+    device: dict[str, object]
     pairs: list[Pair]
     seed: int
     ended: str

@@ -32,7 +32,9 @@ class _Strip(TypedDict):
     waited_s: dict[str, list[NotNegative]]
 
 
-class _Timeline(TypedDict):
+class Timeline(TypedDict):
+    """What each rank did in some steps, and the waits in each step."""
+
     first_step: _From1
     last_step: _From1
     ranks: Annotated[list[Count], Len(1)]
@@ -46,7 +48,7 @@ class _Fields(RecordedBlameDocument):
     schema_version: int
     kind: Literal["recorded-blame"]
     traces: list[str]
-    timeline: _Timeline | None
+    timeline: Timeline | None
 
 
 def _consistent(document: Any) -> Any:

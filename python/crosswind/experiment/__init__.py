@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 
 from crosswind import _core
 from crosswind.description import Description
+from crosswind.documents import Document, Params
 from crosswind.errors import DescriptionError
 from crosswind.experiment.files import Files
 from crosswind.experiment.own_policy import own_policies
@@ -90,7 +91,7 @@ class Experiment(Description[_core.Experiment]):
         experiment._files.restore(provenance)
         return experiment
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> Document:
         """Return the version, the experiment and the content of its files: all that runs are made from.
 
         Raises
@@ -184,7 +185,7 @@ class Experiment(Description[_core.Experiment]):
     def point(self, number: int) -> Point:
         """Return the run of a number, from 0."""
         pairs, text = self._checked.point(number)
-        params: dict[str, Any] = dict(json.loads(pairs))
+        params: Params = dict(json.loads(pairs))
         description = json.loads(text)
         workload = description["workload"]
         if workload["kind"] == "streams":
@@ -246,7 +247,7 @@ class Experiment(Description[_core.Experiment]):
     def digest(self, on: str) -> str:
         """Return the identity of this experiment with its files: hexadecimal SHA-256."""
         self.check_files()
-        parts: dict[str, Any] = {"on": on, "experiment": self.to_dict(), **self._files.parts()}
+        parts: Document = {"on": on, "experiment": self.to_dict(), **self._files.parts()}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def _program(self, workload: Mapping[str, Any]) -> tuple[str | None, _core.RecordedRanks | None]:

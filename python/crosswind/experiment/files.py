@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from crosswind import _core
 from crosswind.disturbance import Disturbance
+from crosswind.documents import Document
 from crosswind.errors import DescriptionError
 from crosswind.experiment.embedded import content_of, embedded
 from crosswind.experiment.own_policy import PREFIX, OwnPolicy, file_of
@@ -41,7 +42,7 @@ class Files:
         self.paths: set[Path] = set()
         """Every file that was read."""
 
-    def platform(self, source: str | dict[str, Any], fields: Mapping[str, Any] | None = None) -> Platform:
+    def platform(self, source: str | Document, fields: Mapping[str, Any] | None = None) -> Platform:
         """Return a platform that is given inline or by its file's path, with fields of its nodes replaced."""
         platform = self._described(self._platforms, source, "platform", Platform.load, Platform.from_dict)
         if not fields:
@@ -51,7 +52,7 @@ class Files:
             self._changed = key, platform.with_fields(fields)
         return self._changed[1]
 
-    def fill_processor(self, description: dict[str, Any]) -> None:
+    def fill_processor(self, description: Document) -> None:
         """Put a platform's interference rates into `network.processor`, where that names a platform."""
         network = description.get("network")
         processor = network.get("processor") if isinstance(network, dict) else None
@@ -68,7 +69,7 @@ class Files:
         for field in ("ir_send_s_per_mb", "ir_receive_s_per_mb"):
             processor[field] = nodes[name].get(field, 0.0)
 
-    def disturbance(self, source: str | dict[str, Any] | None) -> Disturbance | None:
+    def disturbance(self, source: str | Document | None) -> Disturbance | None:
         """Return a disturbance that is given inline or by its file's path; None for none."""
         if source is None:
             return None
@@ -114,11 +115,11 @@ class Files:
         """Return where a named file is."""
         return str((self.directory / file).resolve())
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> Document:
         """Return the content of all that was read, as `runs.json` keeps it; a recording's digest only."""
         described: dict[str, Mapping[str, Platform | Disturbance]]
         described = {"platforms": self._platforms, "disturbances": self._disturbances}
-        parts: dict[str, Any] = {
+        parts: Document = {
             name: {path: one.to_dict() for path, one in sorted(known.items()) if not _is_inline(path)}
             for name, known in described.items()
         }
@@ -148,9 +149,9 @@ class Files:
             message = f"{self.directory / file} is not the file that the runs were made from: its SHA-256 differs"
             raise DescriptionError(message, "another-file", "put the file of then in its place")
 
-    def parts(self) -> dict[str, Any]:
+    def parts(self) -> Document:
         """Return the identity of all that was read, in terms that JSON has."""
-        parts: dict[str, Any] = {"platforms": {key: one.to_dict() for key, one in sorted(self._platforms.items())}}
+        parts: Document = {"platforms": {key: one.to_dict() for key, one in sorted(self._platforms.items())}}
         parts["tasks"] = {f: hashlib.sha256(content).hexdigest() for f, content in sorted(self._contents.items())}
         if self._recordings:
             parts["recordings"] = {file: digest for file, (_, digest) in sorted(self._recordings.items())}
@@ -161,10 +162,10 @@ class Files:
     def _described(
         self,
         known: dict[str, Read],
-        source: str | dict[str, Any],
+        source: str | Document,
         field: str,
         load: Callable[[Path], Read],
-        from_dict: Callable[[dict[str, Any]], Read],
+        from_dict: Callable[[Document], Read],
     ) -> Read:
         key = source if isinstance(source, str) else json.dumps(source, sort_keys=True)
         if key not in known:

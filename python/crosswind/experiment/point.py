@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 from crosswind import _core
 from crosswind.disturbance import Disturbance
+from crosswind.documents import Document, Params
 from crosswind.errors import DescriptionError
 from crosswind.experiment.own_policy import OwnPolicy
 from crosswind.platform import Platform
@@ -28,8 +28,8 @@ class Point:
     """
 
     number: int
-    params: dict[str, Any]
-    description: dict[str, Any]
+    params: Params
+    description: Document
 
     @property
     def seed(self) -> int:
@@ -79,7 +79,7 @@ class ProgramPoint(Point):
     goal: str | None
     recording: _core.RecordedRanks | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Document:
         """Return what travels to another process; a recording does not."""
         if self.recording is not None:
             message = "a recorded program is simulated on this machine only"

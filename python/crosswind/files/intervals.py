@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crosswind.documents import Document
 from crosswind.errors import DescriptionError
 from crosswind.files.atomic import replaced, write_text
 from crosswind.files.reading import damaged_tables
@@ -65,7 +66,7 @@ def whole(content: bytes, path: str | Path) -> bytes:
     if b"intervals_file" not in content:
         return content
     try:
-        document: dict[str, Any] = tomllib.loads(content.decode(), parse_float=_number)
+        document: Document = tomllib.loads(content.decode(), parse_float=_number)
         sources = document.get("source")
         if not isinstance(sources, list) or not all(isinstance(source, dict) for source in sources):
             return content
@@ -84,14 +85,14 @@ def _number(text: str) -> float | str:
     return number if math.isfinite(number) else text
 
 
-def _json(source: dict[str, Any], place: str, directory: Path) -> str:
+def _json(source: Document, place: str, directory: Path) -> str:
     if "intervals_file" not in source:
         return json.dumps(source, default=str)
     head = json.dumps({name: value for name, value in source.items() if name != "intervals_file"}, default=str)
     return f'{head[:-1]}, "cpu": [{", ".join(_cpus(source, place, directory))}]}}'
 
 
-def _table(source: dict[str, Any]) -> pa.Table:
+def _table(source: Document) -> pa.Table:
     import pyarrow as pa
 
     rows = [(cpu["cpu"], *interval) for cpu in source["cpu"] for interval in cpu["intervals"]]
@@ -108,7 +109,7 @@ def _table(source: dict[str, Any]) -> pa.Table:
     return pa.Table.from_arrays(columns, list(_COLUMNS)).replace_schema_metadata({KEY: b"1", b"cpus": empty.encode()})
 
 
-def _cpus(source: dict[str, Any], place: str, directory: Path) -> list[str]:
+def _cpus(source: Document, place: str, directory: Path) -> list[str]:
     """Return the CPUs of a recorded source as JSON."""
 
     def wrong(field: str, expected: str) -> DescriptionError:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crosswind.documents import Document
 from crosswind.files.reading import parquet_metadata
 
 HEAD_BYTES = 1 << 18
@@ -124,7 +125,7 @@ class Found:
     """
 
     kind: str
-    fields: dict[str, Any] = field(default_factory=dict)
+    fields: Document = field(default_factory=dict)
 
     @property
     def words(self) -> str:
@@ -221,9 +222,9 @@ def _by_field(names: Any) -> str:
     return next((kind for name, kind in _BY_FIELD if name in names), UNKNOWN)
 
 
-def _members(text: str) -> dict[str, Any]:
+def _members(text: str) -> Document:
     """Return the members of a JSON object whose text may be cut short; None for the last one, if that is cut."""
-    decoder, found, at = json.JSONDecoder(), dict[str, Any](), 1
+    decoder, found, at = json.JSONDecoder(), Document(), 1
     space = re.compile(r"[\s,:]*")
 
     def value(start: int) -> tuple[Any, int]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
@@ -24,6 +24,34 @@ DEFAULT_DISCIPLINE: Discipline = "drr"
 DEFAULT_FRAME_BYTES = 16_384
 DEFAULT_WINDOW_BYTES = 512 * 1024
 DEFAULT_CONNECTIONS = 256
+
+
+class ClassCounters(TypedDict):
+    """What was done for messages of one class."""
+
+    sent_frames: int
+    sent_bytes: int
+    received_frames: int
+    received_bytes: int
+    waiting_frames: int
+    longest_wait_s: float
+    waited_s: float
+    credits_sent: int
+
+
+class FilterCounters(TypedDict):
+    """What a filter has done so far; bytes, and seconds."""
+
+    parallel: ClassCounters
+    local: ClassCounters
+    peers: int
+    connections: int
+    connections_made: int
+    refused: int
+    peers_dropped: int
+    held_bytes: int
+    paced_frames: int
+    late_s: float
 
 
 @dataclass(frozen=True)
@@ -196,7 +224,7 @@ class Filter:
             "log": str(self.log) if self.log else None,
         }
         self._filter = _core.Filter(json.dumps(config), self.token, str(self.tls) if self.tls else None)
-        self._last: dict[str, Any] | None = None
+        self._last: FilterCounters | None = None
 
     @property
     def address(self) -> str:
@@ -217,7 +245,7 @@ class Filter:
         """Whether it still works."""
         return self._last is None and self._filter.is_at_work()
 
-    def counters(self) -> dict[str, Any]:
+    def counters(self) -> FilterCounters:
         """Return what it has done so far.
 
         Returns
@@ -227,12 +255,16 @@ class Filter:
             credits sent), `peers`, `connections`, `connections_made`, `refused`, `peers_dropped`, `held_bytes`,
             `paced_frames`, `late_s` (how late frames left an emulated link, all together).
         """
-        return self._last if self._last is not None else dict(json.loads(self._filter.counters()))
+        if self._last is not None:
+            return self._last
+        found: FilterCounters = json.loads(self._filter.counters())
+        return found
 
-    def stop(self) -> dict[str, Any]:
+    def stop(self) -> FilterCounters:
         """End it, all its connections with it; what it has done."""
         if self._last is None:
-            self._last = dict(json.loads(self._filter.stop()))
+            last: FilterCounters = json.loads(self._filter.stop())
+            self._last = last
         return self._last
 
     def __enter__(self) -> Filter:

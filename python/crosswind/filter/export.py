@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
@@ -50,7 +50,7 @@ class Export:
     undo: str
     was_run: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As `crosswind filter --export TARGET --json` prints it, without checks."""
         return {**vars(self), "marks": {name: {"dscp": dscp, "tos": dscp << 2} for dscp, name in _PAIRS}}
 
@@ -217,7 +217,7 @@ def _nccl(weight: int | None, device: str) -> Export:
 
 def check_marks(
     target: Target, peer: str | None = None, token: str | None = None, tls: str | Path | None = None
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Send a connection's packets with each class's mark, and see with which they arrive.
 
     Parameters

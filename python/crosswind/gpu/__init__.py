@@ -7,6 +7,7 @@ import math
 import shlex
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
@@ -14,6 +15,9 @@ from crosswind.gpu.device import KERNELS, TRAFFICS, CudaDevice, Device
 from crosswind.gpu.measurement import GpuMeasurement
 from crosswind.gpu.session import Progress, Session, checked
 from crosswind.gpu.task import Task
+
+if TYPE_CHECKING:
+    from crosswind.documents.gpu_measurement import GpuMeasurementHeader
 
 LEAST_S, MOST_S = 5.0, 86_400.0
 
@@ -78,7 +82,7 @@ def measure_gpu(
     started = datetime.datetime.now(datetime.UTC)
     session = Session(opened, kernels, traffics, max_seconds, seed, progress, clock, task=own.name if own else None)
     session.run()
-    header = {
+    header: GpuMeasurementHeader = {
         "schema_version": 1,
         "version": _core.__version__,
         "asked": asked,

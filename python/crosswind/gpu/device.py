@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from crosswind import _core
+from crosswind.documents import Row
 from crosswind.errors import DescriptionError
 from crosswind.gpu.task import Call, Task, examined
 
@@ -57,7 +58,7 @@ class Traffic:
             return f"{self.loaders} threads"
         return f"{self.blocks} blocks" if self.blocks else "copy engine"
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> dict[str, object]:
         """Return it as `_core.Gpu.time` takes it."""
         engine: Any = {"multiprocessors": self.blocks} if self.blocks else "copy-engine"
         if self.loaders:
@@ -141,16 +142,16 @@ class Load:
 class Device(Protocol):
     """A GPU as a session uses it."""
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> dict[str, object]:
         """Return what it is."""
 
-    def condition(self) -> dict[str, Any]:
+    def condition(self) -> dict[str, float | None]:
         """Return its clocks, power, temperature and throttling now; None where one is not known."""
 
     def load(self, kernel: str) -> Load:
         """Return a kernel's part of a block, as long as a block is to be."""
 
-    def time(self, block: dict[str, Any]) -> dict[str, float]:
+    def time(self, block: Row) -> dict[str, float]:
         """Run one block: `dt_s`, `work`, `to_device_mb`, `to_host_mb`, `within_mb`, `moved_s`."""
 
 
@@ -179,14 +180,14 @@ class CudaDevice:
         self._index, self._task = index, task
         self.call: Call | None = None
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> dict[str, object]:
         """Return what it is."""
-        found: dict[str, Any] = json.loads(self._gpu.about())
+        found: dict[str, object] = json.loads(self._gpu.about())
         return found
 
-    def condition(self) -> dict[str, Any]:
+    def condition(self) -> dict[str, float | None]:
         """Return its clocks, power, temperature and throttling now; None where one is not known."""
-        found: dict[str, Any] = json.loads(self._gpu.condition())
+        found: dict[str, float | None] = json.loads(self._gpu.condition())
         return found
 
     def load(self, kernel: str) -> Load:
@@ -200,7 +201,7 @@ class CudaDevice:
         calls = min(max(math.ceil(LAUNCHES * LAUNCH_S / self.call.seconds), 1), MOST_CALLS)
         return Load(1, calls, calls * self.call.seconds)
 
-    def time(self, block: dict[str, Any]) -> dict[str, float]:
+    def time(self, block: Row) -> dict[str, float]:
         """Run one block: `dt_s`, `work`, `to_device_mb`, `to_host_mb`, `within_mb`, `moved_s`."""
         task = self._task
         if task is None or block["kernel"] != task.name:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +13,16 @@ from numpy.typing import NDArray
 
 from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.gpu.measurement import GpuMeasurement
+from crosswind.gpu.words import gb_per_s, per_cent, with_half
 from crosswind.model.interval import slope_interval
 from crosswind.statistics.bootstrap import of_cycles
+from crosswind.tables import Column, Table
+
+if TYPE_CHECKING:
+    from crosswind.documents.gpu_measurement import Pair
 
 Floats = NDArray[np.float64]
+Columns = dict[str, NDArray[Any]]
 
 LEAST_CYCLES: Final = 8
 BENT: Final = 0.01
@@ -153,6 +159,34 @@ class GpuFit:
         """Return one pair, or None where it was not measured."""
         return next((one for one in self.pairs if (one.kernel, one.traffic) == (kernel, traffic)), None)
 
+    def tables(self) -> list[Table]:
+        """Return a row per pair of kernel and traffic."""
+        columns = [
+            Column("kernel", numeric=False),
+            Column("traffic", numeric=False),
+            Column("at", "GB/s"),
+            Column("kernel loses", term="gpu-kernel-loss"),
+            Column("traffic loses", term="gpu-traffic-loss"),
+            Column("IR", "s/GB", "gpu-ir"),
+            Column("line", numeric=False),
+            Column("cycles"),
+        ]
+        rows = [
+            [
+                one.kernel,
+                one.traffic,
+                gb_per_s(one.unpaced.mb_per_s),
+                per_cent(one.unpaced.loss, one.unpaced.ci95),
+                per_cent(one.traffic_loss, one.traffic_ci95),
+                with_half(one.ir_s_per_gb, one.ir_ci95),
+                "bent" if one.bent else "straight" if math.isfinite(one.ir_s_per_gb) else "-",
+                str(one.cycles),
+            ]
+            for one in self.pairs
+        ]
+        first = ("kernel loses", "kernel", "traffic")
+        return [Table("Each pair of kernel and traffic", columns, rows, first=first)]
+
     def to_arrow(self) -> pa.Table:
         """Return one row per pair."""
         return pa.Table.from_pylist(
@@ -177,7 +211,7 @@ class GpuFit:
             ]
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the JSON document of `crosswind measure --gpu --json`; what is not known is null."""
         return {
             "schema_version": 1,
@@ -231,20 +265,20 @@ def fit_gpu(measurement: GpuMeasurement | str | Path, *, seed: int = 0) -> GpuFi
     return GpuFit(measurement, tuple(pairs), tuple(_additive(pairs)), _warnings(measurement, few))
 
 
-def _whole_cycles(rows: dict[str, Any]) -> dict[str, Any]:
+def _whole_cycles(rows: Columns) -> Columns:
     """Return the rows of cycles that have all of their blocks: the last one may have been cut off."""
     cycle, member, count = np.unique(rows["cycle"], return_inverse=True, return_counts=True)
     whole = count == count.max() if cycle.size else np.zeros(0, bool)
     return {name: values[whole[member]] for name, values in rows.items()}
 
 
-def _pair(described: dict[str, Any], rows: dict[str, Any], seed: int) -> PairFit:
+def _pair(described: Pair, rows: Columns, seed: int) -> PairFit:
     _, cycle = np.unique(rows["cycle"], return_inverse=True)
     paced = rows["phase"] == "level"
     parts = [float(level) for level in np.unique(rows["level"][paced]) if level > 0]
     groups = [paced & (rows["level"] == 0), *(paced & (rows["level"] == part) for part in parts)]
     groups += [rows["phase"] == "unpaced", rows["phase"] == "alone"]
-    moved = sum(rows[name] for name in _PATHS)
+    moved = np.sum([rows[name] for name in _PATHS], axis=0)
     sums = np.zeros((int(cycle.max()) + 1, len(groups), 3))
     for at, group in enumerate(groups):
         for place, amount in enumerate((rows["dt_s"], rows["work"], moved)):
@@ -337,5 +371,5 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _loss(loss: Loss) -> dict[str, Any]:
+def _loss(loss: Loss) -> dict[str, object]:
     return {name: _plain(value) for name, value in vars(loss).items()}

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from crosswind.documents import Row
 from crosswind.errors import DescriptionError
 from crosswind.files.atomic import replaced
 from crosswind.files.columns import Column, checked
 from crosswind.files.kinds import found_at
 from crosswind.files.reading import read_parquet
+
+if TYPE_CHECKING:
+    from crosswind.documents.gpu_measurement import GpuMeasurementHeader
 
 _KEY: Final = b"crosswind.gpu"
 _CODE: Final = "no-measurement"
@@ -70,7 +75,7 @@ def is_gpu(path: str | Path) -> bool:
         return False
 
 
-def _well_formed(header: dict[str, Any]) -> bool:
+def _well_formed(header: Mapping[str, Any]) -> bool:
     """Whether a header's pairs and task have what a fit reads."""
 
     def of(one: Any, words: tuple[str, ...], amounts: tuple[str, ...] = ()) -> bool:
@@ -101,10 +106,10 @@ class GpuMeasurement:
     """
 
     blocks: pa.Table
-    header: dict[str, Any]
+    header: GpuMeasurementHeader
 
     @classmethod
-    def of(cls, rows: list[dict[str, Any]], header: dict[str, Any]) -> GpuMeasurement:
+    def of(cls, rows: list[Row], header: GpuMeasurementHeader) -> GpuMeasurement:
         """Return a measurement of these rows; a missing value is NaN."""
         columns = {
             name: pa.array([math.nan if row[name] is None else row[name] for row in rows], kind)

@@ -13,8 +13,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final
+from typing import Final
 
+from crosswind.documents import Row
 from crosswind.errors import DescriptionError
 from crosswind.gpu.device import KERNELS, Device, Load, Traffic, traffic_of
 
@@ -107,7 +108,7 @@ class Session:
     progress: Progress | None = None
     clock: Callable[[], float] = time.monotonic
     task: str | None = None
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
     pairs: list[Pair] = field(default_factory=list)
     ended: str = "interrupted"
     elapsed_s: float = 0.0
@@ -179,7 +180,7 @@ class Session:
             pair.cycles += 1
         return True
 
-    def _timed(self, pair: Pair, level: float | None, phase: str, cycle: int, *, beside: bool) -> dict[str, Any]:
+    def _timed(self, pair: Pair, level: float | None, phase: str, cycle: int, *, beside: bool) -> Row:
         asked = None if level is None else level * pair.top_mb_per_s if level else 0.0
         kernel = pair.kernel if beside else None
         block = self._block(kernel, pair.load, pair.traffic, asked)
@@ -204,9 +205,7 @@ class Session:
         self.rows.append(row)
         return row
 
-    def _block(
-        self, kernel: str | None, load: Load, traffic: Traffic | None, asked_mb_per_s: float | None
-    ) -> dict[str, Any]:
+    def _block(self, kernel: str | None, load: Load, traffic: Traffic | None, asked_mb_per_s: float | None) -> Row:
         """Return a block as the device takes it; a rate of 0 is no traffic."""
         moves = traffic is not None and asked_mb_per_s != 0.0
         return {

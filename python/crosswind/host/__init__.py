@@ -9,12 +9,15 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from crosswind.host import network, processor
 from crosswind.host.activity import Activity, Process, Snapshot
 from crosswind.host.route import interface_to, is_same_machine, split_address
 from crosswind.host.tree import ROOT, UNKNOWN, told
+
+if TYPE_CHECKING:
+    from crosswind.documents.measurement import Host
 
 __all__ = [
     "Activity",
@@ -29,9 +32,7 @@ __all__ = [
 ]
 
 
-def describe(
-    compute_cpus: Sequence[int] = (), interfaces: Sequence[str] | None = None, *, root: Path = ROOT
-) -> dict[str, Any]:
+def describe(compute_cpus: Sequence[int] = (), interfaces: Sequence[str] | None = None, *, root: Path = ROOT) -> Host:
     """Describe this host as the `host` of a measurement's header.
 
     Parameters

@@ -6,9 +6,16 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from crosswind.host.tree import ROOT, cpu_ticks, text
+
+
+class Counted(TypedDict):
+    """What was counted in a time, by CPU."""
+
+    interrupts: dict[str, dict[str, int]]
+    steal_s: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,7 @@ class Counts:
         """Read the counters; those that cannot be read are missing."""
         return cls(_interrupts(root), _steal(root))
 
-    def since(self, before: Counts, cpus: Sequence[int]) -> dict[str, Any]:
+    def since(self, before: Counts, cpus: Sequence[int]) -> Counted:
         """Return what was counted since, on these CPUs.
 
         Returns

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+import subprocess
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -37,6 +40,21 @@ def name(pid: int) -> str:
         return (PROC / str(pid) / "comm").read_text(errors="replace").strip()
     except OSError:
         return "?"
+
+
+def kill_group(pid: int) -> None:
+    """Kill the processes of a group, which may have ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def end_by(process: subprocess.Popen[bytes], until: float) -> None:
+    """Wait for a process that was asked to end, and kill its group at `until`, on the clock `time.monotonic`."""
+    try:
+        process.wait(max(until - time.monotonic(), 0.0))
+    except subprocess.TimeoutExpired:
+        kill_group(process.pid)
+        process.wait()
 
 
 def is_kernel_thread(pid: int) -> bool:

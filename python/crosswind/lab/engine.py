@@ -11,6 +11,7 @@ from typing import Any
 
 from crosswind import Platform, _core
 from crosswind._core import EXACT_BUDGET, lpt_ratio_bound, makespan, three_point, tight_family
+from crosswind.documents import Document
 
 __all__ = [
     "EXACT_BUDGET",
@@ -43,7 +44,7 @@ def effective_ratio(form: Mapping[str, Any], flows: int) -> float:
     return _core.effective_ratio(json.dumps(dict(form)), flows)[0]
 
 
-def simulate_overlap(settings: Mapping[str, Any]) -> dict[str, Any]:
+def simulate_overlap(settings: Mapping[str, Any]) -> Document:
     """Return the times of a ping beside burners; fields of both are in `crates/schema/src/simulated_overlap.rs`.
 
     Raises
@@ -51,12 +52,12 @@ def simulate_overlap(settings: Mapping[str, Any]) -> dict[str, Any]:
     DescriptionError
         When a setting is out of its range.
     """
-    found: dict[str, Any] = json.loads(_core.simulate_overlap(json.dumps(settings)))
+    found: Document = json.loads(_core.simulate_overlap(json.dumps(settings)))
     return found
 
 
 @cache
-def skeleton(program: str, hosts: int, parameters: str) -> dict[str, Any]:
+def skeleton(program: str, hosts: int, parameters: str) -> Document:
     """Return `messages`, `bytes` and `compute_s` of a NAS kernel on `hosts` hosts; `parameters` is JSON."""
-    found: dict[str, Any] = json.loads(_core.skeleton(program, hosts, parameters))
+    found: Document = json.loads(_core.skeleton(program, hosts, parameters))
     return found

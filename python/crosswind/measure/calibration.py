@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
+from crosswind.documents import Row
 from crosswind.errors import MeasurementError
 from crosswind.measure import design
 
@@ -24,7 +24,6 @@ TOP_BLOCKS = 4
 BUSY = 0.8
 """Part of its time that a traffic thread runs or waits for the CPU, above which the CPU limits the rate."""
 
-Row = dict[str, Any]
 # Moves bytes on one channel at a level for a number of blocks, and returns their settled samples.
 Move = Callable[[float | None, int], list[Row]]
 

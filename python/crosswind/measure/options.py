@@ -6,15 +6,19 @@ import math
 import socket
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
+from crosswind.documents import Arguments
 from crosswind.errors import DescriptionError
 from crosswind.host import describe
 from crosswind.host.route import interface_to, split_address
 from crosswind.measure.placement import place
 from crosswind.measure.runtime import Launch, Spec, parse_runtime
 from crosswind.measure.task import for_probe
+
+if TYPE_CHECKING:
+    from crosswind.documents.measurement import Direction, Host
 
 KERNELS = tuple(name for name, _ in _core.KINDS["kernel"])
 DIRECTIONS = ("receive", "send", "each", "both")
@@ -76,7 +80,7 @@ class Options:
         return [peer] if isinstance(peer, str) else None if peer is None else list(peer)
 
     @property
-    def directions(self) -> list[str]:
+    def directions(self) -> list[Direction]:
         """Directions of the channels with each peer."""
         return ["receive", "send"] if self["direction"] in ("each", "both") else [self["direction"]]
 
@@ -92,7 +96,7 @@ class Options:
 
     def configuration(
         self, peers: Sequence[str], channels: Sequence[Mapping[str, Any]], launch: Launch | None = None
-    ) -> dict[str, Any]:
+    ) -> Arguments:
         """Return what the probe is started with: our own threads, or a process of another language."""
         foreign = launch and {
             "command": list(launch.command),
@@ -126,7 +130,7 @@ class Options:
 
     def described(
         self, peers: Sequence[str], facts: Mapping[str, Any], launch: Launch | None = None, forks: int = 1
-    ) -> dict[str, Any]:
+    ) -> Arguments:
         """Return what the file's header says of it; `facts` are those of the probe, `forks` were started."""
         told = facts["foreign"]
         runtime = told and {
@@ -168,7 +172,7 @@ class Options:
         what = self.spec.text if by_runtime and self.spec else what
         return f"{what} against traffic with {', '.join(peers)}"
 
-    def _kernel(self) -> dict[str, Any]:
+    def _kernel(self) -> Arguments:
         name, task = self._kernel_name(), self["task"]
         counted = name == "diagonals"
         return {
@@ -179,7 +183,7 @@ class Options:
             "task": getattr(task, "__qualname__", repr(task)) if callable(task) else task,
         }
 
-    def _host(self, peers: Sequence[str]) -> dict[str, Any]:
+    def _host(self, peers: Sequence[str]) -> Host:
         if not hasattr(self, "_described_host"):
             interfaces = sorted({interface_to(peer) for peer in peers} - {"unknown"})
             self._described_host = describe(self.placed.compute, interfaces or None)

@@ -16,8 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from crosswind.documents import Row
 from crosswind.errors import AgentLost, MeasurementError, Notice, warning
 from crosswind.measure import calibration, design
 from crosswind.measure.options import Options
@@ -29,6 +30,9 @@ from crosswind.measure.task import refuse_slow
 from crosswind.measure.trust import warnings_of
 from crosswind.measurement import Measurement
 from crosswind.terminal.progress import duration
+
+if TYPE_CHECKING:
+    from crosswind.documents.measurement import Channel
 
 WARM_UP_S = 1.0
 TRAFFIC_WARM_UP_S = 1.0
@@ -59,7 +63,7 @@ class Session:
         self.max_seconds: float = asked["max_seconds"]
         self.random = Random(asked["seed"])
         self.peers = asked.peers or ["own"]
-        self.channels: list[dict[str, Any]] = [
+        self.channels: list[Channel] = [
             {"peer": i, "direction": d, "unpaced_mb_per_s": 0.0, "top_mb_per_s": 0.0}
             for i in range(len(self.peers))
             for d in asked.directions
@@ -202,7 +206,7 @@ class Session:
         if self.main.name != "runtime":
             return
         most_s = self._warming_s(scale)
-        rows: list[dict[str, Any]] = []
+        rows: list[Row] = []
         for _ in range(max(round(most_s / self.timing.block_s), warm_up.BLOCKS)):
             self._block_of(self.main, levels, "warm-up")
             self._hold(self.main)
@@ -228,7 +232,7 @@ class Session:
             return
         most_s, began = self._warming_s(scale), self.main.elapsed_s()
         tops, channels = [top or 1.0 for top in self.tops], range(len(self.tops))  # 1.0: not known yet, sent unpaced
-        rows: list[dict[str, Any]] = []
+        rows: list[Row] = []
         for channel in itertools.cycle([*channels, None]):
             if self.main.elapsed_s() - began >= most_s or warm_up.rests(rows):
                 return
@@ -265,7 +269,7 @@ class Session:
         tops, reached = [], True
         for subject in self.subjects:
 
-            def move(level: float | None, blocks: int, subject: Subject = subject) -> list[calibration.Row]:
+            def move(level: float | None, blocks: int, subject: Subject = subject) -> list[Row]:
                 for _ in range(blocks):
                     self._block_of(subject, self._only(channel, level), "calibrate", seconds)
                 return [row for row in subject.take() if not row["settling"]]
@@ -409,7 +413,7 @@ class Session:
             patience_s=self.max_seconds,
         )
 
-    def _take(self) -> list[dict[str, Any]]:
+    def _take(self) -> list[Row]:
         """Record what is new of all, and return what is new of the one that is measured."""
         rows = [subject.take() for subject in self.subjects]
         return rows[0]

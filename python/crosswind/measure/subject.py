@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from crosswind import _core
+from crosswind.documents import Arguments, Row
 from crosswind.measure.recording import Recording
-
-Row = dict[str, Any]
 
 
 class Subject:
@@ -40,7 +39,7 @@ class Subject:
         self._closed = True
         self._facts: dict[str, Any] = {}
 
-    def start(self, configuration: dict[str, Any], task: Callable[[], object] | None) -> None:
+    def start(self, configuration: Arguments, task: Callable[[], object] | None) -> None:
         """Start a probe: the next fork, whose rows continue after the last one's."""
         self.probe = _core.Probe(json.dumps(configuration), task)
         self._closed = False

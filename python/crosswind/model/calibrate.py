@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from crosswind.documents import Document
 from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.model.channel import ChannelFit
 from crosswind.model.curve import table
 from crosswind.model.fit import Fit
 from crosswind.model.trust import mend_of_missing
 from crosswind.platform import Platform
-
-Node = dict[str, Any]
 
 _ABOUT_COSTS = frozenset({"costs-not-separable", "cost-model"})
 """Codes of warnings about figures that a platform does not have: CPU time per call, byte and wake-up."""
@@ -128,7 +126,7 @@ def _of_several(fit: Fit, direction: str) -> float:
     return max((one.total_max_mb_per_s for one in fit.additive or () if one.direction == direction), default=0.0)
 
 
-def _shared(node: Node, measured: Fit | None) -> Node:
+def _shared(node: Document, measured: Fit | None) -> Document:
     """Return a node with its receive limit as several senders reached it, and the share that its parent alone reaches.
 
     Measured are the link from the parent, on the parent, and what several senders reach, on the node itself.
@@ -137,7 +135,7 @@ def _shared(node: Node, measured: Fit | None) -> Node:
     return node | {"receive_limit_mb_per_s": several, "one_sender_share": link / several} if several > link else node
 
 
-def _receiving(fit: Fit, parent: str | None = None) -> Node:
+def _receiving(fit: Fit, parent: str | None = None) -> Document:
     """Return what receiving costs this host: from the parent where that was measured, else the mean over its peers."""
     received = [c for c in fit.channels if c.direction == "receive"]
     names = peer_names(fit)
@@ -146,7 +144,7 @@ def _receiving(fit: Fit, parent: str | None = None) -> Node:
     return {"ir_receive_s_per_mb": price} | _bent("receive_losses", received)
 
 
-def _bent(field: str, channels: Sequence[ChannelFit]) -> Node:
+def _bent(field: str, channels: Sequence[ChannelFit]) -> Document:
     """Return the loss curve of a platform, where there is one channel and its loss is no line."""
     if len(channels) != 1 or not channels[0].bent:
         return {}
@@ -158,7 +156,7 @@ def _compute(fit: Fit) -> float:
     return fit.baseline.idle_per_s
 
 
-def _link(fit: Fit, address: str, told: list[Notice]) -> Node:
+def _link(fit: Fit, address: str, told: list[Notice]) -> Document:
     """Return what the link to this peer carries and what sending to it costs, from what was measured."""
     send = next((c for c in fit.channels if c.peer == address and c.direction == "send"), None)
     if send:
@@ -195,7 +193,7 @@ def _described(fits: Sequence[Fit], name: str | None) -> Calibration:
     told: list[Notice] = []
     own = {host_of(fit): fit for fit in fits}
     first = fits[0]
-    root: Node = {"name": host_of(first), "compute_per_s": _compute(first)}
+    root: Document = {"name": host_of(first), "compute_per_s": _compute(first)}
     if (limit := _send_limit(first)) is not None:
         root["send_limit_mb_per_s"] = limit
     nodes, placed = [root], {host_of(first)}
@@ -210,7 +208,7 @@ def _described(fits: Sequence[Fit], name: str | None) -> Calibration:
             if node_name in placed or not any(c.peer == address for c in fit.channels):
                 continue  # what a node costs its parent is known from the parent's own measurement
             link = _link(fit, address, told)
-            node: Node = {"name": node_name, "parent": host_of(fit)}
+            node: Document = {"name": node_name, "parent": host_of(fit)}
             node |= _peer_itself(fit, address, node_name, own.get(node_name), told)
             nodes.append(_shared(node | link, own.get(node_name)))
             placed.add(node_name)
@@ -218,7 +216,7 @@ def _described(fits: Sequence[Fit], name: str | None) -> Calibration:
     return Calibration(Platform.from_dict(description).with_warnings([*_of_fits(fits), *told]), told)
 
 
-def _peer_itself(fit: Fit, address: str, name: str, measured: Fit | None, told: list[Notice]) -> Node:
+def _peer_itself(fit: Fit, address: str, name: str, measured: Fit | None, told: list[Notice]) -> Document:
     """Return the peer's compute rate and receive cost, from its own measurement."""
     source = measured or fit
     if measured is None:
@@ -230,7 +228,7 @@ def _peer_itself(fit: Fit, address: str, name: str, measured: Fit | None, told: 
             message = f"{name} was not measured itself: its compute rate and receive cost are those of {host_of(fit)}"
             hint = f"run `crosswind measure` on {name} too and fit both files"
         told.append(warning("same-machine" if same else "peer-not-measured", message, hint))
-    node: Node = {"compute_per_s": _compute(source)} | _receiving(source)
+    node: Document = {"compute_per_s": _compute(source)} | _receiving(source)
     if (limit := _send_limit(source)) is not None and measured is not None:
         node["send_limit_mb_per_s"] = limit
     return node

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crosswind.documents import Row
 from crosswind.model.hull import Hull
 from crosswind.platform import as_html_table
 
@@ -37,7 +38,7 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def as_dict(fit: Fit) -> dict[str, Any]:
+def as_dict(fit: Fit) -> dict[str, object]:
     """Return the contract of `crosswind measure --json`, with more fields."""
     header = fit.measurement.header
     document = {
@@ -61,7 +62,7 @@ def as_dict(fit: Fit) -> dict[str, Any]:
     return found
 
 
-def _channel(channel: ChannelFit) -> dict[str, Any]:
+def _channel(channel: ChannelFit) -> dict[str, object]:
     skipped = ("points", "interval", "lines")
     fields = {f.name: getattr(channel, f.name) for f in dataclasses.fields(channel) if f.name not in skipped}
     return fields | {
@@ -74,11 +75,11 @@ def _channel(channel: ChannelFit) -> dict[str, Any]:
     }
 
 
-def rows(fit: Fit) -> list[dict[str, Any]]:
+def rows(fit: Fit) -> list[Row]:
     """Return one flat row per channel."""
     found = []
     for c in fit.channels:
-        row: dict[str, Any] = {
+        row: Row = {
             "host": fit.measurement.header["host"]["name"],
             "kernel": fit.measurement.header["kernel"]["name"],
             "placement": fit.measurement.header["placement"]["mode"],

@@ -120,7 +120,7 @@ class Fit(Tabular):
 
         return platform_of(self, name).platform
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the JSON document of `crosswind measure --json`."""
         return document.as_dict(self)
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from scipy import interpolate, optimize
@@ -30,6 +30,9 @@ from crosswind.statistics.interval import pooled_freedom, reach
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from crosswind.documents import Document
+    from crosswind.documents.contention import ContentionDocument, Flows, Form
 
 By = Literal["latency", "throughput"]
 
@@ -74,7 +77,7 @@ class Contention(Tabular):
         What `crosswind fit contention --json` prints (docs/reference/files.md).
     """
 
-    data: Mapping[str, Any]
+    data: ContentionDocument
 
     @classmethod
     def load(cls, path: str | Path) -> Contention:
@@ -90,24 +93,24 @@ class Contention(Tabular):
             effective_ratio(data["effective"], 1)
         except (KeyError, TypeError) as error:
             raise DescriptionError(f"{path}: has no form in `effective`", "no-contention") from error
-        return cls(data)
+        return cls(cast("ContentionDocument", data))
 
     def save(self, path: str | Path) -> None:
         """Write a `contention.json`."""
         write_json(self.data, path)
 
     @property
-    def effective(self) -> dict[str, Any]:
+    def effective(self) -> Document:
         """The fitted form: what was measured, and between and beyond it the form that fits best."""
         return dict(self.data["effective"])
 
     @property
-    def points(self) -> list[dict[str, Any]]:
+    def points(self) -> list[Flows]:
         """One entry per number of flows and kind: `flows`, `kind`, `ratio`, `ratio_ci95`, `samples`, `forms`."""
         return list(self.data["points"])
 
     @property
-    def forms(self) -> list[dict[str, Any]]:
+    def forms(self) -> list[Form]:
         """One entry per form: `form`, `parameter`, `value`, `value_ci95`, `rms`, `max_error`."""
         return list(self.data["forms"])
 
@@ -120,15 +123,17 @@ class Contention(Tabular):
         """Return the part of a link that `flows` flows use."""
         return effective_ratio(self.effective, flows)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ContentionDocument:
         """Return the content as a dictionary."""
-        return dict(self.data)
+        return {**self.data}
 
     def to_arrow(self) -> pa.Table:
         """Return one row per number of flows and kind."""
         import pyarrow as pa
 
-        return pa.Table.from_pylist([{name: p[name] for name in p if name != "forms"} for p in self.points])
+        return pa.Table.from_pylist(
+            [{name: value for name, value in p.items() if name != "forms"} for p in self.points]
+        )
 
     def __repr__(self) -> str:
         form = self.effective["elsewhere"]
@@ -212,13 +217,21 @@ def fit_contention(
 
 
 def _fitted(samples: Sequence[Samples], files: list[str], by: By, link_mb_per_s: float | None, seed: int) -> Contention:
-    points: list[dict[str, Any]] = []
+    points: list[Flows] = []
     samples = sorted(samples, key=lambda one: (one.flows, one.kind))
     for one in samples:
         mean, half = _log_ratio(one)
         ends = None if half is None else [math.exp(mean - half), math.exp(mean + half)]
-        point: dict[str, Any] = {"flows": one.flows, "kind": one.kind, "ratio": math.exp(mean), "ratio_ci95": ends}
-        points.append(point | {"samples": int(one.logs.size)})
+        points.append(
+            {
+                "flows": one.flows,
+                "kind": one.kind,
+                "ratio": math.exp(mean),
+                "ratio_ci95": ends,
+                "samples": int(one.logs.size),
+                "forms": {},
+            }
+        )
     flows = [int(point["flows"]) for point in points]
     ratios = np.array([point["ratio"] for point in points])
     known = all(point["ratio_ci95"] is not None for point in points)
@@ -227,7 +240,7 @@ def _fitted(samples: Sequence[Samples], files: list[str], by: By, link_mb_per_s:
     for form in forms:
         fitted = {"form": form["form"], form["parameter"]: form["value"]}
         for point, n in zip(points, flows, strict=True):
-            point["forms"] = {**point.get("forms", {}), form["form"]: effective_ratio(fitted, n)}
+            point["forms"][form["form"]] = effective_ratio(fitted, n)
     best = min(forms, key=lambda form: form["rms"])
     forms.append(_printed(flows, ratios))
     every = sorted(set(flows))
@@ -248,7 +261,7 @@ def _fitted(samples: Sequence[Samples], files: list[str], by: By, link_mb_per_s:
     )
 
 
-def _warnings(points: list[dict[str, Any]], by: By) -> list[Notice]:
+def _warnings(points: list[Flows], by: By) -> list[Notice]:
     found = []
     above = next((p for p in points if (p["ratio_ci95"] or [p["ratio"]])[0] > 1.0), None)
     if above:
@@ -359,7 +372,7 @@ def _log_ratio(one: Samples) -> tuple[float, float | None]:
     return mean, reach(freedom) * math.sqrt(total)
 
 
-def _form(form: str, flows: list[int], ratios: np.ndarray, errors: _Errors | None) -> dict[str, Any]:
+def _form(form: str, flows: list[int], ratios: np.ndarray, errors: _Errors | None) -> Form:
     """Return a form's parameter that fits best, with how well."""
     parameter, low, high = _SEARCHED[form]
     low = max(low, max(flows) * (1.0 + 1e-9)) if form == "reconstructed" else low
@@ -377,7 +390,15 @@ def _form(form: str, flows: list[int], ratios: np.ndarray, errors: _Errors | Non
     if errors is not None:
         fine, curves = _curves(form, tuple(flows), limits)
         ends = _bounded(errors.ends(lambda of: _nearest(fine, curves, of), ratios), value, low, high)
-    return {"form": form, "parameter": parameter, "value": value, "value_ci95": ends} | _errors(curve(value), ratios)
+    rms, largest = _errors(curve(value), ratios)
+    return {
+        "form": form,
+        "parameter": parameter,
+        "value": value,
+        "value_ci95": ends,
+        "rms": rms,
+        "max_error": largest,
+    }
 
 
 def _bounded(ends: Sequence[float], value: float, low: float, high: float) -> list[float | None]:
@@ -416,7 +437,7 @@ def _nearest(logs: np.ndarray, curves: np.ndarray, of: np.ndarray) -> np.ndarray
     return found
 
 
-def _printed(flows: list[int], ratios: np.ndarray) -> dict[str, Any]:
+def _printed(flows: list[int], ratios: np.ndarray) -> Form:
     """Return the printed form over its own value for one flow, for the messages per second that suit it best."""
     least = 2.0 * max(flows)
     tried = np.geomspace(least, max(_PRINTED_UP_TO, 10.0 * least), 400)
@@ -426,13 +447,21 @@ def _printed(flows: list[int], ratios: np.ndarray) -> dict[str, Any]:
         return np.array([effective_ratio(form, n) for n in flows]) / effective_ratio(form, 1)
 
     best = min((float(rate) for rate in tried), key=lambda rate: float(np.sum((curve(rate) - ratios) ** 2)))
-    found = {"form": "literal", "parameter": "messages_per_s", "value": best, "value_ci95": None}
-    return found | _errors(curve(best), ratios)
+    rms, largest = _errors(curve(best), ratios)
+    return {
+        "form": "literal",
+        "parameter": "messages_per_s",
+        "value": best,
+        "value_ci95": None,
+        "rms": rms,
+        "max_error": largest,
+    }
 
 
-def _errors(curve: np.ndarray, ratios: np.ndarray) -> dict[str, float]:
+def _errors(curve: np.ndarray, ratios: np.ndarray) -> tuple[float, float]:
+    """Return the root mean square of the errors, and the largest."""
     off = curve - ratios
-    return {"rms": float(np.sqrt(np.mean(off**2))), "max_error": float(np.max(np.abs(off)))}
+    return float(np.sqrt(np.mean(off**2))), float(np.max(np.abs(off)))
 
 
 def _of_table(content: bytes, name: str, link_mb_per_s: float | None) -> tuple[By, list[Samples]]:

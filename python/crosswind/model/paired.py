@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from crosswind.errors import DescriptionError
 from crosswind.measurement import Measurement
@@ -39,7 +38,7 @@ class Beside:
     top_mb_per_s: tuple[float, float]
     estimator: Estimator
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
         return asdict(self)
 

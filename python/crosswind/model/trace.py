@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from crosswind.documents import Row
 from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.files.tabular import Tabular
 from crosswind.platform import Platform, as_html_table
@@ -111,7 +112,7 @@ class TraceFit(Tabular):
         own = description.get("warning", [])
         return Platform.from_dict({**description, "node": nodes}).with_warnings([*own, *self.warnings])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the JSON document of `crosswind fit trace.parquet --json`."""
         nodes = [
             {
@@ -129,7 +130,7 @@ class TraceFit(Tabular):
             "warnings": self.warnings,
         }
 
-    def _rows(self) -> list[dict[str, Any]]:
+    def _rows(self) -> list[Row]:
         return [
             {
                 "node": rate.node,

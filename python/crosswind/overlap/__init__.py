@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
     from crosswind.overlap.live import Session
@@ -153,7 +153,16 @@ def overlap(
     return found
 
 
-def preview(**arguments: Any) -> dict[str, Any]:
+class Preview(TypedDict):
+    """What `overlap` would do: `seconds` is about how long the computation takes alone, `changes` are sentences."""
+
+    runs: int
+    cells: int
+    seconds: float
+    changes: list[str]
+
+
+def preview(**arguments: Any) -> Preview:
     """Say what `overlap` would do, and do nothing.
 
     Parameters

@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from crosswind.errors import DescriptionError
 from crosswind.terminal.sizes import parse_bytes
@@ -59,7 +59,7 @@ class Step(NamedTuple):
     messages: int | None = None
     message_bytes: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return what is said of it in a file."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 

@@ -128,7 +128,7 @@ def _line(process: subprocess.Popen[str], until: float, alive: Callable[[], None
     return process.stdout.readline().strip()
 
 
-def _told(line: str) -> dict[str, Any]:
+def _told(line: str) -> dict[str, object]:
     told = json.loads(line) if line else {}
     if not isinstance(told, dict) or "ended_ns" not in told:
         raise _failure(line)

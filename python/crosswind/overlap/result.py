@@ -17,6 +17,7 @@ from crosswind.files.tabular import Tabular
 from crosswind.overlap import verdict
 from crosswind.overlap.options import Key
 from crosswind.platform import as_html_table
+from crosswind.tables import Column, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,6 +102,37 @@ class Overlap(Tabular):
         """Write an `overlap.json`; an existing file is replaced only once the new one is complete."""
         write_json(self.summary, path)
 
+    def tables(self) -> list[Table]:
+        """Return the times of each cell, and what to change where something is known."""
+        columns = [
+            Column("messages"),
+            Column("of"),
+            Column("wait", term="overlap-wait", numeric=False),
+            Column("nice"),
+            *map(Column, ("messages alone", "together", "computation alone", "together")),
+            Column("verdict", term="overlap-verdict", numeric=False),
+        ]
+        rows = [
+            [
+                str(cell["messages"]),
+                f"{cell['message_bytes']:,} B",
+                cell["wait"],
+                str(cell["burn_nice"]),
+                *(verdict.seconds(cell[name]) for name in ("ping_alone_s", "ping_s", "burn_alone_s", "burn_s")),
+                verdict.WORDS[str(cell["verdict"])],
+            ]
+            for cell in self
+        ]
+        first = ("verdict", "wait", "nice", "messages", "of", "messages alone")
+        found = [Table("Each cell of the matrix", columns, rows, first=first)]
+        columns = [
+            Column("where", numeric=False),
+            Column("what happened", numeric=False),
+            Column("what to change", term="overlap-change", numeric=False),
+        ]
+        rows = [[name_of(cell), cell["says"] or "", change] for cell in self if (change := cell.get("change"))]
+        return [*found, Table("What to change", columns, rows)] if rows else found
+
     def to_arrow(self) -> pa.Table:
         """Return one row per cell, times in s."""
         import pyarrow as pa
@@ -116,7 +148,12 @@ class Overlap(Tabular):
         return as_html_table(f"overlap, {self.on}", self.to_arrow().to_pylist())
 
 
-def cells_of(runs: Sequence[Mapping[str, Any]], keys: Sequence[Key]) -> list[dict[str, Any]]:
+def name_of(cell: Mapping[str, Any]) -> str:
+    """Return what tells a cell from the others."""
+    return f"{cell['messages']} x {cell['message_bytes']:,} B, {cell['wait']}, nice {cell['burn_nice']}"
+
+
+def cells_of(runs: Sequence[Mapping[str, Any]], keys: Sequence[Key]) -> list[OverlapCell]:
     """Return the cells that have runs of all three kinds, medians over repetitions."""
     burn_alone = [run["burn_s"] for run in runs if run["what"] == "burn-alone"]
     found = []
@@ -132,8 +169,11 @@ def cells_of(runs: Sequence[Mapping[str, Any]], keys: Sequence[Key]) -> list[dic
         ]
         if not (burn_alone and alone and together):
             continue
-        cell: dict[str, Any] = {
-            **key._asdict(),
+        cell: OverlapCell = {
+            "wait": key.wait,
+            "burn_nice": key.burn_nice,
+            "messages": key.messages,
+            "message_bytes": key.message_bytes,
             "ping_alone_s": median(run["ping_s"] for run in alone),
             "burn_alone_s": median(burn_alone),
             "ping_s": median(run["ping_s"] for run in together),

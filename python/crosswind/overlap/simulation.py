@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crosswind import _core
+from crosswind.documents import Document
 from crosswind.errors import DescriptionError
 from crosswind.overlap.options import Options, Scheduler
 from crosswind.overlap.result import SCHEMA_VERSION, TIMES, Overlap
@@ -24,7 +25,7 @@ def simulate(asked: Options, scheduler: Scheduler, cpus: int, model: Mapping[str
     """
     if scheduler not in SCHEDULERS:
         raise DescriptionError(f"scheduler is {scheduler!r}; it must be one of {', '.join(SCHEDULERS)}", "argument")
-    question: dict[str, Any] = {
+    question: Document = {
         "scheduler": scheduler,
         "cpus": cpus,
         "burners": asked.burners,

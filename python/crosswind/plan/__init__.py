@@ -18,6 +18,7 @@ from crosswind.files.atomic import write_text
 from crosswind.files.reading import read_bytes
 from crosswind.files.tabular import Tabular
 from crosswind.platform import Platform, as_html_table
+from crosswind.tables import Column, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +35,19 @@ BOUND: Mapping[str, str] = {"single": "upper bound (single port)", "multi": "upp
 It is that of every schedule that sends along the links of the tree, with as many sends at a time as `ports` permits. A
 schedule that sends several at once may exceed the bound of a single port; one that sends past the tree may exceed both.
 """
+
+
+LIMITED_BY: Mapping[str, str] = {
+    "compute": "own compute rate",
+    "receive-limit": "receive limit",
+    "send-limit": "send limit",
+    "port": "single port",
+    "local-compute": "no computation left to give",
+    "parent": "what the parent gives",
+    "never-send": "never sent to",
+}
+"""What limits a node, in words."""
+MOST_NODES = 50
 
 
 def ports_of(policy: Mapping[str, Any]) -> Ports:
@@ -102,6 +116,37 @@ class Plan(Tabular):
     def save(self, path: str | Path) -> None:
         """Write a `plan.json`; an existing file is replaced only once the new one is complete."""
         write_text(json.dumps(self.to_dict(), indent=2) + "\n", path)
+
+    def tables(self, most: int = MOST_NODES) -> list[Table]:
+        """Return the rates of each node; of more than `most`, those that receive most."""
+        columns = [
+            Column("node", numeric=False),
+            Column("parent", numeric=False),
+            Column("receives", "/s"),
+            Column("computes", "/s"),
+            Column("rank", term="rank"),
+            Column("limited by", term="limited-by", numeric=False),
+            *(Column(f"gain per {unit}", term="gain") for unit in ("MB/s in", "MB/s out", "work/s")),
+        ]
+        left = len(self.nodes) - most
+        shown = sorted(self.nodes, key=lambda one: -one["received_tasks_per_s"])[:most] if left > 0 else self.nodes
+        rows = [
+            [
+                one["name"],
+                one["parent"] or "",
+                f"{one['received_tasks_per_s']:.4f}",
+                f"{one['computed_tasks_per_s']:.4f}",
+                "never" if one["never_send"] else str(one["rank"] or ""),
+                LIMITED_BY[one["limited_by"]],
+                f"{one['gain_per_receive_mb_per_s']:+.4f}",
+                f"{one['gain_per_send_mb_per_s']:+.4f}",
+                "a loss" if (gain := one["gain_per_work_per_s"]) is None else f"{gain:+.4f}",
+            ]
+            for one in shown
+        ]
+        note = "Gains are derivatives of the throughput: use them for small changes."
+        note += f" {left} nodes that receive less: --nodes, --json." if left > 0 else ""
+        return [Table("What the plan asks of each node", columns, rows, note)]
 
     def to_arrow(self) -> pa.Table:
         """Return one row per node."""

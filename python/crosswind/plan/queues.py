@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from crosswind import _core
 from crosswind.errors import DescriptionError, InfeasibleError
@@ -21,6 +21,7 @@ from crosswind.platform import as_html_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from crosswind.documents.queues_plan import QueuesPlanDocument, Setting, Tried
     from crosswind.terminal.progress import Advance
 
 SCHEMA_VERSION = 1
@@ -43,20 +44,20 @@ class QueuesPlan(Tabular):
         What `crosswind plan queues --json` prints (docs/reference/files.md).
     """
 
-    data: Mapping[str, Any]
+    data: QueuesPlanDocument
 
     @property
-    def policy(self) -> dict[str, Any]:
+    def policy(self) -> dict[str, str | int]:
         """The `[policy]` to take: `queue`, `threshold`, `credits`, and with credits `receive_threshold`."""
         return dict(self.data["policy"])
 
     @property
-    def tried(self) -> list[dict[str, Any]]:
+    def tried(self) -> list[Tried]:
         """One entry per setting: its policy, `parallel_slowdown`, `local_slowdown`, `holds`; means over seeds."""
         return list(self.data["tried"])
 
     @property
-    def frontier(self) -> list[dict[str, Any]]:
+    def frontier(self) -> list[Tried]:
         """Those tried beside which none is better for one class and not worse for the other."""
         best, found = math.inf, []
         for one in sorted(self.tried, key=lambda one: (one["local_slowdown"], one["parallel_slowdown"])):
@@ -69,9 +70,9 @@ class QueuesPlan(Tabular):
         """Write the plan as JSON."""
         write_json(self.data, path)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> QueuesPlanDocument:
         """Return the content as a dictionary."""
-        return dict(self.data)
+        return {**self.data}
 
     def to_arrow(self) -> pa.Table:
         """Return one row per setting that was tried."""
@@ -153,7 +154,7 @@ def plan_queues(
         {name: sum(run[name] for run in runs[k * seeds : (k + 1) * seeds]) / seeds for name in runs[0]}
         for k in range(len(settings))
     ]
-    tried: list[dict[str, Any]] = [
+    tried: list[Tried] = [
         {
             **setting,
             "parallel_slowdown": mean["parallel_queued"],
@@ -172,7 +173,7 @@ def plan_queues(
             "experiment": experiment.name,
             "local_slowdown_limit": local_slowdown,
             "seeds": seeds,
-            "policy": {name: value for name, value in setting.items() if value is not None},
+            "policy": {name: value for name, value in setting.items() if isinstance(value, str | int)},
             "parallel_slowdown": chosen["parallel_slowdown"],
             "local_slowdown": chosen["local_slowdown"],
             "fifo": {"parallel_slowdown": means[0]["parallel_fifo"], "local_slowdown": means[0]["local_fifo"]},
@@ -200,15 +201,19 @@ def _plannable(experiment: Experiment) -> None:
         raise DescriptionError(message, "argument", "a threshold is between two classes")
 
 
-def _settings(policy: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _settings(policy: Mapping[str, Any]) -> Iterator[Setting]:
     """Yield what is tried: every threshold, without credits and with each credit that a receiver can give."""
-    queue = "threshold" if policy.get("queue") == "threshold" else "drr"
+    queue: Literal["threshold", "drr"] = "threshold" if policy.get("queue") == "threshold" else "drr"
     windows: list[int | None] = [None]
     windows += [frames for frames in RECEIVE_THRESHOLDS if frames < policy.get("receive_frames", 16)]
     for frames in windows:
-        kind = "none" if frames is None else "receiver"
         for threshold in THRESHOLDS:
-            yield {"queue": queue, "threshold": threshold, "credits": kind, "receive_threshold": frames}
+            yield {
+                "queue": queue,
+                "threshold": threshold,
+                "credits": "none" if frames is None else "receiver",
+                "receive_threshold": frames,
+            }
 
 
 def _with(experiment: Experiment, setting: Mapping[str, Any]) -> Experiment:
@@ -228,7 +233,7 @@ def _slowdowns(point: str) -> dict[str, float]:
     return found
 
 
-def _best(tried: list[dict[str, Any]], limit: float) -> dict[str, Any]:
+def _best(tried: list[Tried], limit: float) -> Tried:
     holding = [one for one in tried if one["holds"]]
     if not holding:
         lowest = min(tried, key=lambda one: one["local_slowdown"])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from crosswind import _core
 from crosswind.errors import DescriptionError, Notice
@@ -18,6 +17,33 @@ from crosswind.platform import Platform, as_html_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from crosswind.documents.platform import PlatformDocument
+
+
+class Compared(TypedDict):
+    """What another tree reaches."""
+
+    tree: str
+    throughput_tasks_per_s: float
+
+
+class BuiltTreeDocument(TypedDict):
+    """What `crosswind plan tree --json` prints."""
+
+    root: str
+    method: Literal["exact", "search"]
+    ports: Ports
+    task_size_mb: float
+    task_work: float
+    throughput_tasks_per_s: float
+    bound_tasks_per_s: float
+    network_bound_tasks_per_s: float
+    gap_to_bound: float
+    compared: list[Compared]
+    left_out: list[str]
+    platform: PlatformDocument
+    warnings: list[Notice]
 
 
 @dataclass(frozen=True)
@@ -32,7 +58,7 @@ class BuiltTree(Tabular):
         reach), left_out (hosts that no known link leads to), platform, warnings.
     """
 
-    data: Mapping[str, Any]
+    data: BuiltTreeDocument
 
     @cached_property
     def platform(self) -> Platform:
@@ -60,7 +86,7 @@ class BuiltTree(Tabular):
         return float(self.data["gap_to_bound"])
 
     @property
-    def compared(self) -> list[dict[str, Any]]:
+    def compared(self) -> list[Compared]:
         """What other trees reach: `tree`, `throughput_tasks_per_s`."""
         return list(self.data["compared"])
 
@@ -69,9 +95,9 @@ class BuiltTree(Tabular):
         """Warnings of this tree."""
         return list(self.data["warnings"])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> BuiltTreeDocument:
         """Return the JSON document of `crosswind plan tree --json`."""
-        return dict(self.data)
+        return {**self.data}
 
     def to_arrow(self) -> pa.Table:
         """Return one row per node of the tree."""
@@ -83,9 +109,9 @@ class BuiltTree(Tabular):
         return f"BuiltTree({d['platform']['name']!r}, {d['method']}, {rate}, {len(self.platform)} nodes)"
 
     def _repr_html_(self) -> str:
-        best = {"tree": "this one", "throughput_tasks_per_s": self.throughput_tasks_per_s}
-        bound = {"tree": "upper bound, all trees", "throughput_tasks_per_s": self.bound_tasks_per_s}
-        network = {"tree": "no schedule beats", "throughput_tasks_per_s": self.network_bound_tasks_per_s}
+        best: Compared = {"tree": "this one", "throughput_tasks_per_s": self.throughput_tasks_per_s}
+        bound: Compared = {"tree": "upper bound, all trees", "throughput_tasks_per_s": self.bound_tasks_per_s}
+        network: Compared = {"tree": "no schedule beats", "throughput_tasks_per_s": self.network_bound_tasks_per_s}
         return as_html_table(self.data["platform"]["name"], [best, bound, network, *self.compared])
 
 

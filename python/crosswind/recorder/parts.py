@@ -114,7 +114,7 @@ class Part:
         with self.path.open("rb") as file:
             return {thread: tid for _, thread, tid, _ in self._heads(file)}
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> dict[str, object]:
         """Return what the final file says of this rank."""
         return {
             "rank": self.rank,

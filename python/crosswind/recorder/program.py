@@ -70,7 +70,7 @@ class RecordedProgram:
         """What one should know before using it: code, message, hint."""
         return _warnings(self.summary)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the summary with its warnings."""
         return self.summary | {"warnings": self.warnings}
 

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from statistics import fmean
 from typing import Any
 
+from crosswind.documents import Row
 from crosswind.report.words import plain
 from crosswind.run.fastest import Fastest, fastest
 from crosswind.run.results import Run, Runs, mean_of_bound
@@ -55,7 +56,7 @@ class Group:
     name: str
     title: str
     relative: bool
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
     points: list[str] = field(default_factory=list)
     fastest: list[Fastest] = field(default_factory=list)
     repetitions: int = 1
@@ -183,7 +184,7 @@ def _by_order(runs: Iterable[Run]) -> dict[str, list[Run]]:
     return gathered
 
 
-def _row(application: str, series: str, runs: Sequence[Run], relative: bool) -> dict[str, Any]:
+def _row(application: str, series: str, runs: Sequence[Run], relative: bool) -> Row:
     values = [float(run.of_root_only or 0.0) if relative else run.makespan_s for run in runs]
     bounds = [run.bound_of_root_only if relative else _planned_s(run) for run in runs]
     known = [bound for bound in bounds if bound is not None]

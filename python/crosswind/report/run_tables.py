@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from crosswind.report.comparisons import Group, Pair
-from crosswind.report.tables import MOST_NODES, Column, Table
-from crosswind.report.words import number, number_range, percent, plain
-from crosswind.run.drift import RATES, observed_rates
-from crosswind.run.ranking import ORDER, Ranking
-from crosswind.run.results import Run
+from crosswind.report.words import number, percent, plain
+from crosswind.run.drift import observed_rates, rate_tables
+from crosswind.run.results import MOST_NODES, Run
+from crosswind.tables import Column, Table
 
 MOST_APPLICATIONS = 60
 MOST_EVENTS = 60
@@ -33,29 +33,6 @@ def order_table(group: Group, caption: str) -> Table:
     left = len(group.applications) - len(rows)
     note = f"and {left} more applications; runs.json has all" if left > 0 else ""
     return Table(caption, columns, rows, note)
-
-
-def rank_table(ranking: Ranking, where: str) -> Table:
-    """Return the values of a swept field, the best first, with their differences to it."""
-    columns = [
-        Column(ranking.path.rsplit(".", 1)[-1], numeric=False, term="order" if ranking.path == ORDER else ""),
-        Column("mean rank"),
-        Column("best at", f"of {ranking.points:,} points"),
-        Column("behind the best", "%"),
-        Column("95 % interval", "%"),
-    ]
-    rows = []
-    for place, row in enumerate(ranking.rows):
-        behind, half = 100 * row.behind, None if row.half is None else 100 * row.half
-        ends = "–" if half is None or place == 0 else number_range(behind - half, behind + half)
-        name = row.value if isinstance(row.value, str) else plain(row.value)
-        rows.append([name, f"{row.rank:.2f}", f"{row.best_at:,}", "–" if place == 0 else number(behind), ends])
-    if ranking.seeds > 1:
-        note = f"Differences are paired: each value ran with the same {ranking.seeds} seeds (common random numbers). "
-        note += "Intervals hold for all pairs of values at once; those that include 0 are ties."
-    else:
-        note = "One run per value and point: no intervals."
-    return Table(f"Ranks by {ranking.measure}, {where}", columns, rows, note)
 
 
 def pair_table(pairs: Sequence[Pair], of: int) -> Table:
@@ -85,61 +62,14 @@ def pair_table(pairs: Sequence[Pair], of: int) -> Table:
     return Table("Planned, predicted and run", columns, rows, note)
 
 
-def node_table(nodes: Sequence[Mapping[str, Any]], makespan_s: float, most: int = MOST_NODES) -> Table:
-    """Return what each node did; of many, those that computed most."""
-    columns = [
-        Column("node", numeric=False),
-        Column("computed", "tasks"),
-        Column("busy", "s", "busy"),
-        Column("busy", "of the run", "busy"),
-        Column("received", "MB"),
-    ]
-    order = sorted(range(len(nodes)), key=lambda k: (-nodes[k]["tasks"], k))[:most]
-    rows = [
-        [
-            str(nodes[k]["name"]),
-            f"{nodes[k]['tasks']:,}",
-            number(nodes[k]["busy_s"]),
-            percent(nodes[k]["busy_s"] / makespan_s if makespan_s else None),
-            number(nodes[k]["received_mb"]),
-        ]
-        for k in sorted(order)
-    ]
-    cut = len(nodes) > most
-    note = f"{most:,} of {len(nodes):,} nodes are shown, those that computed most." if cut else ""
-    return Table("What each node did", columns, rows, note)
-
-
 def seen_table(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) -> Table | None:
     """Return what was seen of nodes and links beside what was planned, furthest off first; None where nothing was."""
     rates = sorted(observed_rates(nodes), key=lambda rate: (not rate.stale, -abs(rate.off or 0.0)))
     if not rates:
         return None
-    columns = [
-        Column("node", numeric=False),
-        Column("rate", numeric=False),
-        Column("planned"),
-        Column("seen"),
-        Column("± sd"),
-        Column("off", "of planned"),
-        Column("observations", "tasks"),
-        Column("", numeric=False),
-    ]
-    rows = [
-        [
-            rate.node,
-            f"{RATES[rate.field][0]}, {RATES[rate.field][1]}",
-            number(rate.planned),
-            number(rate.seen),
-            number(rate.sd, 2),
-            "–" if rate.off is None else f"{100 * rate.off:+.1f} %".replace("-", "−"),
-            f"{rate.observations:,}",
-            "stale" if rate.stale else "",
-        ]
-        for rate in rates[:most]
-    ]
+    [table] = rate_tables(rates[:most])
     note = f"{most:,} of {len(rates):,} rates are shown, those that are furthest off." if len(rates) > most else ""
-    return Table("Planned and seen", columns, rows, note)
+    return replace(table, note=note)
 
 
 def events_table(runs: Sequence[Run], most: int = MOST_EVENTS) -> Table | None:

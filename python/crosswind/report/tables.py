@@ -3,36 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from crosswind.model.channel import ChannelFit
-from crosswind.report.figures.tree import LIMITS
 from crosswind.report.words import number, number_range, percent, percent_range, plain
-from crosswind.terminal.sizes import size
-
-MOST_NODES = 50
-
-
-@dataclass(frozen=True)
-class Column:
-    """Head of a column: its label, its unit, the term that explains it, and whether it holds numbers."""
-
-    label: str
-    unit: str = ""
-    term: str = ""
-    numeric: bool = True
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of text under columns; the first cell of a row is its head."""
-
-    caption: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[str]]
-    note: str = ""
-    terms: Sequence[str] = ()
+from crosswind.run.results import MOST_NODES
+from crosswind.tables import Column, Table
 
 
 def as_in_table_2(channels: Sequence[ChannelFit]) -> Table:
@@ -223,42 +199,6 @@ def _both_directions(fit: Any) -> Table:
     return Table("Receiving and sending at once", columns, rows, note)
 
 
-def planned_nodes(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) -> Table:
-    """Return a plan's nodes; of many, those that receive most."""
-    columns = [
-        Column("node", numeric=False),
-        Column("parent", numeric=False),
-        Column("computes", "tasks/s"),
-        Column("receives", "tasks/s"),
-        Column("rank", term="rank"),
-        Column("limited by", term="limited-by", numeric=False),
-        Column("marginal gain per MB/s received", "tasks/s", "gain"),
-        Column("marginal gain per MB/s sent", "tasks/s", "gain"),
-        Column("marginal gain per work unit/s", "tasks/s", "gain"),
-    ]
-    shown = list(nodes)
-    note = ""
-    if len(nodes) > most:
-        order = sorted(range(len(nodes)), key=lambda k: (-float(nodes[k]["received_tasks_per_s"]), k))[:most]
-        shown = [nodes[k] for k in order]
-        note = f"{most:,} of {len(nodes):,} nodes are shown, those that receive most; plan.json has all."
-    rows = [
-        [
-            str(node["name"]),
-            str(node.get("parent") or ""),
-            number(node["computed_tasks_per_s"]),
-            number(node["received_tasks_per_s"]),
-            str(node["rank"] or "–"),
-            LIMITS[node["limited_by"]][0],
-            number(node["gain_per_receive_mb_per_s"]),
-            number(node["gain_per_send_mb_per_s"]),
-            "a loss" if node["gain_per_work_per_s"] is None else number(node["gain_per_work_per_s"]),
-        ]
-        for node in shown
-    ]
-    return Table("What the plan asks of each node", columns, rows, note)
-
-
 def platform_nodes(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) -> Table:
     """Return a platform's nodes as described, the first of many."""
     columns = [
@@ -277,35 +217,3 @@ def platform_nodes(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) -
     ]
     note = f"The first {most:,} of {len(nodes):,} nodes are shown; the file has all." if len(nodes) > most else ""
     return Table("The nodes as described", columns, rows, note)
-
-
-def swept(rows: Sequence[Mapping[str, Any]], kind: str, unit: str) -> Table:
-    """Return a sweep's points (rows of `Sweep.to_arrow`)."""
-    columns = [
-        Column(kind, "" if unit == "bytes" else unit, numeric=False),
-        Column("peer", numeric=False),
-        Column("direction", numeric=False),
-        Column("IR", "s/GB", "ir"),
-        Column("95 %", "s/GB", "interval"),
-        Column("highest rate of the link", "MB/s", "range"),
-        Column("loss at the top", "of idle", "loss"),
-        Column("loss at the matched rate", "of idle", "matched-rate"),
-        Column("matched rate", "MB/s", "matched-rate"),
-        Column("settled", numeric=False),
-    ]
-    out = [
-        [
-            size(row["value"]) if unit == "bytes" else str(row["value"]),
-            str(row["peer"]),
-            str(row["direction"]),
-            number(1000 * row["ir_s_per_mb"]),
-            number_range(1000 * row["ir_low"], 1000 * row["ir_high"]),
-            number(row["transfer_max_mb_per_s"], 4),
-            percent(row["loss_at_top"]),
-            percent(row["loss_at_matched"]),
-            number(row["matched_mb_per_s"]),
-            "yes" if row["settled"] else "no",
-        ]
-        for row in rows
-    ]
-    return Table("Each point of the sweep", columns, out)

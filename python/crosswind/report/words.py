@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from crosswind.statistics.interval import digits_of
+
 GOOD_RATES_MB_PER_S = (1000.0, 100.0, 10.0, 1.0, 0.1)
 
 
@@ -75,8 +77,7 @@ def with_half(value: float, half: float, unit: str = "") -> tuple[str, str]:
     """
     if not (math.isfinite(half) and half > 1e-9 * abs(value)):
         return f"{number(value)}{unit}", ""
-    place = math.floor(math.log10(half) + 1e-12)
-    digits = min(max(0, -place + (half < 2 * 10.0**place)), 6)
+    digits = digits_of(half)
     shown = round(value, digits) + 0.0  # no minus before a 0
     return f"{shown:,.{digits}f}{unit}".replace("-", "−"), f"{half:,.{digits}f}"
 

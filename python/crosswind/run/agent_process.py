@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Final
 
-from crosswind.host.processes import state
+from crosswind.host.processes import kill_group, state
 from crosswind.run.agent import MARK, new_mark
 
 STOPPED_S: Final = 5.0
@@ -102,8 +102,7 @@ class Stop:
             self._since_s = now_s
         elif now_s - self._since_s >= STOPPED_S:
             continue_tasks(self._process.pid)
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            kill_group(self._process.pid)
 
 
 def continue_tasks(pid: int) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import cloudpickle
 
 from crosswind import _core
+from crosswind.documents import Arguments
 from crosswind.run import local_values
 from crosswind.run.batches import OVERDUE, Batch, Early
 from crosswind.run.pieces import Data, apart, dumps, dumps_around, loads, opened, together
@@ -179,7 +180,7 @@ def _text(error: BaseException) -> str:
         return f"(its __str__ raised {type(other).__name__})"
 
 
-def _rebuilt(kind: Any, args: tuple[Any, ...] = (), attributes: dict[str, Any] | None = None) -> BaseException:
+def _rebuilt(kind: Any, args: tuple[Any, ...] = (), attributes: Arguments | None = None) -> BaseException:
     """Return an exception from its class, arguments and attributes, without its `__init__`; or itself."""
     if isinstance(kind, BaseException):
         return kind

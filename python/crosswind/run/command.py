@@ -31,6 +31,7 @@ from crosswind.terminal.printable import printable
 from crosswind.terminal.progress import Advance, done_of, left_in_words
 
 if TYPE_CHECKING:
+    from crosswind.documents.shared import RunEvent
     from crosswind.watch import Watch
 
 FAILED = "task-failed"
@@ -372,7 +373,7 @@ class _Failures:
         return {"t_s": t_s, "code": FAILED, "node": node, "tasks": tasks, "message": message}
 
 
-def _unlimited(events: Sequence[dict[str, Any]]) -> list[Notice]:
+def _unlimited(events: Sequence[RunEvent]) -> list[Notice]:
     """Return the warnings that a limit of memory was not kept, by node."""
     hint = (
         "run the agents where they may divide their control group (as root, or a systemd unit with Delegate=yes); an "

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.errors import Notice, warning
+from crosswind.statistics.digits import with_half
+from crosswind.tables import Column, Table
 
 RATES: dict[str, tuple[str, str, float]] = {
     "compute_per_s": ("compute rate", "work units/s", 0.10),
@@ -79,6 +81,29 @@ def observed_rates(nodes: Iterable[Mapping[str, Any]]) -> Iterator[ObservedRate]
     for node in nodes:
         for field, rate in (node.get("seen") or {}).items():
             yield ObservedRate(node["name"], field, **rate)
+
+
+def rate_tables(rates: Sequence[ObservedRate]) -> list[Table]:
+    """Return rates as planned and as seen."""
+    columns = [
+        Column("node", numeric=False),
+        Column("rate", numeric=False),
+        *map(Column, ("planned", "seen", "off", "tasks")),
+        Column("", numeric=False),
+    ]
+    rows = [
+        [
+            rate.node,
+            rate.field,
+            "" if rate.planned is None else f"{rate.planned:.4g}",
+            with_half(rate.seen, 1.96 * rate.sd),
+            "" if rate.off is None else f"{rate.off:+.0%}",
+            str(rate.observations),
+            "stale" if rate.stale else "",
+        ]
+        for rate in rates
+    ]
+    return [Table("Planned and seen", columns, rows)]
 
 
 def stale_warnings(nodes: Sequence[Mapping[str, Any]]) -> list[Notice]:

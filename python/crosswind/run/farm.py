@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Never, TypeVar
 
+from crosswind.documents import Arguments
 from crosswind.platform import Platform
 from crosswind.run.agents import Limits
 from crosswind.run.batches import MOST
@@ -191,7 +192,7 @@ class Farm(Executor):
         refuse_of_map(of_dask)
         return super().map(fn, *iterables, timeout=timeout, chunksize=chunksize)
 
-    def _release(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _release(self, call: Call, args: tuple[Any, ...], kwargs: Arguments) -> None:
         """Take up a call whose arguments are there, or end it as one of them ended."""
         data, failure = None, None
         try:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from crosswind.documents import Params
 from crosswind.errors import DescriptionError
 from crosswind.experiment import Experiment, FarmPoint, Point, ProgramPoint, StreamsPoint
 from crosswind.files.output import ANOTHER, writable
@@ -386,7 +387,7 @@ class _Ledger:
         self._write_s = self._written_at - begun
 
 
-def _key(params: dict[str, Any], seed: int) -> str:
+def _key(params: Params, seed: int) -> str:
     return json.dumps([params, seed], sort_keys=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from crosswind.documents import Row
 from crosswind.links import Links
 from crosswind.plan import plan
 from crosswind.platform import Platform
@@ -20,7 +21,7 @@ Node = Mapping[str, Any]
 class Leaf(NamedTuple):
     """A host's place in the tree."""
 
-    row: dict[str, Any]
+    row: Row
     """As in a platform's file."""
     is_measured: bool
     """Whether its rates stand in the links; otherwise it was taken for the mean of the leaves."""
@@ -83,7 +84,7 @@ def _bound(nodes: Sequence[Node], task: MeanTask) -> float:
     return plan(tree, task_size_mb=size_mb, task_work=work, ports=task.ports).bound_tasks_per_s
 
 
-def _measured(names: Collection[str], parent: Collection[str], links: Links | None) -> dict[str, Any] | None:
+def _measured(names: Collection[str], parent: Collection[str], links: Links | None) -> Row | None:
     """Return what the links have about a host as a child of another; each may have several names."""
     if links is None:
         return None

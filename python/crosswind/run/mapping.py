@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Never, TypeVar
 
+from crosswind.documents import Arguments
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
 from crosswind.run import arguments
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-_Where = dict[str, Any]
+_Where = Arguments
 
 
 def map(

@@ -9,10 +9,10 @@ import json
 from collections.abc import Iterator
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
+from crosswind.documents import Row
 from crosswind.files.atomic import replaced
 from crosswind.run.trace import Trace
 
@@ -38,7 +38,7 @@ def write_perfetto(trace: Trace, path: str | Path) -> None:
         file.detach()  # the file below stays open, to be synced
 
 
-def _events(trace: Trace) -> Iterator[dict[str, Any]]:
+def _events(trace: Trace) -> Iterator[Row]:
     pids = {node["name"]: number for number, node in enumerate(trace.nodes, 1)}
     for name, pid in pids.items():
         yield {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": name}}
@@ -61,11 +61,11 @@ def _events(trace: Trace) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
-def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+def _rows(batch: pa.RecordBatch) -> Iterator[Row]:
     yield from batch.to_pylist()
 
 
-def _track(row: dict[str, Any]) -> str:
+def _track(row: Row) -> str:
     match row["kind"]:
         case "compute":
             return "processor"

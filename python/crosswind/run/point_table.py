@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
+from crosswind.documents import Row
 from crosswind.errors import DescriptionError
 from crosswind.files.atomic import write_text
 from crosswind.files.kinds import TABLE_COMMENT
@@ -58,7 +59,7 @@ def spread(values: Sequence[float]) -> dict[str, float]:
     return {"mean": mean, "half95": mean - low, **ends}
 
 
-def point_rows(runs: Runs[Any]) -> list[dict[str, Any]]:
+def point_rows(runs: Runs[Any]) -> list[Row]:
     """Return one row per point: what the sweep set, the number of runs, and the spread of every result.
 
     Streams have a row per stream and job of each point. Columns are `RESULT.mean`, `.half95` (half of the 95 % interval
@@ -70,7 +71,7 @@ def point_rows(runs: Runs[Any]) -> list[dict[str, Any]]:
         for place, first in enumerate(several[0]):
             same = [rows_of[place] for rows_of in several if place < len(rows_of)]
             swept = {path: value for path, value in alike[0].params.items() if path != "seed"}
-            row: dict[str, Any] = {path: _cell(value) for path, value in swept.items()}
+            row: Row = {path: _cell(value) for path, value in swept.items()}
             row |= {name: first[name] for name in first if name not in swept and _is_described(name, first[name])}
             row["runs"] = len(same)
             for name in first:
@@ -81,7 +82,7 @@ def point_rows(runs: Runs[Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def rank_rows(ranking: Ranking) -> list[dict[str, Any]]:
+def rank_rows(ranking: Ranking) -> list[Row]:
     """Return one row per ranked value, the best first."""
     return [
         {

@@ -10,7 +10,6 @@ ends is started again, whatever its exit status: an agent that ends by itself le
 from __future__ import annotations
 
 import contextlib
-import os
 import select
 import signal
 import subprocess
@@ -24,6 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from crosswind.errors import AgentLost
+from crosswind.host.processes import end_by, kill_group
 from crosswind.run import agent_process
 from crosswind.run.agent import DISK_FULL
 from crosswind.run.backoff import Backoff
@@ -265,16 +265,10 @@ class AgentProcesses:
                     process.stdin.close()
             agent_process.continue_tasks(process.pid)
             if process.poll() is None and agent_process.is_stopped(process.pid):  # it would not see the end
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                kill_group(process.pid)
         until = time.monotonic() + END_PATIENCE_S
         for process in self._processes.values():
-            try:
-                process.wait(max(until - time.monotonic(), 0.0))
-            except subprocess.TimeoutExpired:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            end_by(process, until)
             _close(process)
         self._processes.clear()
         if self._echo is not None:

@@ -6,13 +6,13 @@ As the agents of a farm (`processes`): the token goes in on stdin, which stays o
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from crosswind.host.processes import end_by
 from crosswind.run.agent_process import environment
 from crosswind.run.spool import Logs
 
@@ -84,11 +84,6 @@ class RankProcesses:
                     process.stdin.close()
         until = time.monotonic() + END_PATIENCE_S
         for process in self._processes:
-            try:
-                process.wait(max(until - time.monotonic(), 0.0))
-            except subprocess.TimeoutExpired:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            end_by(process, until)
         self._processes.clear()
         self._logs.close(keep=keep_logs)

@@ -10,8 +10,10 @@ from statistics import fmean, stdev
 from typing import Any
 
 from crosswind.run.fastest import ROUNDING
-from crosswind.run.results import AnyRun, Runs
+from crosswind.run.results import AnyRun, Runs, shown_value
+from crosswind.statistics.digits import plain, with_half
 from crosswind.statistics.interval import CONFIDENCE, reach
+from crosswind.tables import Column, Table
 
 ORDER = "policy.order"
 MEASURES = {"farm": "makespan_s", "program": "slowdown"}
@@ -41,6 +43,13 @@ class Ranked:
     best_at: int
     behind: float
     half: float | None
+
+    @property
+    def difference(self) -> str:
+        """`behind` in per cent with its interval, and whether it is tied."""
+        if self.half is None:
+            return plain(100 * self.behind)
+        return f"{with_half(100 * self.behind, 100 * self.half)}{', tied' if self.is_tied else ''}"
 
     @property
     def is_tied(self) -> bool:
@@ -74,6 +83,46 @@ class Ranking:
     points: int
     seeds: int
     left_out: int
+
+    def tables(self, most: int | None = None) -> list[Table]:
+        """Return the values, the best first, with how far each is behind it.
+
+        Examples
+        --------
+        >>> rows = [Ranked("planned", 1.1, 15, 0.0, 0.0), Ranked("arrival", 1.9, 1, 0.0612, 0.0075)]
+        >>> Ranking("policy.order", "makespan_s", rows, 16, 30, 0).tables()[0].rows
+        [['planned', '1.1', '15 of 16', 'the best'], ['arrival', '1.9', '1 of 16', '6.1 ± 0.8']]
+        """
+        name = self.path.rsplit(".", 1)[-1]
+        columns = [Column(name, term="order" if self.path == ORDER else "", numeric=False)]
+        columns += [Column("mean rank"), Column("best at"), Column("% behind the best")]
+        rows = [
+            [
+                shown_value(row.value),
+                f"{row.rank:.1f}",
+                f"{row.best_at} of {self.points}",
+                "the best" if row is self.rows[0] else row.difference,
+            ]
+            for row in self.rows[:most]
+        ]
+        title, first = f"Ranks by {self.measure}", (name, "% behind the best", "mean rank")
+        return [Table(title, columns, rows, " ".join(self.notes), first=first)]
+
+    @property
+    def notes(self) -> list[str]:
+        """How the runs are paired, and what ± holds for."""
+        points = f"{self.points} point{'' if self.points == 1 else 's'}"
+        if self.seeds == 1:
+            notes = [
+                "Ranks are of one run per value and point; with drawn tasks, --set repetitions=30 gives intervals."
+            ]
+        else:
+            paired = f"Ranks: every value ran with the same {self.seeds} seeds at {points} (common random numbers)."
+            notes = [paired, "± of a difference: paired by seed, 95 % for all pairs of values at once."]
+        if self.left_out:
+            runs = f"{self.left_out} run{'' if self.left_out == 1 else 's'}"
+            notes.append(f"{runs} without a partner of the same seed and point: left out of the ranks.")
+        return notes
 
     @property
     def is_settled(self) -> bool:

@@ -179,7 +179,7 @@ def _injected(point: ProgramPoint, dedicated_s: float | None, limits: RankLimits
     return {**entry, "warnings": [*entry["warnings"], *injected.warnings]}
 
 
-def _told(point: ProgramPoint) -> dict[str, Any]:
+def _told(point: ProgramPoint) -> dict[str, object]:
     disturbance = point.disturbance.to_dict() if point.disturbance else None
     return {"description": point.description, "disturbance": disturbance, "goal": point.goal}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from crosswind import _core
+from crosswind.documents import Params
 from crosswind.errors import DescriptionError
 from crosswind.experiment import Experiment, Point
 from crosswind.run.results import AnyRun, Runs
@@ -37,7 +38,7 @@ class Difference:
         The value in the file, and that of the new run; None where it is missing.
     """
 
-    params: dict[str, Any]
+    params: Params
     seed: int
     field: str
     recorded: Any
@@ -84,7 +85,7 @@ class Rerun:
         """Whether the recorded runs were made by this version only."""
         return self.versions == [_core.__version__]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the verdict and every difference, as `crosswind run --again --json` prints it."""
         return {
             "schema_version": 1,

@@ -11,10 +11,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, overload
 
 from crosswind import _core
+from crosswind.documents import Params, Row
 from crosswind.files.atomic import write_json
 from crosswind.files.reading import read_bytes
 from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
+from crosswind.tables import Column, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from crosswind.run.trace import Trace
 
 SCHEMA_VERSION = 1
+MOST_NODES = 50
 _FIELDS: tuple[str, ...] = (
     "params",
     "seed",
@@ -63,7 +66,7 @@ class AnyRun(ABC):
     trace: Trace | None = None
 
     @property
-    def params(self) -> dict[str, Any]:
+    def params(self) -> Params:
         """What the sweep set: dotted path -> value."""
         return dict(self.data["params"])
 
@@ -88,18 +91,18 @@ class AnyRun(ABC):
         return list(self.data.get("warnings", []))
 
     @abstractmethod
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return the run's entry in `runs.json`, fields in the order of docs/reference/files.md."""
 
     @abstractmethod
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Row:
         """Return the run as one flat row: what the sweep set, and the results."""
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """Return the run as the rows of a table: one, where a kind says nothing else."""
         return [self.row()]
 
-    def _swept(self) -> dict[str, Any]:
+    def _swept(self) -> Row:
         return {path: v if isinstance(v, (int, float, str)) else json.dumps(v) for path, v in self.params.items()}
 
 
@@ -141,12 +144,35 @@ class Run(AnyRun):
         """What each node did, in the platform's order."""
         return list(self.data["nodes"])
 
-    def summary(self) -> dict[str, Any]:
+    def tables(self, most: int = MOST_NODES) -> list[Table]:
+        """Return what each node did; of more than `most`, those that computed most."""
+        columns = [
+            Column("node", numeric=False),
+            Column("tasks"),
+            Column("busy", "s", "busy"),
+            Column("busy", term="busy"),
+            Column("received", "MB"),
+        ]
+        left = len(self.nodes) - most
+        rows = [
+            [
+                node["name"],
+                str(node["tasks"]),
+                f"{node['busy_s']:.4g}",
+                f"{node['busy_s'] / self.makespan_s:.1%}" if self.makespan_s else "",
+                f"{node['received_mb']:.6g}",
+            ]
+            for node in (sorted(self.nodes, key=lambda node: -node["tasks"])[:most] if left > 0 else self.nodes)
+        ]
+        note = f"{left} nodes that computed less: --rows, --json" if left > 0 else ""
+        return [Table("What each node did", columns, rows, note)]
+
+    def summary(self) -> dict[str, object]:
         """Return the run's entry in `runs.json`, fields in the order of docs/reference/files.md."""
         entry = _in_order(self.data, _FIELDS)
         return entry | {"nodes": [_in_order(node, _NODE_FIELDS) for node in self.data["nodes"]]}
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Row:
         """Return the run as one flat row: what the sweep set, and the results."""
         d: Mapping[str, Any] = self.data
         return {
@@ -163,6 +189,11 @@ class Run(AnyRun):
     def __repr__(self) -> str:
         bound = f", {100 * self.of_bound:.1f} % of the bound" if self.of_bound else ""
         return f"Run({self.params}, {self.makespan_s:.6g} s, {self.throughput_tasks_per_s:.6g} tasks/s{bound})"
+
+
+def shown_value(value: Any) -> str:
+    """Return the value of a swept field; of a table, its name."""
+    return str(value.get("name", "inline")) if isinstance(value, dict) else str(value)
 
 
 def mean_of_bound(runs: Iterable[Run]) -> float | None:
@@ -204,11 +235,11 @@ class ProgramRun(AnyRun):
         """Closed forms of `slowdown` that apply, by name."""
         return dict(self.data.get("bounds", {}))
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return the run's entry in `runs.json`, fields in the order of docs/reference/files.md."""
         return _in_order(self.data, _PROGRAM_FIELDS)
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Row:
         """Return the run as one flat row: what the sweep set, and the results; bounds as `bound.NAME`."""
         d: Mapping[str, Any] = self.data
         numbers = ("makespan_s", "dedicated_s", "coscheduled_s", "slowdown", "slowdown_dedicated")
@@ -265,11 +296,11 @@ class StreamsRun(AnyRun):
     def _no(name: str, there: Sequence[Mapping[str, Any]]) -> NoReturn:
         raise KeyError(f"{name!r}; there are {', '.join(repr(one['name']) for one in there) or 'none'}")
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return the run's entry in `runs.json`, fields in the order of docs/reference/files.md."""
         return _in_order(self.data, _STREAMS_FIELDS)
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Row:
         """Return the run as one flat row: what the sweep set, and each slowdown as `NAME.slowdown_fifo` and so on."""
         streams: Sequence[Mapping[str, Any]] = self.streams
         jobs: Sequence[Mapping[str, Any]] = self.jobs
@@ -277,7 +308,7 @@ class StreamsRun(AnyRun):
         flat |= {f"{one['name']}.{which}": one[which] for one in jobs for which in _ETAS}
         return {**self._swept(), **self._head(), **flat}
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """Return one row per stream and per job: what the sweep set, three times, slowdowns, latencies, closed form.
 
         A job's slowdowns are 1 + eta; it has no latencies.
@@ -308,7 +339,7 @@ class StreamsRun(AnyRun):
             )
         return found
 
-    def _head(self) -> dict[str, Any]:
+    def _head(self) -> Row:
         d: Mapping[str, Any] = self.data
         return {name: d[name] for name in ("seed", "hosts", "queue", "makespan_s", "frames", "dropped")}
 
@@ -323,7 +354,7 @@ _SLOWDOWNS = ("slowdown_fifo", "slowdown_queued")
 _ETAS = ("eta_fifo", "eta_queued")
 
 
-def _in_order(entry: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
+def _in_order(entry: Mapping[str, Any], fields: Sequence[str]) -> dict[str, object]:
     known = {name: entry[name] for name in fields if name in entry}
     return known | {name: value for name, value in entry.items() if name not in known}
 
@@ -383,7 +414,7 @@ class Runs(Tabular, Sequence[R], Generic[R]):
         """Write a `runs.json`; an existing file is replaced only once the new one is complete."""
         write_json(self.summary(), path)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return the content of `runs.json`: what `crosswind run --json` prints."""
         digest = {"digest": self.digest} if self.digest else {}
         return {

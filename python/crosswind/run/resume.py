@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from crosswind import _core
 from crosswind.files.atomic import take_away_parts
@@ -58,7 +58,7 @@ class Before:
     resumed: bool = False
     """Whether an earlier run is continued."""
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return it as it stands in runs.json."""
         return {"done": self.done, "again": dict(sorted(self.again.items())), "new": self.new, "gone": self.gone}
 

@@ -8,12 +8,15 @@ are network namespaces, and the kernel has the queues.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from crosswind import _core
 
+if TYPE_CHECKING:
+    from crosswind.documents.streams_runs import StreamsRun
 
-def run_streams_here(point: str) -> dict[str, Any]:
+
+def run_streams_here(point: str) -> StreamsRun:
     """Run one point on this machine; ctrl-C ends it.
 
     Parameters
@@ -52,8 +55,10 @@ def run_streams_here(point: str) -> dict[str, Any]:
     """
     told = json.loads(point)
     if told.get("policy", {}).get("filter") != "kernel":
-        return dict(json.loads(_core.run_streams(point)))
+        alone: StreamsRun = json.loads(_core.run_streams(point))
+        return alone
     from crosswind.run.namespaces import hosts_of
 
     with hosts_of(told) as hosts:
-        return dict(json.loads(_core.run_streams(point, hosts)))
+        found: StreamsRun = json.loads(_core.run_streams(point, hosts))
+        return found

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from crosswind import errors
 from crosswind.errors import AgentLost, CrosswindError
+from crosswind.host.processes import kill_group
 from crosswind.run import agent_process
 from crosswind.run.backoff import Backoff
 from crosswind.run.processes import LISTEN_PATIENCE_S, first_line_of, status_of
@@ -106,8 +107,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             with contextlib.suppress(BrokenPipeError):
                 stream.close()
     if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        kill_group(process.pid)
     process.wait()
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from crosswind.documents import Document
 from crosswind.host.cgroup import usable_cpus
 from crosswind.platform import Platform
 
@@ -31,7 +30,7 @@ def here(nodes: int | None = None) -> Platform:
     ['here', 'cpu0', 'cpu1']
     """
     count = nodes if nodes is not None else usable_cpus()
-    root: dict[str, Any] = {"name": "here", "compute_per_s": 0.0}
+    root: Document = {"name": "here", "compute_per_s": 0.0}
     link = {"parent": "here", "compute_per_s": 1.0, "receive_limit_mb_per_s": LINK_MB_PER_S}
     leaves = [{"name": f"cpu{number}", **link} for number in range(count)]
     return Platform.from_dict({"schema_version": 1, "name": "this machine", "node": [root, *leaves]})
@@ -39,7 +38,7 @@ def here(nodes: int | None = None) -> Platform:
 
 def point_of(
     name: str, tasks: int, task_size_mb: float, order: str, buffer_tasks: int | None, seed: int = 1
-) -> dict[str, Any]:
+) -> Document:
     """Return the policy's assumptions on a user's tasks, whose work is unknown: one work unit each."""
     return {
         "schema_version": 1,

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
-import subprocess
 import threading
 import time
 from pathlib import Path
@@ -23,6 +21,7 @@ from distributed.core import Status
 
 from crosswind.access import read_token
 from crosswind.errors import AgentLost, CrosswindError
+from crosswind.host.processes import end_by
 from crosswind.run import agent_process
 from crosswind.run.processes import END_PATIENCE_S, LISTEN_PATIENCE_S, first_line_of, last_lines
 from crosswind.run.spool import Spool, take_away_abandoned
@@ -113,12 +112,7 @@ class Carried:
     def end(self) -> str:
         """End it: it is asked to end, then killed. Take its files away, and return the end of its log."""
         self.dismiss()
-        try:
-            self.process.wait(END_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+        end_by(self.process, time.monotonic() + END_PATIENCE_S)
         self.was_ended.set()
         said = self.said()
         if self.process.stdout is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +71,7 @@ class Estimate:
         low = self.value - half - self.below
         return low * self.part if low > 0.0 else low, self.value + half + self.above
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return value and error as they stand in files."""
         return {"value": self.value, "error": self.error, "groups": self.groups}
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
+from crosswind.documents import Row
 from crosswind.errors import CrosswindError
 from crosswind.plan import plan, ports_of
 from crosswind.platform import Platform
@@ -134,7 +135,7 @@ class Watch:
             if self._run is not None:
                 self._run.end(time.monotonic())
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> Row:
         """Return what is known now: the fields of `WatchedRun.snapshot`; before a run begins only its state."""
         with self._lock:
             return self._run.snapshot(time.monotonic()) if self._run is not None else {"state": "starting"}

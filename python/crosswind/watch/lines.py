@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from crosswind.documents import Row
 from crosswind.terminal.printable import printable
 from crosswind.terminal.progress import done_of, duration
 
 _NAMED = 3
 
 
-def lines_of(snapshot: dict[str, Any], width: int = 80) -> list[str]:
+def lines_of(snapshot: Row, width: int = 80) -> list[str]:
     """Return at most five lines, none longer than `width` columns.
 
     Examples

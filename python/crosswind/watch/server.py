@@ -21,6 +21,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from crosswind.documents import Row
 from crosswind.errors import DescriptionError
 from crosswind.terminal.printable import printable_values
 
@@ -34,7 +35,7 @@ _WRONG_TOKEN_S = 1.0  # delay of the answer to a wrong token
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _LEAST_TOKEN_BYTES = 16
 
-Snapshot = Callable[[], dict[str, Any]]
+Snapshot = Callable[[], Row]
 
 
 class Server:

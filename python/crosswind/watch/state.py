@@ -7,6 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from crosswind.documents import Row
 from crosswind.platform import link_mb_per_s
 
 _BIN_S = 0.5
@@ -113,11 +114,11 @@ class WatchedRun:
         self._rates: dict[str, Rate] = {}
         self._rate, self._before = Rate(now), 0
         self._lost: dict[str, str] = {}
-        self._events: deque[dict[str, Any]] = deque(maxlen=_EVENTS)
+        self._events: deque[Row] = deque(maxlen=_EVENTS)
         self._history: deque[tuple[float, float]] = deque(maxlen=_HISTORY)
 
     def _look_from(self, top: str) -> None:
-        kept: dict[str, dict[str, Any]] = {}
+        kept: dict[str, Row] = {}
         for name, _ in self._in_order():
             if name == top or self._nodes[name].get("parent") in kept:
                 kept[name] = self._nodes[name]
@@ -160,7 +161,7 @@ class WatchedRun:
         """Note that it is over."""
         self._ended = self._ended or now
 
-    def snapshot(self, now: float) -> dict[str, Any]:
+    def snapshot(self, now: float) -> Row:
         """Return what is known at a moment.
 
         Returns
@@ -200,7 +201,7 @@ class WatchedRun:
     def _platform_s(self, seconds: float) -> float:
         return seconds * self._scale
 
-    def _rows(self, now: float) -> list[dict[str, Any]]:
+    def _rows(self, now: float) -> list[Row]:
         computed = {name: rate.at(now) / self._scale for name, rate in self._rates.items()}
         planned = {name: float(node["computed_tasks_per_s"]) for name, node in self._planned.items()}
         received, to_receive = self._through(computed), self._through(planned)

@@ -20,7 +20,7 @@ from crosswind.lab.papers.communication_interactions.calibration import (
     StreamReading,
     message_s,
 )
-from crosswind.lab.papers.communication_interactions.figures import FigureGrid, all_figures
+from crosswind.lab.papers.communication_interactions.figures import all_figures
 from crosswind.lab.papers.tabled_study import TabledStudy
 from crosswind.report.sections.study import studied_section
 from crosswind.run.results import Runs
@@ -111,9 +111,8 @@ def test_every_point_of_a_figure_is_there_once_for_each_seed(calibration):
     for figure in all_figures(calibration):
         settings = [json.dumps(params, sort_keys=True) for params, _ in figure.settings]
         assert len(settings) == len(set(settings)), figure.id
-        grid = FigureGrid(figure, calibration)
-        points = list(grid.points())
-        assert [point.number for point in points] == list(range(len(grid)))
+        points = list(figure.points())
+        assert [point.number for point in points] == list(range(len(figure)))
         seeds = {point.seed for point in points}
         assert len(seeds) == figure.repetitions
 

@@ -13,6 +13,7 @@ from crosswind.cli import app
 from crosswind.cli.compare import _in_markdown, _parameters
 from crosswind.compare.several import Several, compare_several, expanded
 from crosswind.errors import DescriptionError, MeasurementError
+from crosswind.tables import Column, Table
 
 
 def test_the_fastest_is_found_and_each_other_is_compared_with_it():
@@ -22,8 +23,8 @@ def test_the_fastest_is_found_and_each_other_is_compared_with_it():
     (line,) = found.sentences
     assert line.startswith("B is the fastest: A takes 33.")
     assert "; C takes " in line
-    assert [row[0] for row in found.rows()] == ["A", "B", "C"]
-    assert found.rows()[1][4] == "1"
+    assert [row[0] for row in found.tables()[0].rows] == ["A", "B", "C"]
+    assert found.tables()[0].rows[1][4] == "1"
 
 
 def test_what_is_alike_is_not_called_slower():
@@ -43,7 +44,7 @@ def test_what_is_not_known_says_how_many_more_runs_it_needs():
 def test_few_rounds_settle_nothing_and_print_no_infinity():
     found = of(0.3, 0.6, rounds=3)
     assert found.sentences == ["Not settled: too few runs; 10 of each are the fewest, 6 were made."]
-    assert found.rows()[1][4] == "too few runs"
+    assert found.tables()[0].rows[1][4] == "too few runs"
     assert not found.is_settled
 
 
@@ -64,8 +65,8 @@ def test_parameters_stand_in_the_commands():
 
 
 def test_markdown_begins_with_the_answer():
-    heads = [("", "left"), ("command", "left"), ("ms", "right")]
-    lines = _in_markdown(["A is the fastest."], heads, [["A", "a | b", "1"]]).splitlines()
+    columns = [Column("", numeric=False), Column("command", numeric=False), Column("ms")]
+    lines = _in_markdown(["A is the fastest."], Table("Times", columns, [["A", "a | b", "1"]])).splitlines()
     assert lines[0] == "**A is the fastest.**"
     assert lines[2:] == ["|  | command | ms |", "| :-- | :-- | --: |", "| A | `a \\| b` | 1 |"]
 

@@ -311,8 +311,8 @@ def test_the_report_shows_every_cell_and_what_to_change(tmp_path):
     text = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body)))
     assert "Do messages and computation overlap on quadrics" in text
     assert "Waiting for events, all at nice 0: 3 of 4 overlapped, 1 of 4 communication delayed" in text
-    assert "6,400 × 1 MB poll 0 41.7 83.6 63.1 90.5 both damaged" in text
-    assert "6,400 × 1 MB, poll, nice 0 both damaged: messages take 2 times as long" in text
+    assert "6400 1,000,000 B poll 0 41.7 s 83.6 s 63.1 s 90.5 s both damaged" in text
+    assert "6400 x 1,000,000 B, poll, nice 0 both damaged: messages take 2 times as long" in text
     spec = json.loads(re.search(r'id="spec-overlap-1-times">(.*?)</script>', page).group(1))
     assert sum(len(values) for values in spec["datasets"].values()) == 2 * 16
 

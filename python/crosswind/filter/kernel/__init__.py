@@ -21,7 +21,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any
 
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.filter import DEFAULT_DISCIPLINE, Discipline
@@ -194,7 +193,7 @@ class KernelFilter:
                     found = f"{root.kind} {root.handle >> 16:x}:" if root else "none"
                     raise CrosswindError(f"{self._state.device}: the root qdisc is another's: {found}", "gone")
 
-    def counters(self) -> dict[str, Any]:
+    def counters(self) -> dict[str, dict[str, dict[str, int]]]:
         """Return what each class has sent and received through the device.
 
         Returns

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 from crosswind.errors import DescriptionError
 from crosswind.filter.kernel.far_end import address_of, dial
@@ -22,6 +22,40 @@ CLASSES: tuple[MessageClass, ...] = ("parallel", "local")
 PHASES: dict[str, tuple[MessageClass, ...]] = {"none": (), "local": ("local",), "both": ("parallel", "local")}
 """Whose bulk there is beside the messages."""
 _P50, _P99 = 0.5, 0.99
+
+
+class RoundTrips(TypedDict):
+    """Messages of one size, there and back, s; None where too few were answered."""
+
+    count: int
+    p50_s: float | None
+    p99_s: float | None
+
+
+class OfClass(TypedDict):
+    """What one class gets: the rate of its bulk, and its messages by size in bytes."""
+
+    bulk_mb_per_s: float | None
+    messages: dict[str, RoundTrips]
+
+
+Measured = dict[str, dict[str, OfClass]]
+"""By whose bulk there is, then by class."""
+
+
+class FilterCheck(TypedDict):
+    """What `crosswind filter check --json` prints."""
+
+    schema_version: int
+    kind: str
+    peer: str
+    connections: int
+    seconds: float
+    bulk: str
+    before: Measured
+    after: Measured | None
+    lowered: dict[str, float | None] | None
+    promised: dict[str, dict[str, float]] | None
 
 
 @dataclass(frozen=True)
@@ -101,7 +135,7 @@ def reachable(path: Path) -> Iterator[None]:
         yield
 
 
-def phase(path: Path, bulk: Sequence[MessageClass]) -> dict[str, Any]:
+def phase(path: Path, bulk: Sequence[MessageClass]) -> dict[str, OfClass]:
     """Return what each class gets beside bulk of some.
 
     Returns
@@ -129,7 +163,7 @@ def phase(path: Path, bulk: Sequence[MessageClass]) -> dict[str, Any]:
     }
 
 
-def measured(path: Path, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+def measured(path: Path, tell: Callable[[str], None] = lambda _: None) -> Measured:
     """Return what each class gets, by whose bulk there is: "none", "local", "both"."""
     found = {}
     with reachable(path):
@@ -139,17 +173,17 @@ def measured(path: Path, tell: Callable[[str], None] = lambda _: None) -> dict[s
     return found
 
 
-def _spread(times: Sequence[float]) -> dict[str, Any]:
+def _spread(times: Sequence[float]) -> RoundTrips:
     if len(times) < 2:
         return {"count": len(times), "p50_s": times[0] if times else None, "p99_s": None}
     cuts = statistics.quantiles(times, n=100, method="inclusive")
     return {"count": len(times), "p50_s": cuts[round(_P50 * 100) - 1], "p99_s": cuts[round(_P99 * 100) - 1]}
 
 
-def lowered(before: dict[str, Any], after: dict[str, Any]) -> dict[str, float | None]:
+def lowered(before: Measured, after: Measured) -> dict[str, float | None]:
     """Return how many times shorter parallel messages take beside bulk of class local, by size: medians."""
     found: dict[str, float | None] = {}
     for size in map(str, SIZES):
-        times = [one["local"]["parallel"]["messages"][size]["p50_s"] for one in (before, after)]
-        found[size] = times[0] / times[1] if all(times) else None
+        was, is_now = (one["local"]["parallel"]["messages"][size]["p50_s"] for one in (before, after))
+        found[size] = was / is_now if was and is_now else None
     return found

@@ -7,13 +7,12 @@ already.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from crosswind import _core
 from crosswind.filter.kernel.plan import FRAME_OVERHEAD, Plan
 
 
-def promise(plan: Plan, *, arriving: bool = False) -> dict[str, Any]:
+def promise(plan: Plan, *, arriving: bool = False) -> dict[str, float]:
     """Return what class local has whatever class parallel sends.
 
     Parameters

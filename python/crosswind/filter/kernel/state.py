@@ -196,7 +196,7 @@ def namespace_path(number: int, cookie: int) -> Path | None:
     return None
 
 
-def _saved_to(saved: Saved) -> dict[str, Any]:
+def _saved_to(saved: Saved) -> dict[str, object]:
     def packed(parts: tuple[Traffic, ...]) -> list[str]:
         return [part.packed().hex() for part in parts]
 

@@ -12,6 +12,7 @@ from typing import Any
 import jinja2
 
 from crosswind import __version__
+from crosswind.documents import Row
 from crosswind.lab.lesson.scenes import BUFFER_TASKS, TASKS, Scene, Scenes, rate_of
 from crosswind.terminal.printable import printable_values
 
@@ -63,7 +64,7 @@ def _costs_its_sender(node: Mapping[str, Any]) -> bool:
     return any(lost > 0.0 for _, lost in losses) if losses else float(node.get("ir_send_s_per_mb") or 0.0) > 0.0
 
 
-def _children(scenes: Scenes) -> list[dict[str, Any]]:
+def _children(scenes: Scenes) -> list[Row]:
     """Return a row per child, fastest link first: what a task of its costs the port, and what the plan sends it."""
     planned = {node["name"]: node for node in scenes.plan.nodes}
     rows = []
@@ -85,7 +86,7 @@ def _children(scenes: Scenes) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -row["rate"])
 
 
-def _data(scenes: Scenes) -> dict[str, Any]:
+def _data(scenes: Scenes) -> Row:
     nodes = scenes.platform.nodes
     return {
         "nodes": [node["name"] for node in nodes],
@@ -107,7 +108,7 @@ def _data(scenes: Scenes) -> dict[str, Any]:
     }
 
 
-def _played(scene: Scene) -> dict[str, Any]:
+def _played(scene: Scene) -> Row:
     return {
         "order": scene.order,
         "tasks_per_s": scene.tasks_per_s,

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from crosswind.documents import Row
+
 Verdict = Literal["holds", "does not hold", "not decidable from the text", "paper wrong"]
 HINT = "`crosswind reproduce` writes one"
 """Where a `study.json` comes from."""
@@ -107,7 +109,7 @@ class Claim:
         count = sum(check.verdict == HOLDS for check in self.checks)
         return f"{count} of {len(self.checks)} parts hold"
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Row:
         """Return it as JSON could hold it."""
         checks = [asdict(check) for check in self.checks]
         return {"id": self.id, "section": self.section, "text": self.text, "verdict": self.verdict, "checks": checks}

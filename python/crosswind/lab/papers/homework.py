@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from crosswind import DescriptionError, Platform, plan
+from crosswind.documents import Document
 from crosswind.lab import engine
 
 
@@ -345,5 +346,5 @@ def priority_queues(fork: Platform, task_size_mb: float, task_work: float) -> di
     return queues
 
 
-def _names(children: list[dict[str, Any]], key: Any) -> list[str]:
+def _names(children: list[Document], key: Any) -> list[str]:
     return [child["name"] for child in sorted(children, key=key)]

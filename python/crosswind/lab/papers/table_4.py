@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
+from crosswind.documents import Document
 from crosswind.lab.papers.published import rows
 
 ROOT_COMPUTE_PER_S = 9.05
@@ -105,7 +106,7 @@ def _corrected(leaf: Leaf) -> Leaf:
     )
 
 
-def platform(ir_row: Literal[7, 8] = 8, corrected: bool = False) -> dict[str, Any]:
+def platform(ir_row: Literal[7, 8] = 8, corrected: bool = False) -> Document:
     """Return the fork graph as a description with the fields of `platform.toml`.
 
     Row 8 describes the running system, in which leaves compute too; the paper's experiments used row 7, as the order of
@@ -136,7 +137,7 @@ def platform(ir_row: Literal[7, 8] = 8, corrected: bool = False) -> dict[str, An
     """
     if ir_row not in (7, 8):
         raise ValueError(f"ir_row is {ir_row}; it must be 7 or 8")
-    nodes: list[dict[str, Any]] = [
+    nodes: list[Document] = [
         {"name": "Lab0", "compute_per_s": ROOT_COMPUTE_PER_S, "send_limit_mb_per_s": ROOT_SEND_LIMIT_MB_PER_S}
     ]
     for leaf in load(corrected):

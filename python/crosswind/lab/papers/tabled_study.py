@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crosswind.documents import Row
 from crosswind.files.atomic import write_json
 from crosswind.files.tabular import Plotted
 from crosswind.lab.papers.grading import HINT, Claim
@@ -44,7 +45,7 @@ class Drawing:
     log: bool = False
     y: str = SLOWDOWN
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Row:
         """Return it as JSON could hold it."""
         points = [dict(point) for point in self.points]
         return {"title": self.title, "words": self.words, "points": points, "x": self.x, "log": self.log, "y": self.y}
@@ -74,7 +75,7 @@ class Part:
     drawings: Sequence[Drawing] = ()
     note: str = ""
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Row:
         """Return it as JSON could hold it."""
         return {
             "id": self.id,
@@ -153,7 +154,7 @@ class TabledStudy(Plotted):
             raise KeyError(name)
         return found[0]
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Row:
         """Return the content of `study.json`: what `crosswind reproduce --json` prints."""
         return {
             "schema_version": SCHEMA_VERSION,

@@ -72,7 +72,7 @@ class MeasuredCluster:
     trustworthy: bool
     warnings: list[Notice]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the JSON document of `crosswind measure cluster --on ... --json`."""
         return {
             "directory": str(self.directory),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from crosswind.documents import Arguments
 from crosswind.errors import DescriptionError
 from crosswind.files.atomic import made, read_json, replaced, write_json
 from crosswind.files.output import ANOTHER, writable
@@ -40,7 +41,7 @@ class Directory:
     """
 
     path: Path
-    arguments: dict[str, Any]
+    arguments: Arguments
     measurements: dict[Visit, Measurement] = field(default_factory=dict)
 
     @classmethod

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
 from statistics import fmean, median
-from typing import Any
+from typing import TYPE_CHECKING
 
 from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.links import Links
@@ -17,6 +17,9 @@ from crosswind.model import trust
 from crosswind.model.channel import ChannelFit
 from crosswind.model.fit import Fit, fit
 from crosswind.platform import Platform
+
+if TYPE_CHECKING:
+    from crosswind.documents.links import Host, Link
 
 QUICK_LOSS = 0.05
 """A quick measurement promises the loss at the top to this part of the compute rate, either way."""
@@ -86,16 +89,16 @@ class Fitted:
         prices = [_rate(channel) for channel in received if channel]
         return fmean(prices) if prices else 0.0
 
-    def host(self, name: str) -> dict[str, Any] | None:
+    def host(self, name: str) -> Host | None:
         """Return a host as it stands in `links.toml`; None where nothing was measured on it."""
         compute = self._compute(name)
         if compute is None:
             return None
         limit = self._send_limit(name)
-        found: dict[str, Any] = {"name": name, "compute_per_s": _rounded(compute)}
-        return found if limit is None else found | {"send_limit_mb_per_s": _rounded(limit)}
+        found: Host = {"name": name, "compute_per_s": _rounded(compute)}
+        return found if limit is None else {**found, "send_limit_mb_per_s": _rounded(limit)}
 
-    def link(self, sender: str, receiver: str) -> dict[str, Any] | None:
+    def link(self, sender: str, receiver: str) -> Link | None:
         """Return a link as it stands in `links.toml`; None where neither end measured it.
 
         Where one end did not, the link is as fast as the other one saw it; receiving costs what it costs that host from
@@ -139,10 +142,10 @@ class Fitted:
         for node in description["node"]:
             host = self.host(host_of[node["name"]])
             parent = node.get("parent")
-            link = self.link(host_of[parent], host_of[node["name"]]) if parent else {}
+            link = self.link(host_of[parent], host_of[node["name"]]) if parent else None
             node |= {name: value for name, value in (host or {}).items() if name != "name"}
             node |= {name: value for name, value in (link or {}).items() if name not in ("from", "to")}
-            if host is None or link is None:
+            if host is None or (parent and link is None):
                 kept.append(node["name"])
         hint = "measure again: what is done is not done again"
         told = [warning("not-calibrated", f"{_some(kept)}: kept as described", hint)] if kept else []

@@ -7,13 +7,12 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from crosswind import _core
 from crosswind.measure.runtime.spec import launched, parse_runtime
 
 
-def check_probe(command: str | Sequence[str], *, own_work: bool = False) -> list[dict[str, Any]]:
+def check_probe(command: str | Sequence[str], *, own_work: bool = False) -> list[dict[str, str]]:
     """Start a probe, ask it step by step, and return what was found.
 
     Parameters
@@ -43,5 +42,5 @@ def check_probe(command: str | Sequence[str], *, own_work: bool = False) -> list
         launch = launched(spec, Path(directory))
         settings = {"command": launch.command, "environment": list(launch.environment.items()), "own_work": own_work}
         text = _core.Probe.check(json.dumps(settings))
-    findings: list[dict[str, Any]] = json.loads(text)
+    findings: list[dict[str, str]] = json.loads(text)
     return findings

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from crosswind.documents import Row
 from crosswind.errors import DescriptionError
 from crosswind.measure.runtime.explanation import explanation
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from crosswind.model.paired import Beside
 
 
-def direction_row(measurement: Measurement, fit: Fit | None, index: int) -> dict[str, Any]:
+def direction_row(measurement: Measurement, fit: Fit | None, index: int) -> Row:
     """Return intercept, rate and slope of a channel, and why they are so; None where it is not known."""
     channel = measurement.header["channels"][index]
     fitted = next((c for c in fit.channels if c.channel == index), None) if fit else None

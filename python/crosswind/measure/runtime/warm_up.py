@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from crosswind.documents import Row
+
 BLOCKS = 8
 JIT_SHARE = 0.005
 """Most CPU time of compilers, as a part of a block."""
@@ -21,8 +23,6 @@ TREND = 0.02
 """Smallest change over those blocks that counts as a trend: below, a host's own noise looks like one."""
 T_VALUE = 2.447
 """Student's t, 6 degrees of freedom, 95 %: a slope through 8 points beyond this is no chance."""
-
-Row = dict[str, Any]
 
 
 def quiet(rows: Sequence[Row], channels: int) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind import host
+from crosswind.documents import Arguments
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.measure.sweep.index import NAME, Index, new_index
 from crosswind.measure.sweep.kinds import KINDS, Value, kind_of, parse_values
@@ -134,7 +135,7 @@ def _measure_missing(
     index: Index,
     directory: Path,
     measure: Callable[..., Measurement],
-    arguments: dict[str, Any],
+    arguments: Arguments,
     progress: Progress | None,
 ) -> None:
     """Measure, in the index's order, every value whose file is not complete."""

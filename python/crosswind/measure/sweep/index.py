@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from crosswind.documents import Arguments
 from crosswind.errors import DescriptionError
 from crosswind.files.atomic import write_json
 from crosswind.files.reading import json_of
@@ -39,7 +40,7 @@ class Index:
 
     swept: str
     values: list[Value]
-    arguments: dict[str, Any]
+    arguments: Arguments
     seed: int
     host: dict[str, str]
     schema_version: int = SCHEMA_VERSION
@@ -115,7 +116,7 @@ SECRETS = ("token", "tls")
 """Arguments that stand in no file."""
 
 
-def new_index(kind: Kind, values: Iterable[Value] | None, arguments: dict[str, Any], host: dict[str, Any]) -> Index:
+def new_index(kind: Kind, values: Iterable[Value] | None, arguments: Arguments, host: Mapping[str, Any]) -> Index:
     """Return the index of a sweep that begins now.
 
     The order is shuffled by the seed: the speed of a machine drifts over minutes (a prototype saw 6 % over two hours),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,12 +13,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from crosswind.documents import Row
 from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.files.tabular import Tabular
 from crosswind.measure.sweep.index import Index
 from crosswind.measure.sweep.kinds import Value, kind_of
 from crosswind.measurement import Measurement
 from crosswind.model.curve import levels, loss_at
+from crosswind.tables import Column, Table
 from crosswind.terminal.sizes import size
 
 _FIGURES = (
@@ -144,6 +147,31 @@ class Sweep(Tabular):
                 reached[key] = min(reached.get(key, np.inf), float(rates.max(initial=0.0)))
         return reached
 
+    def tables(self) -> list[Table]:
+        """Return a row per value, peer and direction: what is not known is a hyphen."""
+        columns = [
+            Column(self.kind),
+            Column("peer", numeric=False),
+            Column("direction", numeric=False),
+            Column("IR", "s/GB", "ir"),
+            Column("95 %", term="interval"),
+            Column("up to", "MB/s", "range"),
+            Column("loss there", term="loss"),
+            Column("all reach", "MB/s", "matched-rate"),
+            Column("loss there", term="matched-rate"),
+            Column("settled", numeric=False),
+        ]
+        rows = []
+        for row in self.to_arrow().to_pylist():
+            low, high, bound = 1000 * row["ir_low"], 1000 * row["ir_high"], row["upper_bound_s_per_mb"]
+            ir = f"< {1000 * bound:.4f}" if bound is not None else known(1000 * row["ir_s_per_mb"], ".4f")
+            interval = f"{low:.4f} .. {high:.4f}" if math.isfinite(low + high) else "-"
+            reached, matched = (known(row[name], ".0f") for name in ("transfer_max_mb_per_s", "matched_mb_per_s"))
+            at_top, at_matched = (known(row[name], ".1%") for name in ("loss_at_top", "loss_at_matched"))
+            where = [str(row["value"]), row["peer"], row["direction"]]
+            rows.append([*where, ir, interval, reached, at_top, matched, at_matched, "yes" if row["settled"] else "no"])
+        return [Table("Each point of the sweep", columns, rows)]
+
     def to_arrow(self) -> pa.Table:
         """One row per value, peer and direction.
 
@@ -154,7 +182,7 @@ class Sweep(Tabular):
         """
         return pa.Table.from_pylist(list(self._rows()), schema=self._schema())
 
-    def _rows(self) -> Iterator[dict[str, Any]]:
+    def _rows(self) -> Iterator[Row]:
         matched, names = self.matched_rate_mb_per_s(), self._peer_names()
         for (value, measurement), fitted in zip(self.points, self._fits, strict=True):
             if fitted is None:
@@ -206,13 +234,18 @@ class Sweep(Tabular):
         return f"<table><caption>{html.escape(title)}</caption><tr>{head}</tr>{body}</table>"
 
 
+def known(value: float, form: str) -> str:
+    """Return a number, or a hyphen where it is not known."""
+    return format(value, form) if math.isfinite(value) else "-"
+
+
 def _key(measurement: Measurement, channel: int) -> tuple[int, str]:
     """Index of the peer, and direction."""
     found = measurement.header["channels"][channel]
     return int(found["peer"]), str(found["direction"])
 
 
-def _without_fit(value: Value, measurement: Measurement, names: list[str]) -> Iterator[dict[str, Any]]:
+def _without_fit(value: Value, measurement: Measurement, names: list[str]) -> Iterator[Row]:
     """Rows that say what was measured, and nothing more: a point must not be missing in silence."""
     header = measurement.header
     for channel in header["channels"]:

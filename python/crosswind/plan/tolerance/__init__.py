@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from crosswind import _core
 from crosswind.disturbance import Disturbance
+from crosswind.documents import Document
 from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
@@ -17,6 +18,7 @@ from crosswind.platform import as_html_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from crosswind.documents.tolerance import Limit
     from crosswind.experiment import ProgramPoint
 
 
@@ -38,7 +40,7 @@ class Tolerance(Tabular):
         return dict(self.data["expected"])
 
     @property
-    def limits(self) -> list[dict[str, Any]]:
+    def limits(self) -> list[Limit]:
         """One entry per field: `source` (its place), `cause`, `field`, `given`, `relation`, `limit`, `unit`, `kept`.
 
         A recorded source has one entry for each of its causes, as if that cause were alone, with its own `expected`.
@@ -48,7 +50,7 @@ class Tolerance(Tabular):
         """
         return list(self.data["limits"])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the content as a dictionary."""
         return dict(self.data)
 
@@ -131,27 +133,23 @@ def plan_tolerance(
         raise DescriptionError(message, "argument", "the closed forms hold for more")
     data = json.loads(_core.tolerance(disturbance._checked, ranks, work_per_barrier_s, slowdown))
     asked = _by_cause(disturbance, data["limits"], ranks, work_per_barrier_s, slowdown)
-    data["limits"] = [limit for limit, _, _ in asked]
+    limits = [limit for limit, _, _ in asked]
     if simulate:
-        from crosswind.plan.tolerance.simulation import simulated_limit
+        from crosswind.plan.tolerance.simulation import simulated_limits
 
         data["seeds"] = seeds
-        for number, (limit, alone, place) in enumerate(asked):
-            if progress:
-                progress(number / len(data["limits"]), f"{limit['cause']}: {limit['field']}")
-            found = simulated_limit(
-                alone,
-                {**limit, "source": place},
-                ranks=ranks,
-                work_per_barrier_s=work_per_barrier_s,
-                slowdown=slowdown,
-                seeds=seeds,
-            )
-            limit.update(found)
-    return Tolerance(data)
+        limits = simulated_limits(
+            asked,
+            ranks=ranks,
+            work_per_barrier_s=work_per_barrier_s,
+            slowdown=slowdown,
+            seeds=seeds,
+            progress=progress,
+        )
+    return Tolerance({**data, "limits": limits})
 
 
-USUAL: dict[str, Any] = {
+USUAL: Document = {
     "schema_version": 1,
     "name": "1 ms each second on every rank",
     "source": [
@@ -204,7 +202,7 @@ def plan_tolerance_of_recording(
         When the recording cannot be run again, an argument is out of range, or the disturbance is wrong.
     """
     from crosswind.experiment import Experiment
-    from crosswind.plan.tolerance.simulation import simulated_limit
+    from crosswind.plan.tolerance.simulation import simulated_limits
 
     path = Path(recording).absolute()
     workload = {"kind": "program", "program": "recorded", "parameters": {"file": path.name}}
@@ -225,26 +223,20 @@ def plan_tolerance_of_recording(
         for one in _by_cause(disturbance, data["limits"], ranks, work_s, slowdown)
         if one[0]["field"] not in ("ranks", "work_per_barrier_s")  # a recording has its own
     ]
-    for number, (limit, alone, place) in enumerate(asked):
-        if progress:
-            progress(number / len(asked), f"{limit['cause']}: {limit['field']}")
-        sought = {**limit, "source": place}
-        found = simulated_limit(
-            alone,
-            sought,
-            ranks=ranks,
-            work_per_barrier_s=work_s,
-            slowdown=slowdown,
-            seeds=seeds,
-            recorded=point,
-        )
-        limit.update(found)
-        if found["simulated"] is not None and limit["given"]:
-            least = limit["relation"] == "at least"
-            limit["kept"] = limit["given"] >= found["simulated"] if least else limit["given"] <= found["simulated"]
+    limits = simulated_limits(
+        asked,
+        ranks=ranks,
+        work_per_barrier_s=work_s,
+        slowdown=slowdown,
+        seeds=seeds,
+        recorded=point,
+        progress=progress,
+    )
+    for limit in limits:
+        if (found := limit["simulated"]) is not None and limit["given"]:
+            limit["kept"] = limit["given"] >= found if limit["relation"] == "at least" else limit["given"] <= found
     about = {"file": str(recording), "recorded_s": recorded_s, "replayed_s": replayed_s}
     warnings = _seldom(disturbance, point, replayed_s)
-    limits = [limit for limit, _, _ in asked]
     return Tolerance({**data, "limits": limits, "seeds": seeds, "recorded": about, "warnings": warnings})
 
 
@@ -261,16 +253,16 @@ def _seldom(disturbance: Disturbance, point: ProgramPoint, replayed_s: float) ->
 
 
 def _by_cause(
-    whole: Disturbance, limits: list[dict[str, Any]], ranks: int, work_per_barrier_s: float, slowdown: float
-) -> list[tuple[dict[str, Any], Disturbance, int]]:
+    whole: Disturbance, limits: list[Limit], ranks: int, work_per_barrier_s: float, slowdown: float
+) -> list[tuple[Limit, Disturbance, int]]:
     """Return limits, each with the disturbance that it is of and the source's place there.
 
     That of a recorded source stands once for each of its causes alone, the tightest first, with the source's place in
     the whole disturbance. A recording is gone through once, however many causes it has.
     """
     description = whole.to_dict()
-    found: list[tuple[dict[str, Any], Disturbance, int]] = []
-    by_cause: dict[int, list[tuple[dict[str, Any], Disturbance, int]]] = {}
+    found: list[tuple[Limit, Disturbance, int]] = []
+    by_cause: dict[int, list[tuple[Limit, Disturbance, int]]] = {}
     for limit in limits:
         place = limit["source"]
         source = description["source"][place]
@@ -281,17 +273,24 @@ def _by_cause(
             for cause, intervals in zip(source["causes"], _each_alone(source), strict=True):
                 alone = Disturbance.from_dict({**description, "source": [{**source, "cpu": intervals}]})
                 told = json.loads(_core.tolerance(alone._checked, ranks, work_per_barrier_s, slowdown))
-                of_whole = {"cause": cause, "source": place, "expected": told["expected"]}
-                for one in told["limits"]:
+                limits_alone: list[Limit] = told["limits"]
+                for one in limits_alone:
                     field = one["field"].replace("source[0]", f"source[{place}]", 1)
-                    own.append(({**one, **of_whole, "field": field}, alone, 0))
+                    of_cause: Limit = {
+                        **one,
+                        "cause": cause,
+                        "source": place,
+                        "field": field,
+                        "expected": told["expected"],
+                    }
+                    own.append((of_cause, alone, 0))
             found += sorted(own, key=lambda entry: entry[0]["limit"])
     return found
 
 
-def _each_alone(source: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
+def _each_alone(source: Mapping[str, Any]) -> list[list[Document]]:
     """Return for each cause of a recorded source its CPUs with the intervals of that cause alone."""
-    found: list[list[dict[str, Any]]] = [[] for _ in source["causes"]]
+    found: list[list[Document]] = [[] for _ in source["causes"]]
     for cpu in source["cpu"]:
         own: dict[int, list[Any]] = {}
         for interval in cpu["intervals"]:

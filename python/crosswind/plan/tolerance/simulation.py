@@ -11,16 +11,20 @@ from __future__ import annotations
 import copy
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 from crosswind.disturbance import Disturbance
+from crosswind.documents import Document
 from crosswind.errors import CrosswindError
 from crosswind.experiment import Experiment, ProgramPoint
 from crosswind.run.program import simulate_program
+
+if TYPE_CHECKING:
+    from crosswind.documents.tolerance import Limit
 
 PRECISION = 0.02
 """Bisection ends when a limit is known to this part of itself."""
@@ -36,44 +40,55 @@ MOST_STEPS = 600_000
 """Barriers times ranks of a run: half a second of one core."""
 
 
-def simulated_limit(
-    disturbance: Disturbance,
-    limit: dict[str, Any],
+def simulated_limits(
+    asked: Sequence[tuple[Limit, Disturbance, int]],
     *,
     ranks: int,
     work_per_barrier_s: float,
     slowdown: float,
     seeds: int,
     recorded: ProgramPoint | None = None,
-) -> dict[str, Any]:
-    """Find by bisection what one field may be before the simulated slowdown is more than the stated one.
+    progress: Callable[[float, str], None] | None = None,
+) -> list[Limit]:
+    """Find by bisection what each field may be before the simulated slowdown is more than the stated one.
 
     Parameters
     ----------
-    disturbance : Disturbance
-    limit : dict
-        An entry of `Tolerance.limits`.
+    asked : sequence of (Limit, Disturbance, int)
+        Limits by closed forms, each with the disturbance to simulate and the place of the source in it.
     ranks, work_per_barrier_s, slowdown
         As of `crosswind.plan_tolerance`.
     seeds : int
         How often everything that is drawn is drawn anew; each has a limit of its own.
     recorded : ProgramPoint, optional
         The recorded program that runs instead of barriers.
+    progress : callable, optional
+        Called as `progress(fraction, message)`.
 
     Returns
     -------
-    dict
-        `simulated`: the mean over the seeds, or None where the slowdown is never reached, or is always passed, within
-        a factor `FURTHEST`; `simulated_low`, `simulated_high`: least and most over the seeds; `at_limit`: the mean
-        simulated slowdown at the limit of the closed form.
+    list of Limit
+        With `simulated`: the mean over the seeds, or None where the slowdown is never reached, or is always passed,
+        within a factor `FURTHEST`; `simulated_low`, `simulated_high`: least and most over the seeds; `at_limit`: the
+        mean simulated slowdown at the limit of the closed form.
     """
+    limits = []
+    for number, (limit, alone, place) in enumerate(asked):
+        if progress:
+            progress(number / len(asked), f"{limit['cause']}: {limit['field']}")
+        slowed = partial(_slowed, alone, {**limit, "source": place}, ranks, work_per_barrier_s, recorded)
+        limits.append(_simulated(limit, slowed, slowdown, seeds))
+    return limits
+
+
+def _simulated(limit: Limit, slowed: Callable[[int, float], float], most: float, seeds: int) -> Limit:
     with ThreadPoolExecutor(max_workers=seeds) as pool:
-        slowed = partial(_slowed, disturbance, limit, ranks, work_per_barrier_s, recorded)
-        found = list(pool.map(lambda seed: _bisected(partial(slowed, seed), limit, slowdown), range(seeds)))
+        found = list(pool.map(lambda seed: _bisected(partial(slowed, seed), limit, most), range(seeds)))
         at_limit = list(pool.map(lambda seed: slowed(seed, limit["limit"]), range(seeds)))
     known = [value for value in found if value is not None]
     every = len(known) == len(found)
     return {
+        **limit,
         "simulated": statistics.fmean(known) if every else None,
         "simulated_low": min(known) if every else None,
         "simulated_high": max(known) if every else None,
@@ -81,7 +96,7 @@ def simulated_limit(
     }
 
 
-def _bisected(slowed: Callable[[float], float], limit: dict[str, Any], most: float) -> float | None:
+def _bisected(slowed: Callable[[float], float], limit: Limit, most: float) -> float | None:
     """Return where the slowdown passes `most`, from the closed form's limit on; None: nowhere within `FURTHEST`."""
     outwards = 1.0 if limit["relation"] == "at most" else -1.0  # the closed form is safe: the limit lies further out
     whole = limit["field"] == "ranks"
@@ -118,7 +133,7 @@ def _bisected(slowed: Callable[[float], float], limit: dict[str, Any], most: flo
 
 def _slowed(
     disturbance: Disturbance,
-    limit: dict[str, Any],
+    limit: Limit,
     ranks: int,
     work_s: float,
     recorded: ProgramPoint | None,
@@ -147,7 +162,7 @@ def _slowed(
         return math.inf  # the field can't be so: away longer than it is there, say
 
 
-def strikes(source: dict[str, Any], recorded: ProgramPoint) -> float:
+def strikes(source: Document, recorded: ProgramPoint) -> float:
     """Return about how often a source strikes the ranks of a recorded program in all of its replays."""
     assert recorded.recording is not None, "the program is a recorded one"
     ranks, _, replayed_s, _ = recorded.recording.facts()
@@ -155,7 +170,7 @@ def strikes(source: dict[str, Any], recorded: ProgramPoint) -> float:
     return replays(source, recorded) * hit * replayed_s / _period(source)
 
 
-def replays(source: dict[str, Any], recorded: ProgramPoint) -> int:
+def replays(source: Document, recorded: ProgramPoint) -> int:
     """Return the number of replays in which a source strikes a recorded program often enough, within `REPLAYS`."""
     assert recorded.recording is not None, "the program is a recorded one"
     ranks, _, replayed_s, _ = recorded.recording.facts()
@@ -167,7 +182,7 @@ def _replayed(recorded: ProgramPoint, alone: Disturbance, seed: int) -> float:
     return simulate_program(point).slowdown
 
 
-def _barriers(source: dict[str, Any], ranks: int, work_s: float, seed: int) -> ProgramPoint:
+def _barriers(source: Document, ranks: int, work_s: float, seed: int) -> ProgramPoint:
     """Return a program of barriers that is long enough for a source to strike it often."""
     struck = STRIKES * _period(source) / (ranks if source["kind"] in ("daemon", "job") else 1)
     barriers = max(min(struck / work_s, MOST_STEPS / ranks), LEAST_BARRIERS)
@@ -182,7 +197,7 @@ _NETWORK = {"latency_s": 1e-9, "overhead_s": 0, "gap_s": 0, "packet_bytes": 4096
 """Messages cost nothing, as in the closed forms."""
 
 
-def _put(source: dict[str, Any], name: str, value: float) -> None:
+def _put(source: Document, name: str, value: float) -> None:
     """Set a field; of a distribution all lengths, in the same proportion."""
     given = source[name]
     if isinstance(given, dict):
@@ -193,7 +208,7 @@ def _put(source: dict[str, Any], name: str, value: float) -> None:
         source[name] = value
 
 
-def _mean(given: dict[str, Any]) -> float:
+def _mean(given: Document) -> float:
     if "mean" in given:
         return float(given["mean"])
     if "median" in given:
@@ -201,7 +216,7 @@ def _mean(given: dict[str, Any]) -> float:
     return (float(given["low"]) + float(given["high"])) / 2.0
 
 
-def _period(source: dict[str, Any]) -> float:
+def _period(source: Document) -> float:
     """Return about how long it takes a source to strike again, s."""
     given = next(source[name] for name in ("interval_s", "slice_s", "length_s", "quantum_s") if name in source)
     period = _mean(given) if isinstance(given, dict) else float(given)

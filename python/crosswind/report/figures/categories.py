@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import altair as alt
 
-from crosswind.report.figures.look import CHANNEL_COLOURS
+from crosswind.report.figures.look import CHANNEL_COLOURS, Spec
 
 
-def beside(value: str, series: str, title: str, padding: float = 0.35) -> dict[str, Any]:
+def beside(value: str, series: str, title: str, padding: float = 0.35) -> Spec:
     """Return the encodings of the x axis: values at equal steps in the order given, series beside each other."""
     axis = alt.Axis(labelAngle=0, labelOverlap="greedy", labelSeparation=6)
     return {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from crosswind.report.figures.look import EXPORT_WIDTH, Drawing
+from crosswind.report.figures.look import EXPORT_WIDTH, Drawing, Spec
 from crosswind.report.figures.touch import touchable
 from crosswind.terminal.printable import printable_values
 
@@ -38,9 +38,9 @@ class Figure:
     export_width: int = EXPORT_WIDTH
 
     @cached_property
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> Spec:
         """The Vega-Lite specification, without a configuration: the page brings one for all."""
-        spec: dict[str, Any] = printable_values(self.chart.to_dict(validate=False))
+        spec: Spec = printable_values(self.chart.to_dict(validate=False))
         spec.pop("config", None)
         spec.pop("$schema", None)
         return touchable(spec)

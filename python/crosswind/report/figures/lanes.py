@@ -7,17 +7,16 @@ million activities is as small as one about a thousand.
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from crosswind.documents import Row
 from crosswind.report.figures.categories import coloured
 from crosswind.report.figures.idle import REASONS, idle_spans
-from crosswind.report.figures.look import BLUE, GREEN, ORANGE, layered, records
+from crosswind.report.figures.look import BLUE, GREEN, ORANGE, Spec, layered, records
 from crosswind.report.words import shortened
 from crosswind.run.trace import Trace
 
@@ -64,7 +63,7 @@ def lanes(trace: Trace, most: int = MOST_MARKS, until_s: float | None = None) ->
     shade = alt.Scale(domain=[0, 1], range=[0.06, 1])
     opacity = alt.value(0.85) if exact else alt.Opacity("busy:Q", scale=shade, legend=None)
     colours = coloured("what", [word for word, _ in present], [colour for _, colour in present])
-    place: dict[str, Any] = {
+    place: Spec = {
         "x": alt.X("from:Q", title="time, s", scale=_time_scale(until_s)),
         "x2": "to:Q",
         "y": alt.Y("lane:N", title=None, sort=names, axis=alt.Axis(labelLimit=130, domain=False, ticks=False)),
@@ -87,7 +86,7 @@ def lanes(trace: Trace, most: int = MOST_MARKS, until_s: float | None = None) ->
     return layered(*layers, height=LANE_PX * len(names))
 
 
-def idle_rows(trace: Trace) -> list[dict[str, Any]]:
+def idle_rows(trace: Trace) -> list[Row]:
     """Return why each processor that is shown did not compute, and when; gaps too short to be seen are left out."""
     least = float(trace.run["makespan_s"]) * SEEN
     spans = idle_spans(trace, busiest(trace))
@@ -102,7 +101,7 @@ def _time_scale(until_s: float | None) -> alt.Scale:
     return alt.Scale(nice=False, domainMin=0) if not until_s else alt.Scale(nice=False, domain=[0, until_s])
 
 
-def lane_rows(trace: Trace, most: int = MOST_MARKS) -> tuple[list[dict[str, Any]], bool]:
+def lane_rows(trace: Trace, most: int = MOST_MARKS) -> tuple[list[Row], bool]:
     """Return what is drawn, and whether it is every single activity of the nodes shown."""
     shown = busiest(trace)
     parts = _parts(trace, shown)
@@ -120,7 +119,7 @@ def busiest(trace: Trace) -> list[str]:
     return [str(nodes[k]["name"]) for k in sorted(chosen)]
 
 
-def _parts(trace: Trace, shown: list[str]) -> list[dict[str, Any]]:
+def _parts(trace: Trace, shown: list[str]) -> list[Row]:
     owners = {"compute": "node", "send": "child", "result": "child"}
     tables = {kind: trace.of_kind(kind) for kind in KINDS}
     parts = []
@@ -142,13 +141,13 @@ def _parts(trace: Trace, shown: list[str]) -> list[dict[str, Any]]:
     return parts
 
 
-def _each(part: dict[str, Any]) -> list[dict[str, Any]]:
+def _each(part: Row) -> list[Row]:
     head = {"lane": part["lane"], "what": part["what"], "busy": 1.0}
     spans = zip(part["from"], part["to"], part["task"], strict=True)
     return [{**head, "from": start, "to": end, "task": str(task)} for start, end, task in spans]
 
 
-def _stretches(part: dict[str, Any], end: float, stretches: int) -> list[dict[str, Any]]:
+def _stretches(part: Row, end: float, stretches: int) -> list[Row]:
     """Return the busy part of each stretch of a lane, stretches without any left out."""
     edges = np.linspace(0.0, end, stretches + 1)
     busy = np.diff(_busy_until(edges, part["from"], part["to"])) / (end / stretches)

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from crosswind.report.figures.look import BLUE, CRIMSON, GREY, INK, layered, records
+from crosswind.report.figures.look import BLUE, CRIMSON, GREY, INK, Spec, layered, records
 
 CELL_PX = 30.0
 MOST_LABELLED = 12
@@ -27,7 +27,7 @@ def link_map(rows: Sequence[Mapping[str, Any]], hosts: Sequence[str]) -> alt.Lay
     columns = ("from", "to", "rate", "outcome")
     data = records({name: [row[name] for row in rows] for name in columns} | {"sick": [_sick(row) for row in rows]})
     fastest = max(float(row["rate"]) for row in rows)
-    place: dict[str, Any] = {"sort": list(hosts), "axis": alt.Axis(labelAngle=0, labelLimit=120)}
+    place: Spec = {"sort": list(hosts), "axis": alt.Axis(labelAngle=0, labelLimit=120)}
     base = alt.Chart(data).encode(
         x=alt.X("to:N", title="to", **place),
         y=alt.Y("from:N", title="from", **place),

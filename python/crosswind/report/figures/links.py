@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from crosswind.platform import link_mb_per_s
-from crosswind.report.figures.look import BLUE, GREY, INK, MUTED, layered, records
+from crosswind.report.figures.look import BLUE, GREY, INK, MUTED, Spec, layered, records
 from crosswind.report.words import number, shortened
 
 MOST_ROWS = 30
@@ -66,7 +66,7 @@ def links_tree(nodes: Sequence[Mapping[str, Any]], most: int = MOST_ROWS) -> alt
             lines.append({"x": px, "x2": px, "y": py, "y2": y, "width": THINNEST_PX})
             lines.append({"x": px, "x2": x, "y": y, "y2": y, "width": width})
     height = TOP_PX + ROW_PX * len(rows)
-    pixels: dict[str, Any] = {"scale": None, "axis": None}
+    pixels: Spec = {"scale": None, "axis": None}
     base = alt.Chart(records({key: [dot[key] for dot in dots] for key in dots[0]})).encode(
         x=alt.X("x:Q", **pixels), y=alt.Y("y:Q", **pixels)
     )
@@ -84,7 +84,7 @@ def links_tree(nodes: Sequence[Mapping[str, Any]], most: int = MOST_ROWS) -> alt
             )
         )
     layers.append(base.mark_point(filled=True, size=80, color=BLUE, opacity=1))
-    words: dict[str, Any] = {"align": "left", "dx": 12, "baseline": "middle"}
+    words: Spec = {"align": "left", "dx": 12, "baseline": "middle"}
     layers += [
         base.mark_text(**words, fontWeight="bold", color=INK).encode(text="name:N"),
         base.mark_text(**words, dy=14, fontSize=10.5, color=MUTED)

@@ -8,7 +8,7 @@ Text, axes and grid are greys that the page's style sheet repaints for dark scre
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import altair as alt
 
@@ -31,8 +31,11 @@ EXPORT_WIDTH = 720
 PX_PER_MM = 96.0 / 25.4
 EXPORT_FONT = "Liberation Sans, Arial, sans-serif"
 
+Spec: TypeAlias = dict[str, Any]
+"""A Vega-Lite specification, or a part of one."""
 
-def configuration(font: str = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif") -> dict[str, Any]:
+
+def configuration(font: str = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif") -> Spec:
     """Return the Vega-Lite configuration that the report's page and its exported figures share."""
     text = {"labelColor": MUTED, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 11.5, "titleFontWeight": 600}
     return {
@@ -60,7 +63,7 @@ def configuration(font: str = "system-ui, -apple-system, 'Segoe UI', Roboto, san
     }
 
 
-def dressed(chart: Drawing, title: str = "", width: int = EXPORT_WIDTH, font: str = EXPORT_FONT) -> dict[str, Any]:
+def dressed(chart: Drawing, title: str = "", width: int = EXPORT_WIDTH, font: str = EXPORT_FONT) -> Spec:
     """Return the specification of a chart at a fixed width, with a title and in the report's look, for export.
 
     Examples
@@ -69,7 +72,7 @@ def dressed(chart: Drawing, title: str = "", width: int = EXPORT_WIDTH, font: st
     >>> dressed(chart)["width"]
     720
     """
-    spec: dict[str, Any] = printable_values(chart.to_dict(validate=False))
+    spec: Spec = printable_values(chart.to_dict(validate=False))
     spec["width"] = width
     spec["padding"] = 14
     note = spec.get("title")
@@ -88,7 +91,7 @@ def dressed(chart: Drawing, title: str = "", width: int = EXPORT_WIDTH, font: st
     return spec
 
 
-def sized(spec: dict[str, Any], width_mm: float, height_mm: float) -> dict[str, Any]:
+def sized(spec: Spec, width_mm: float, height_mm: float) -> Spec:
     """Return a specification whose drawing, titles and labels included, has this size on paper.
 
     Examples
@@ -109,7 +112,7 @@ def layered(*layers: alt.Chart, height: float) -> alt.LayerChart:
     return chart
 
 
-def records(columns: dict[str, Any]) -> alt.InlineData:
+def records(columns: Spec) -> alt.InlineData:
     """Return columns as inline data, numbers at six significant digits so that a page stays small."""
     names = list(columns)
     rows = zip(*(columns[name] for name in names), strict=True)

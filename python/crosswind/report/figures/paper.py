@@ -9,6 +9,7 @@ from typing import Any
 
 import altair as alt
 
+from crosswind.documents import Row
 from crosswind.errors import DescriptionError
 from crosswind.files.output import writable
 from crosswind.report.figures.curves import curves
@@ -112,7 +113,7 @@ def draw(
     return out
 
 
-def _refuse_not_above_zero(found: Sequence[dict[str, Any]], log: str, columns: dict[str, str]) -> None:
+def _refuse_not_above_zero(found: Sequence[Row], log: str, columns: dict[str, str]) -> None:
     if set(log) - {"x", "y"}:
         raise DescriptionError(f"log is {log!r}: it is x, y or xy", "log", "--log y")
     for axis, field in (("x", "x"), ("y", "mean")):
@@ -124,20 +125,20 @@ def _refuse_not_above_zero(found: Sequence[dict[str, Any]], log: str, columns: d
             raise DescriptionError(message, "log", f"--log {rest}" if rest else "leave out --log")
 
 
-def _column(rows: Sequence[dict[str, Any]], name: str) -> str:
+def _column(rows: Sequence[Row], name: str) -> str:
     """Return the column of a name, or of the end of one, as the printed table shortens it."""
     columns = list(dict.fromkeys(column for row in rows for column in row))
     ending = [column for column in columns if column.endswith(f".{name}")]
     return ending[0] if name not in columns and len(ending) == 1 else name
 
 
-def _refuse_unknown(rows: Sequence[dict[str, Any]], name: str) -> None:
+def _refuse_unknown(rows: Sequence[Row], name: str) -> None:
     columns = list(dict.fromkeys(column for row in rows for column in row))
     if name not in columns:
         raise DescriptionError(f"no column {name!r} in these runs", "no-column", f"there are {', '.join(columns)}")
 
 
-def _note(found: Sequence[dict[str, Any]]) -> Any:
+def _note(found: Sequence[Row]) -> Any:
     """Return the line below a figure that says what its bars are."""
     counts = sorted({point["count"] for point in found})
     if counts[-1] < 2:
@@ -148,9 +149,7 @@ def _note(found: Sequence[dict[str, Any]]) -> Any:
     return alt.TitleParams(text, orient="bottom", anchor="start", fontSize=10, fontWeight="normal", offset=8)
 
 
-def points(
-    rows: Sequence[dict[str, Any]], x: str, series: Sequence[str] = (), y: str = "makespan_s"
-) -> list[dict[str, Any]]:
+def points(rows: Sequence[Row], x: str, series: Sequence[str] = (), y: str = "makespan_s") -> list[Row]:
     """Return `x`, `series`, `mean`, `low`, `high`, `count` of each point; errors as of `draw`."""
     for name in (x, y, *series):
         _refuse_unknown(rows, name)
@@ -203,7 +202,7 @@ _TITLES = {
 }
 
 
-def _rows(items: Item | Sequence[Item]) -> list[dict[str, Any]]:
+def _rows(items: Item | Sequence[Item]) -> list[Row]:
     contents = gather(items).contents
     others = sorted({kind.noun for kind, of_kind in contents.items() for one in of_kind if not isinstance(one, Runs)})
     runs = [one for of_kind in contents.values() for one in of_kind if isinstance(one, Runs)]
@@ -216,7 +215,7 @@ def _rows(items: Item | Sequence[Item]) -> list[dict[str, Any]]:
     return [{"on": one.on} | row for one in runs for row in one.to_arrow().to_pylist()]
 
 
-def _only(rows: list[dict[str, Any]], where: Sequence[str]) -> list[dict[str, Any]]:
+def _only(rows: list[Row], where: Sequence[str]) -> list[Row]:
     for condition in where:
         name, equals, wanted = condition.partition("=")
         if not equals:
@@ -246,7 +245,7 @@ def _is(value: Any, wanted: str) -> bool:
     return False
 
 
-def _refuse_mixed(rows: Sequence[dict[str, Any]], told: set[str]) -> None:
+def _refuse_mixed(rows: Sequence[Row], told: set[str]) -> None:
     """Refuse points that would be means over different experiments: what varies must be named, or fixed."""
     swept = [name for name in rows[0] if ("." in name and not name.startswith("bound.")) or name in ("on", "platform")]
     columns = [name for name in swept if name not in told and name not in FREE]

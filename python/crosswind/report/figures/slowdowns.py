@@ -7,8 +7,9 @@ from typing import Any
 
 import altair as alt
 
+from crosswind.documents import Row
 from crosswind.report.figures.categories import coloured, line
-from crosswind.report.figures.look import BLUE, GREEN, GREY, OCHRE, ORANGE, PINK, VIOLET, layered, records
+from crosswind.report.figures.look import BLUE, GREEN, GREY, OCHRE, ORANGE, PINK, VIOLET, Spec, layered, records
 
 HEIGHT = 260
 ROW_PX = 30.0
@@ -106,13 +107,13 @@ def slowdown_dots(rows: Sequence[Mapping[str, Any]], log: bool = False, x: str =
     return layered(spans, dots, height=(9.0 * len(series) + 10.0) * len(names))
 
 
-def above_zero(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def above_zero(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Return rows for a logarithmic scale: an interval that reaches 0 ends at half of the least value there."""
     least = 0.5 * min(row["middle"] for row in rows)
     return [{**row, "low": max(row["low"], least)} for row in rows]
 
 
-def logarithmic(low: float, high: float) -> dict[str, Any]:
+def logarithmic(low: float, high: float) -> Spec:
     """Return a logarithmic scale from below the least to above the most, with lines at 1, 2, 5, 10, 20 and so on."""
     lines = [digit * 10.0**power for power in range(-6, 9) for digit in (1, 2, 5)]
     inside = [value for value in lines if 0.99 * low <= value <= 1.01 * high]

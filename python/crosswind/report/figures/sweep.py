@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
 
+from crosswind.documents import Row
 from crosswind.measure.sweep import Sweep
 from crosswind.report.figures.categories import beside, coloured, dotted, line, with_interval
-from crosswind.report.figures.look import layered, records
+from crosswind.report.figures.look import Spec, layered, records
 from crosswind.terminal.sizes import size
 
 HEIGHT = 260
@@ -82,29 +81,29 @@ def sweep_reached(sweep: Sweep) -> alt.LayerChart:
     return layered(*([line(base)] if _numeric(rows) else []), dotted(base), height=HEIGHT)
 
 
-def _rows(sweep: Sweep) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = sweep.to_arrow().to_pylist()
+def _rows(sweep: Sweep) -> list[Row]:
+    rows: list[Row] = sweep.to_arrow().to_pylist()
     peers = {row["peer"] for row in rows}
     for row in rows:
         row["channel"] = f"{row['direction']} {row['peer']}" if len(peers) > 1 else row["direction"]
     return rows
 
 
-def _numeric(rows: list[dict[str, Any]]) -> bool:
+def _numeric(rows: list[Row]) -> bool:
     return all(isinstance(row["value"], int) for row in rows)
 
 
-def _shown(sweep: Sweep, rows: list[dict[str, Any]]) -> list[str]:
+def _shown(sweep: Sweep, rows: list[Row]) -> list[str]:
     """Return each row's value as it stands on the axis: sizes with SI prefixes, other numbers and names as they are."""
     return [size(row["value"]) if sweep.unit == "bytes" else str(row["value"]) for row in rows]
 
 
-def _places(sweep: Sweep) -> dict[str, Any]:
+def _places(sweep: Sweep) -> Spec:
     """Put values at equal steps (they are chosen so, numbers mostly by factors), and channels beside each other."""
     words = sweep.kind.replace("-", " ")
     title = f"{words}, {sweep.unit}" if sweep.unit and sweep.unit != "bytes" else words
     return beside("value", "channel", title)
 
 
-def _channels(rows: list[dict[str, Any]]) -> alt.Color:
+def _channels(rows: list[Row]) -> alt.Color:
     return coloured("channel", [row["channel"] for row in rows])

@@ -8,7 +8,8 @@ and the wheel.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+
+from crosswind.report.figures.look import Spec
 
 CHOSEN, ZOOMED = "chosen", "zoomed"
 FAINT = 0.12
@@ -18,7 +19,7 @@ _ZOOM = f"wheel![{_HELD}]"
 _MOVE = f"[pointerdown[{_HELD}], window:pointerup] > window:pointermove!"
 
 
-def touchable(spec: dict[str, Any]) -> dict[str, Any]:
+def touchable(spec: Spec) -> Spec:
     """Return a Vega-Lite specification with a legend that chooses and an x axis that zooms, where it has them.
 
     Examples
@@ -46,7 +47,7 @@ def touchable(spec: dict[str, Any]) -> dict[str, Any]:
     return spec
 
 
-def _units(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _units(spec: Spec) -> Iterator[Spec]:
     if "layer" in spec:
         for one in spec["layer"]:
             yield from _units(one)
@@ -54,18 +55,18 @@ def _units(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield spec
 
 
-def _composite(unit: dict[str, Any]) -> bool:
+def _composite(unit: Spec) -> bool:
     """Whether Vega-Lite makes several marks of it: those cannot hold a parameter."""
     mark = unit["mark"]
     return (mark["type"] if isinstance(mark, dict) else mark) in ("boxplot", "errorband", "errorbar")
 
 
-def _params(unit: dict[str, Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = unit.setdefault("params", [])
+def _params(unit: Spec) -> list[Spec]:
+    found: list[Spec] = unit.setdefault("params", [])
     return found
 
 
-def _legend_field(unit: dict[str, Any]) -> str | None:
+def _legend_field(unit: Spec) -> str | None:
     """Return the field by whose values the legend's entries are named; None where there is no such legend."""
     colour = unit.get("encoding", {}).get("color", {})
     discrete = colour.get("type") in ("nominal", "ordinal")
@@ -73,7 +74,7 @@ def _legend_field(unit: dict[str, Any]) -> str | None:
     return str(field) if discrete and field and colour.get("legend", True) is not None else None
 
 
-def _faint_unless_chosen(unit: dict[str, Any]) -> None:
+def _faint_unless_chosen(unit: Spec) -> None:
     mark, own = unit["mark"], unit["encoding"].get("opacity")
     if own and set(own) != {"value"}:  # it says something already
         return
@@ -81,7 +82,7 @@ def _faint_unless_chosen(unit: dict[str, Any]) -> None:
     unit["encoding"]["opacity"] = {"condition": {"param": CHOSEN, "value": opacity}, "value": FAINT * opacity}
 
 
-def _zooms(unit: dict[str, Any]) -> bool:
+def _zooms(unit: Spec) -> bool:
     x = unit.get("encoding", {}).get("x", {})
     drawn = x.get("type") in ("quantitative", "temporal") and "field" in x
     return drawn and x.get("scale", {}) is not None and not x.get("stack") and "aggregate" not in x and "bin" not in x

@@ -15,22 +15,29 @@ from typing import Any
 
 import altair as alt
 
-from crosswind.report.figures.look import BLUE, GREEN, GREY, INK, MUTED, OCHRE, ORANGE, PINK, VIOLET, layered, records
+from crosswind.plan import LIMITED_BY
+from crosswind.report.figures.look import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    MUTED,
+    OCHRE,
+    ORANGE,
+    PINK,
+    VIOLET,
+    Spec,
+    layered,
+    records,
+)
 from crosswind.report.words import number, shortened
 
 MOST_NODES = 20
 ROW_PX, TOP_PX, LEFT_PX = 54.0, 16.0, 14.0
 WIDEST_PX, THINNEST_PX = 14.0, 1.5
 
-LIMITS: dict[str, tuple[str, str]] = {
-    "compute": ("own compute rate", BLUE),
-    "receive-limit": ("receive limit", ORANGE),
-    "send-limit": ("send limit", PINK),
-    "port": ("single port", OCHRE),
-    "local-compute": ("no computation left to give", VIOLET),
-    "parent": ("what the parent gives", GREEN),
-    "never-send": ("never sent to", GREY),
-}
+_COLOURS = (BLUE, ORANGE, PINK, OCHRE, VIOLET, GREEN, GREY)
+LIMITS = {limit: (LIMITED_BY[limit], colour) for limit, colour in zip(LIMITED_BY, _COLOURS, strict=True)}
 
 
 @dataclass
@@ -145,7 +152,7 @@ def platform_tree(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) ->
             ],
         )
     )
-    text: dict[str, Any] = {"align": "left", "baseline": "middle", "dx": 15, "limit": 420}
+    text: Spec = {"align": "left", "baseline": "middle", "dx": 15, "limit": 420}
     where = {"x": _pixels("x"), "y": _pixels("y")}
     names = labels.mark_text(**text, fontSize=12.5, fontWeight=600, color=INK).encode(**where, text="name:N")
     details = (

@@ -133,7 +133,7 @@ class Written:
         """The answers of the sections: id, name, and what was found, in a sentence each."""
         return list(_short(self.sections))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the JSON document of `crosswind report --json`."""
         sections = [
             {
@@ -372,9 +372,14 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["heading_of"] = heading_of
+    environment.globals |= {"heading_of": heading_of, "typeset": _typeset}
     environment.filters["coded"] = _coded
     return environment
+
+
+def _typeset(cell: str) -> str:
+    """Return a number with minus signs, and a dash where it is not known."""
+    return cell.replace("-", "−") if cell.strip("-") else "–"
 
 
 def _shown(value: object) -> object:

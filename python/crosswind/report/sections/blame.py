@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from crosswind.blame.result import Blame
+from crosswind.documents import Row
 from crosswind.errors import Notice
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.slowdowns import cost_bars
 from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
-from crosswind.report.tables import Column, Table
-from crosswind.report.words import number, number_range, percent, with_half
+from crosswind.report.words import number, percent, with_half
 from crosswind.statistics.interval import MeanInterval
+from crosswind.tables import Table
 
 MOST_BARS = 16
 
@@ -99,7 +99,7 @@ def blamed_section(blame: Blame, place: int) -> BlamedSection:
             Card("aligned", part_of(blame.aligned_cost, bare), "of undisturbed", "aligned-cost"),
         ],
         bars=_bars(blame, f"blame-{place}"),
-        table=_table(blame),
+        table=blame.tables()[0],
         warnings=blame.warnings,
     )
 
@@ -176,7 +176,7 @@ def _most(blame: Blame) -> str:
 def _bars(blame: Blame, prefix: str) -> Figure:
     bare = blame.undisturbed.mean or 1.0
     causes = sorted(blame.by_cause, key=lambda one: -one.best.mean)[:MOST_BARS]
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for one in causes:
         for way, found in (("share", one.shared), ("saved when removed", one.removed), ("cost alone", one.alone)):
             if found is not None:
@@ -185,52 +185,10 @@ def _bars(blame: Blame, prefix: str) -> Figure:
     return Figure(f"{prefix}-causes", "What each cause costs", alt, cost_bars(rows))
 
 
-def bar(cause: str, way: str, found: MeanInterval, bare: float) -> dict[str, Any]:
+def bar(cause: str, way: str, found: MeanInterval, bare: float) -> Row:
     """Return a bar of a cost as a part of the undisturbed time; without an interval it has no ends."""
     low, high = (end if math.isfinite(end) else found.mean for end in (found.low, found.high))
     return {"cause": cause, "way": way, "middle": found.mean / bare, "low": low / bare, "high": high / bare}
-
-
-def _table(blame: Blame) -> Table:
-    bare = blame.undisturbed.mean
-    columns = [
-        Column("cause", numeric=False),
-        Column("share", "of the cost", "blame-share"),
-        Column("costs", "s", "blame-share"),
-        Column("95 %", "s", "interval-seeds"),
-        Column("costs", "of undisturbed", "blame-share"),
-        Column("removed, saves", "s", "removed-cost"),
-        Column("95 %", "s", "interval-seeds"),
-        Column("alone, costs", "s", "alone-cost"),
-        Column("95 %", "s", "interval-seeds"),
-    ]
-    below = blame.below_the_noise
-    rows = [
-        [
-            one.cause,
-            percent(one.part),
-            *_shared(one.shared, bare),
-            number(one.removed.mean),
-            number_range(one.removed.low, one.removed.high),
-            number(one.alone.mean),
-            number_range(one.alone.low, one.alone.high),
-        ]
-        for one in sorted(blame.by_cause, key=lambda one: -one.best.mean)
-        if one not in below
-    ]
-    if below:
-        both = blame.below_together
-        parts = [one.part for one in below if one.part is not None]
-        share = percent(sum(parts)) if parts else "–"
-        costs = _shared(both if blame.is_shared_out else None, bare)
-        rows.append([f"{len(below)} causes below the noise, together", share, *costs, *[""] * 4])
-    return Table("What each cause costs", columns, rows)
-
-
-def _shared(found: MeanInterval | None, bare: float) -> list[str]:
-    if found is None:
-        return ["–"] * 3
-    return [number(found.mean), number_range(found.low, found.high), part_of(found, bare)]
 
 
 def part_of(found: MeanInterval, whole_s: float) -> str:

@@ -11,13 +11,14 @@ from crosswind.check.cluster_result import ClusterCheck
 from crosswind.check.decision import Judged, Reading
 from crosswind.check.outliers import group_of
 from crosswind.check.result import Check
+from crosswind.documents import Row
 from crosswind.errors import Notice
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.link_map import link_map
 from crosswind.report.figures.trend import trend
 from crosswind.report.sections.section import Answer, Kind, Term, grouped, of_type
-from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, percent, plain
+from crosswind.tables import Column, Table
 
 MOST_ROWS = 60
 
@@ -157,7 +158,7 @@ def _trend(checks: Sequence[Check], prefix: str) -> Figure | None:
                 shares |= {group_of(name)} if reading.unit == "share" else set()
         for group, means in groups.items():
             values.setdefault(group, []).append((str(check.document["at"]), fmean(means)))
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     permitted = _permitted(checks[-1])
     for group, course in values.items():
         if group not in permitted:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 
 from crosswind.blame.command import CommandBlame
 from crosswind.report.figures.figure import Figure
@@ -12,9 +11,7 @@ from crosswind.report.sections.blame import TERMS as OF_BLAMES
 from crosswind.report.sections.blame import BlamedSection, bar, cost_answers, listed, part_of, slowed
 from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.section import Kind, Term, each, of_type
-from crosswind.report.tables import Column, Table
-from crosswind.report.words import number, number_range, shortened
-from crosswind.statistics.interval import MeanInterval
+from crosswind.report.words import number, shortened
 
 TERMS = (
     Term(
@@ -48,7 +45,7 @@ def command_section(found: CommandBlame, place: int) -> BlamedSection:
         headline=f"{slowed(found.cost)} {_most(found)}",
         cards=[Card("undisturbed", number(bare, 4), unit), Card("disturbed", number(found.makespan.mean, 4), unit)],
         bars=Figure(f"{id_}-causes", "What removing each cause saves", alt, cost_bars(rows)),
-        table=_table(ordered, bare),
+        table=found.tables()[0],
         warnings=found.turns.warnings,
         terms=TERMS,
     )
@@ -62,27 +59,6 @@ def _most(found: CommandBlame) -> str:
         first = most.first[0]
         return f"Removing {first} saves most: {part_of(found.removed_saves_s(first), found.undisturbed.mean)}."
     return f"Removing {listed(most.first)} saves time; which cause costs most is not settled."
-
-
-def _table(ordered: Sequence[tuple[str, MeanInterval]], bare: float) -> Table:
-    columns = [
-        Column("cause", numeric=False),
-        Column("removed, saves", "s", "removed-cost"),
-        Column("95 %", "s", "interval-blocks"),
-        Column("removed, saves", "of undisturbed", "removed-cost"),
-        Column("", numeric=False),
-    ]
-    rows = [
-        [
-            cause,
-            number(one.mean),
-            number_range(one.low, one.high),
-            part_of(one, bare),
-            "" if one.excludes_zero else "not distinguishable from 0",
-        ]
-        for cause, one in ordered
-    ]
-    return Table("What removing each cause saves", columns, rows)
 
 
 COMMANDS = Kind(

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,14 +15,15 @@ from crosswind.compare.runs import Pairs, slowdown
 from crosswind.compare.several import Several
 from crosswind.cost.estimate import NAMES, estimate
 from crosswind.cost.result import Cost, CostOf
+from crosswind.documents import Row
 from crosswind.errors import Notice
 from crosswind.report.figures.estimates import by_estimator, over_time
 from crosswind.report.figures.figure import Figure
 from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
-from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, percent, shortened, with_half
 from crosswind.statistics.jackknife import Estimate
+from crosswind.tables import Table
 
 POINTS = 40
 """Of the course over time."""
@@ -105,7 +105,7 @@ def cost_section(found: Cost, place: int) -> CostedSection:
         ],
         estimates=_by_estimator(found, prefix),
         course=_course(found, prefix),
-        table=_table(found),
+        table=found.tables()[0],
         warnings=found.warnings,
     )
 
@@ -114,25 +114,12 @@ def comparison_section(found: Comparison, place: int) -> CostedSection:
     """Prepare the section of a comparison at `place` (from 1)."""
     prefix, (a, b) = f"comparison-{place}", found.commands
     rows = [_row(b, by, found.estimate(by), found.level) for by in BYS if len(found.pairs) >= 3]
-    means = {by: 0.5 * found.pairs.by(by).mean(axis=0) if len(found.pairs) else (math.nan, math.nan) for by in BYS}
     estimates = Figure(
         f"{prefix}-estimates",
         "How much longer B takes",
         "Dots with 95 % intervals, by wall and by CPU time.",
         by_estimator(rows, 100 * found.margin, "B takes longer, %"),
     )
-    columns = [
-        Column("time", numeric=False),
-        Column("A", "ms"),
-        Column("B", "ms"),
-        Column("B takes longer", "%"),
-        Column("95 %", "± %", "cost-interval"),
-    ]
-    table = [
-        [by, *(number(1e3 * mean, 4) for mean in means[by]), percent(one.value), _points(one, found.level)]
-        for by in BYS
-        for one in [found.estimate(by)]
-    ]
     return CostedSection(
         id=prefix,
         title=f"Is {shortened(b, 60)} slower than {shortened(a, 60)}?",
@@ -145,7 +132,7 @@ def comparison_section(found: Comparison, place: int) -> CostedSection:
         ],
         estimates=estimates if rows else None,
         course=_course_of_pairs(found, prefix),
-        table=Table("Times of one run", columns, table),
+        table=found.tables()[1],
         warnings=found.warnings,
         each="time",
     )
@@ -162,8 +149,6 @@ def several_section(found: Several, place: int) -> CostedSection:
     ]
     alt = f"Dots with 95 % intervals: how much longer each of {len(rows)} commands takes than the fastest."
     chart = by_estimator(rows, 100 * found.margin, f"takes longer than {best}, %")
-    columns = [Column("", numeric=False), Column("command", numeric=False), Column("wall", "ms"), Column("CPU", "ms")]
-    columns.append(Column("times the best", "", "cost-interval"))
     return CostedSection(
         id=prefix,
         title=f"Which of {len(found.commands)} commands is fastest?",
@@ -178,7 +163,7 @@ def several_section(found: Several, place: int) -> CostedSection:
         if rows
         else None,
         course=None,
-        table=Table("Times of one run", columns, found.rows()),
+        table=found.tables()[0],
         warnings=[],
         each="command",
     )
@@ -235,11 +220,7 @@ def _fastest(found: Several) -> list[Answer]:
     ]
 
 
-def _points(found: Estimate, level: float) -> str:
-    return number(100 * found.half_width(level), 2)
-
-
-def _row(of: str, way: str, found: Estimate, level: float) -> dict[str, Any]:
+def _row(of: str, way: str, found: Estimate, level: float) -> Row:
     half = found.half_width(level)
     low, high = (found.value - half, found.value + half) if math.isfinite(half) else (found.value, found.value)
     return {"of": of, "way": way, "middle": 100 * found.value, "low": 100 * low, "high": 100 * high}
@@ -297,36 +278,6 @@ def _course_of_pairs(found: Comparison, prefix: str) -> Figure | None:
     alt = "A line with a band that narrows: the estimate and its interval over the quads; the margin is dashed."
     chart = over_time(rows, 100 * found.margin, "B takes longer, %", "quads")
     return Figure(f"{prefix}-course", f"How it became known, by {found.by} time", alt, chart)
-
-
-def _table(found: Cost) -> Table:
-    columns = [
-        Column("stopped and continued", numeric=False),
-        Column("headline", numeric=False, term="cost-estimators"),
-        Column("costs", "%", "cost-estimators"),
-        Column("95 %", "± %", "cost-interval"),
-        Column("CPU taken", "%", "cost-estimators"),
-        Column("undisturbed duty", "CPU s/s"),
-        Column("duty while it runs", "of undisturbed"),
-        Column("quads", "", "cost-quads"),
-        Column("verdict", numeric=False),
-    ]
-    rows = [
-        [
-            one.name,
-            f"{one.headline}: {one.why}",
-            percent(one.best.value),
-            _points(one.best, one.level),
-            percent(one.taken),
-            number(one.duty.value),
-            number(one.catches_up),
-            str(len(one.quads)),
-            one.verdict.outcome,
-        ]
-        for one in found.costs
-    ]
-    note = ", ".join(f"{name}: {percent(share)}" for name, share in found.shares.items())
-    return Table("What each costs", columns, rows, f"Shares of what they cost together: {note}." if note else "")
 
 
 def _section(found: Cost | Comparison | Several, place: int) -> CostedSection:

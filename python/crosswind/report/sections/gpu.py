@@ -10,12 +10,12 @@ from pathlib import Path
 from crosswind.errors import DescriptionError, Notice
 from crosswind.gpu.fit import GpuFit, Loss, PairFit, fit_gpu
 from crosswind.gpu.measurement import GpuMeasurement
-from crosswind.gpu.words import gb_per_s, per_cent, sentences, with_half
+from crosswind.gpu.words import gb_per_s, per_cent, sentences
 from crosswind.report.figures.curves import COLOURS, curves
 from crosswind.report.figures.figure import Figure, identifier
 from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
-from crosswind.report.tables import Column, Table
 from crosswind.report.words import number
+from crosswind.tables import Column, Table
 
 TERMS = (
     Term(
@@ -89,7 +89,7 @@ def gpu_section(fit: GpuFit, place: int) -> GpuSection:
             if (of_kernel := [one for one in pairs if one.kernel == kernel])
         ],
         slowed=[_slowed(name, pairs, prefix) for name, pairs in groups],
-        table=_table(fit),
+        table=fit.tables()[0],
         additive=_additive(fit),
         warnings=fit.warnings,
     )
@@ -173,33 +173,6 @@ def _slowed(name: str, pairs: list[PairFit], prefix: str) -> Figure:
     title = f"What each kernel costs copies {name}"
     alt = f"{title}: the part of their own rate that {len({pair.traffic for pair in pairs})} kinds of traffic lose."
     return Figure(identifier(prefix, "traffic", name), title, alt, curves(rows, "kernel", "traffic loses, %"))
-
-
-def _table(fit: GpuFit) -> Table:
-    columns = [
-        Column("kernel", numeric=False),
-        Column("traffic", numeric=False),
-        Column("at", "GB/s"),
-        Column("kernel loses", term="gpu-kernel-loss"),
-        Column("traffic loses", term="gpu-traffic-loss"),
-        Column("IR", "s/GB", "gpu-ir"),
-        Column("line", numeric=False),
-        Column("cycles"),
-    ]
-    rows = [
-        [
-            one.kernel,
-            one.traffic,
-            number(one.unpaced.mb_per_s / 1e3),
-            per_cent(one.unpaced.loss, one.unpaced.ci95),
-            per_cent(one.traffic_loss, one.traffic_ci95),
-            with_half(one.ir_s_per_gb, one.ir_ci95),
-            "bent" if one.bent else "straight" if math.isfinite(one.ir_s_per_gb) else "-",
-            f"{one.cycles:,}",
-        ]
-        for one in fit.pairs
-    ]
-    return Table("Each pair of kernel and traffic", columns, rows)
 
 
 def _additive(fit: GpuFit) -> Table | None:

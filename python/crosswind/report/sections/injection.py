@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from statistics import fmean
 from typing import Any
 
+from crosswind.documents import Row
 from crosswind.errors import Notice
 from crosswind.files.reading import parse_json, read_bytes
 from crosswind.inject import Injected
@@ -16,9 +17,9 @@ from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.slowdowns import simulated_and_bounds
 from crosswind.report.sections.program import PROGRAMS
 from crosswind.report.sections.section import Answer, Contents, Kind, Section, Term, of_type
-from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, percent
 from crosswind.run.results import ProgramRun, Runs
+from crosswind.tables import Column, Table
 
 EXPECTED = "if it only computes"
 NO_BASE = "Slowdowns need an undisturbed run: inject a disturbance without sources into the same command."
@@ -74,7 +75,7 @@ def injected_section(several: Sequence[Injected], programs: Sequence[Runs[Progra
     bare = [one.elapsed_s for one in several if not _away(one)]
     undisturbed_s = fmean(bare) if bare else None
     simulated = _simulated(programs)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     table = []
     for one in several:
         name = PurePath(str(one.summary["disturbance"])).stem

@@ -20,9 +20,10 @@ from crosswind.report.findings import Finding, finding, trust
 from crosswind.report.provenance import provenance
 from crosswind.report.sections.runtime import RUNTIME, RuntimePart, runtime_part
 from crosswind.report.sections.section import Answer, Kind, Section, Term, of_type
-from crosswind.report.tables import Table, as_in_table_2, together, vector
+from crosswind.report.tables import as_in_table_2, together, vector
 from crosswind.report.timelines import timelines
 from crosswind.report.words import number, number_range, percent, percent_range, rate, with_half
+from crosswind.tables import Table
 
 if TYPE_CHECKING:
     from crosswind.documents.measurement import MeasurementHeader

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from crosswind.disturbance import Disturbance
+from crosswind.documents import Document, Row
 from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.report.figures.absences import MOST_BARS, MOST_CAUSES, MOST_CPUS, Lane, cause_bars, timeline
 from crosswind.report.figures.figure import Figure
 from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
-from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, percent
+from crosswind.tables import Column, Table
 
 MOST_ROWS = 50
 UNKNOWN = "unknown"  # as `record` names time in which the kernel recorded nothing
@@ -104,7 +104,7 @@ def recorded_section(disturbance: Disturbance, place: int) -> RecordedSection:
     )
 
 
-def _most(duty: Sequence[dict[str, Any]]) -> str:
+def _most(duty: Sequence[Row]) -> str:
     if not duty:
         return ""
     if duty[0]["cause"] == UNKNOWN:
@@ -112,7 +112,7 @@ def _most(duty: Sequence[dict[str, Any]]) -> str:
     return f" {duty[0]['cause']} takes most: {percent(duty[0]['share'])}."
 
 
-def duties(lanes: Sequence[Lane], causes: Sequence[str], length_s: float) -> list[dict[str, Any]]:
+def duties(lanes: Sequence[Lane], causes: Sequence[str], length_s: float) -> list[Row]:
     """Return per cause its share of the time (mean of all CPUs, 0 to 1), count, median and longest (s); worst first."""
     found = []
     for place, cause in enumerate(causes):
@@ -124,7 +124,7 @@ def duties(lanes: Sequence[Lane], causes: Sequence[str], length_s: float) -> lis
     return sorted(found, key=lambda row: (-row["share"], row["cause"]))
 
 
-def _lanes(source: dict[str, Any]) -> list[Lane]:
+def _lanes(source: Document) -> list[Lane]:
     lanes = []
     for cpu in source["cpu"]:
         rows = np.array(cpu["intervals"], dtype=float).reshape(-1, 3)
@@ -132,7 +132,7 @@ def _lanes(source: dict[str, Any]) -> list[Lane]:
     return lanes
 
 
-def _table(duty: Sequence[dict[str, Any]], length_s: float, cpus: int) -> Table:
+def _table(duty: Sequence[Row], length_s: float, cpus: int) -> Table:
     columns = [
         Column("cause", term="cause", numeric=False),
         Column("duty", "of the time", "duty"),

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.errors import Notice
-from crosswind.overlap.result import Overlap
+from crosswind.overlap.result import Overlap, name_of
 from crosswind.overlap.verdict import WORDS
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.overlaps import alone_and_together
 from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
-from crosswind.report.tables import Column, Table
-from crosswind.report.words import number
-from crosswind.terminal.sizes import size
+from crosswind.tables import Table
 
 TERMS = (
     Term(
@@ -69,7 +67,7 @@ class OverlappedSection:
 
 def overlapped_section(overlap: Overlap, place: int) -> OverlappedSection:
     """Prepare the section of an overlap matrix at `place` (from 1)."""
-    about, prefix = overlap.summary, f"overlap-{place}"
+    about, prefix, tables = overlap.summary, f"overlap-{place}", overlap.tables()
     host = about.get("host")
     by = f"on {host['name']}" if host else f"under the {about['scheduler']} scheduler, simulated"
     there = about.get("peer")
@@ -86,8 +84,8 @@ def overlapped_section(overlap: Overlap, place: int) -> OverlappedSection:
         headline=findings[0] if findings else "No cell has all its runs yet.",
         findings=findings,
         times=_times(overlap, prefix),
-        table=_table(overlap),
-        changes=_changes(overlap),
+        table=tables[0],
+        changes=tables[1] if len(tables) > 1 else None,
         warnings=overlap.warnings,
     )
 
@@ -104,14 +102,10 @@ def _answers(overlap: Overlap) -> list[Answer]:
     return [Answer(f"{good} of {total}", text + rest, tone="good" if good == total else "" if good else "poor")]
 
 
-def _name(cell: Mapping[str, Any]) -> str:
-    return f"{cell['messages']:,} × {size(cell['message_bytes'])}, {cell['wait']}, nice {cell['burn_nice']}"
-
-
 def _times(overlap: Overlap, prefix: str) -> Figure | None:
     cells: Sequence[Mapping[str, Any]] = overlap.cells
     rows = [
-        {"cell": _name(cell), "which": which, "alone": cell[f"{name}_alone_s"], "together": cell[f"{name}_s"]}
+        {"cell": name_of(cell), "which": which, "alone": cell[f"{name}_alone_s"], "together": cell[f"{name}_s"]}
         for cell in cells
         for which, name in (("messages", "ping"), ("computation", "burn"))
     ]
@@ -119,42 +113,6 @@ def _times(overlap: Overlap, prefix: str) -> Figure | None:
         return None
     alt = f"Times of messages and computation in {len(overlap)} cells: ticks alone, dots together."
     return Figure(f"{prefix}-times", "Alone, and together", alt, alone_and_together(rows))
-
-
-def _table(overlap: Overlap) -> Table:
-    columns = [
-        Column("messages", numeric=False),
-        Column("wait", term="overlap-wait", numeric=False),
-        Column("nice", "of the computation"),
-        Column("messages alone", "s"),
-        Column("together", "s"),
-        Column("computation alone", "s"),
-        Column("together", "s"),
-        Column("verdict", term="overlap-verdict", numeric=False),
-    ]
-    rows = [
-        [
-            f"{cell['messages']:,} × {size(cell['message_bytes'])}",
-            str(cell["wait"]),
-            str(cell["burn_nice"]).replace("-", "−"),
-            *map(number, (cell["ping_alone_s"], cell["ping_s"], cell["burn_alone_s"], cell["burn_s"])),
-            WORDS[str(cell["verdict"])],
-        ]
-        for cell in overlap
-    ]
-    return Table("Each cell of the matrix", columns, rows)
-
-
-def _changes(overlap: Overlap) -> Table | None:
-    rows = [[_name(cell), cell["says"] or "", change] for cell in overlap if (change := cell.get("change"))]
-    if not rows:
-        return None
-    columns = [
-        Column("where", numeric=False),
-        Column("what happened", numeric=False),
-        Column("what to change", term="overlap-change", numeric=False),
-    ]
-    return Table("What to change", columns, rows)
 
 
 OVERLAPS = Kind(

@@ -15,8 +15,9 @@ from crosswind.report.figures.nodes import MOST_BARS, node_bars
 from crosswind.report.figures.tree import MOST_NODES, platform_tree
 from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
-from crosswind.report.tables import Table, planned_nodes, platform_nodes
+from crosswind.report.tables import platform_nodes
 from crosswind.report.words import number, percent, plain
+from crosswind.tables import Table
 
 EXACT = 1e-9  # a gap below this is rounding
 
@@ -168,7 +169,7 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
             f"Bars of the tasks per second that each node computes; {busy} of {len(nodes)} nodes compute.",
             node_bars(nodes),
         ),
-        table=planned_nodes(nodes),
+        table=plan.tables()[0],
         others=_others(nodes),
         warnings=plan.warnings,
     )

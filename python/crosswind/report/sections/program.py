@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from crosswind.documents import Params, Row
 from crosswind.errors import Notice
 from crosswind.report.comparisons import shown_param, shown_value
 from crosswind.report.figures.axes import axes
@@ -15,10 +16,10 @@ from crosswind.report.figures.figure import Figure, identifier
 from crosswind.report.figures.slowdowns import WHICH, simulated_and_bounds, slowdown_curves
 from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.section import Answer, Kind, Term, grouped
-from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range, percent, with_half
 from crosswind.run.results import ProgramRun, Runs
 from crosswind.statistics.interval import span
+from crosswind.tables import Column, Table
 
 MOST_CURVES = 7
 MOST_FIGURES = 8
@@ -75,7 +76,7 @@ class Spot:
 
     name: str
     which: str
-    params: dict[str, Any]
+    params: Params
     slowdown: float
     low: float
     high: float
@@ -244,7 +245,7 @@ def _curves(spots: Sequence[Spot], prefix: str) -> list[tuple[Figure, str]]:
     word = x.rsplit(".", maxsplit=1)[-1]
     for start in range(0, min(len(series), MOST_CURVES * MOST_FIGURES), MOST_CURVES):
         chosen = set(series[start : start + MOST_CURVES])
-        rows: list[dict[str, Any]] = [
+        rows: list[Row] = [
             {
                 "value": _plain(spot.params.get(x)),
                 "series": name or "all",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from crosswind import _core
@@ -13,16 +13,16 @@ from crosswind.report.comparisons import Group, Pair, groups_of, pairs_of
 from crosswind.report.figures.figure import Figure, identifier
 from crosswind.report.figures.lanes import MOST_LANES, lane_rows, lanes
 from crosswind.report.figures.orders import makespans, predicted_and_run
-from crosswind.report.run_tables import events_table, node_table, order_table, pair_table, rank_table, seen_table
+from crosswind.report.run_tables import events_table, order_table, pair_table, seen_table
 from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.plan import TERMS as OF_PLANS
 from crosswind.report.sections.section import Answer, Contents, Kind, Section, Term, grouped, of_type
-from crosswind.report.tables import Table
 from crosswind.report.words import number, percent
 from crosswind.run.fastest import in_words
 from crosswind.run.ranking import ranking
 from crosswind.run.results import Run, Runs
 from crosswind.run.trace import Trace
+from crosswind.tables import Table
 
 MOST_GROUPS = 8
 MOST_PAIRS = 40
@@ -187,7 +187,7 @@ def trace_section(trace: Trace, place: int, until_s: float | None = None, name: 
         large=_large_of_trace(run),
         text=f"{how}.{which}",
         lanes=figure,
-        table=node_table(run.nodes, run.makespan_s),
+        table=run.tables()[0],
         events=events_table([run]),
         warnings=run.warnings,
     )
@@ -231,15 +231,16 @@ def _ranks(several: Sequence[Runs[Run]]) -> list[Table]:
     """Return the ranks of the orders of each file of runs that has several, over all of its points and seeds."""
     found = [(runs, ranking(runs)) for runs in several]
     return [
-        rank_table(one, ON.get(runs.on, runs.on))
+        replace(table, caption=f"{table.caption}, {ON.get(runs.on, runs.on)}")
         for runs, one in found
         if one is not None and one.points * one.seeds > 1
+        for table in one.tables()
     ]
 
 
 def _nodes(run: Run) -> list[Table]:
     seen = seen_table(run.nodes)
-    return [node_table(run.nodes, run.makespan_s), *([seen] if seen else [])]
+    return [*run.tables(), *([seen] if seen else [])]
 
 
 def _where(runs: Runs[Run]) -> str:

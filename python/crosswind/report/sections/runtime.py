@@ -9,8 +9,8 @@ from crosswind.measure.runtime.summary import beside_sentence, compared, cpu_sha
 from crosswind.measurement import Measurement
 from crosswind.model.fit import Fit
 from crosswind.report.sections.section import Term
-from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, percent
+from crosswind.tables import Column, Table
 
 RUNTIME = (
     Term(

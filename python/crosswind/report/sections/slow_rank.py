@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosswind.blame.recorded import RecordedBlame
+from crosswind.documents import Row
 from crosswind.errors import Notice
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.ranks import CALLS, COMPUTES, DOING, causes, ranks_over_time, savings, waits_by_step
 from crosswind.report.sections.blame import listed
 from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
-from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range, percent, shortened, with_half
+from crosswind.tables import Column, Table
+
+if TYPE_CHECKING:
+    from crosswind.documents.blame import Culprit, RecordedBlameDocument
 
 MOST_ROWS = 50
 WORDS = {"compute": COMPUTES, "call": CALLS}
@@ -102,11 +106,11 @@ def _ranks(ranks: Sequence[int]) -> str:
     return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {listed([str(rank) for rank in ranks])}"
 
 
-def _of_run(data: dict[str, Any], seconds: float) -> float | None:
+def _of_run(data: RecordedBlameDocument, seconds: float) -> float | None:
     return seconds / data["recorded_s"] if data["recorded_s"] else None
 
 
-def _headline(data: dict[str, Any]) -> str:
+def _headline(data: RecordedBlameDocument) -> str:
     if data["verdict"] == "unidentifiable":
         return f"Not identifiable: {data['reason']}."
     if data["verdict"] == "none":
@@ -114,7 +118,7 @@ def _headline(data: dict[str, Any]) -> str:
     return " ".join(_costs(one, data) for one in data["culprits"])
 
 
-def _answers(data: dict[str, Any]) -> list[Answer]:
+def _answers(data: RecordedBlameDocument) -> list[Answer]:
     """Return the ranks that stand out in large type; none where the verdict is a sentence."""
     found = []
     for one in data["culprits"]:
@@ -128,7 +132,7 @@ def _answers(data: dict[str, Any]) -> list[Answer]:
     return found
 
 
-def _costs(one: dict[str, Any], data: dict[str, Any], interval: bool = True) -> str:
+def _costs(one: Culprit, data: RecordedBlameDocument, interval: bool = True) -> str:
     low, high = one["ci95"]
     costs, together = ("costs", "") if len(one["ranks"]) == 1 else ("cost", " together")
     between = f" (95 %: {number_range(low, high)})" if interval else ""
@@ -141,7 +145,7 @@ def _costs(one: dict[str, Any], data: dict[str, Any], interval: bool = True) -> 
     return said
 
 
-def _cards(data: dict[str, Any]) -> list[Card]:
+def _cards(data: RecordedBlameDocument) -> list[Card]:
     cards = []
     for one in data["culprits"][:2]:
         cards.append(Card(f"{_ranks(one['ranks'])} slow in", f"{one['steps']:,}", f"of {data['steps']:,} steps"))
@@ -158,7 +162,7 @@ def _cards(data: dict[str, Any]) -> list[Card]:
     return cards
 
 
-def _is_culprit(data: dict[str, Any], rank: str) -> bool:
+def _is_culprit(data: RecordedBlameDocument, rank: str) -> bool:
     return any(int(rank) in one["ranks"] for one in data["culprits"])
 
 
@@ -246,21 +250,21 @@ def _strip(found: RecordedBlame, prefix: str, colours: dict[str, tuple[str, str]
     return Figure(f"{prefix}-steps", "Waits in each step", alt, waits_by_step(rows, lengths, palette))
 
 
-def _savings(data: dict[str, Any], prefix: str) -> Figure | None:
+def _savings(data: RecordedBlameDocument, prefix: str) -> Figure | None:
     run = data["recorded_s"]
     if not run:
         return None
 
-    def row(name: str, seconds: float, low: float, high: float) -> dict[str, Any]:
+    def row(name: str, seconds: float, low: float, high: float) -> Row:
         return {"name": name, "saved": seconds / run, "low": low / run, "high": high / run}
 
     rows = [row(f"{_ranks(one['ranks'])} as fast as peers", one["seconds"], *one["ci95"]) for one in data["culprits"]]
     rows += [
-        row(name, data[field], data[field], data[field])
-        for name, field in (
-            ("all ranks as their median", "uneven_s"),
-            ("transfers as usual", "transfer_excess_s"),
-            ("no transfers", "transfers_s"),
+        row(name, seconds, seconds, seconds)
+        for name, seconds in (
+            ("all ranks as their median", data["uneven_s"]),
+            ("transfers as usual", data["transfer_excess_s"]),
+            ("no transfers", data["transfers_s"]),
         )
     ]
     alt = f"Bars of how much sooner the run would end in {len(rows)} cases."
@@ -275,7 +279,12 @@ def _tables(found: RecordedBlame) -> list[Table]:
         for place in one["where"]
     ]
     happened = [
-        [_ranks(one["ranks"]), cause["name"], number(cause["seconds"]), number_range(*cause["ci95"])]
+        [
+            _ranks(one["ranks"]),
+            cause["name"],
+            number(cause["seconds"]),
+            number_range(cause["ci95"][0], cause["ci95"][1]),
+        ]
         for one in data["culprits"]
         for cause in one["causes"]
     ]
@@ -284,7 +293,8 @@ def _tables(found: RecordedBlame) -> list[Table]:
         [f"rank {rank}", number(data["waits"][rank]), percent(_of_run(data, data["waits"][rank]))] for rank in order
     ]
     rest = f"The {MOST_ROWS} of {len(waits):,} ranks that wait longest." if len(waits) > MOST_ROWS else ""
-    parts = [[name.replace("_", " "), percent(value)] for name, value in data["efficiencies"].items()]
+    efficiencies: Mapping[str, Any] = data["efficiencies"]
+    parts = [[name.replace("_", " "), percent(value)] for name, value in efficiencies.items()]
     who, seconds = Column("rank", numeric=False), Column("longer than peers", "s")
     tables = [
         Table("Where in the step the time is lost", [who, Column("place", numeric=False), seconds], places),

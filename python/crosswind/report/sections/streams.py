@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from crosswind.documents import Params, Row
 from crosswind.errors import Notice
 from crosswind.report.comparisons import shown_value
 from crosswind.report.figures.axes import axes
 from crosswind.report.figures.figure import Figure, identifier
 from crosswind.report.figures.queues import latencies_by_queue, slowdowns_by_queue
 from crosswind.report.sections.section import Answer, Kind, Term, grouped
-from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range, with_half
 from crosswind.run.results import Runs, StreamsRun
 from crosswind.statistics.interval import span
+from crosswind.tables import Column, Table
 from crosswind.terminal.sizes import size
 
 MOST_FIGURES = 8
@@ -67,7 +68,7 @@ class Spot:
     what: str
     parallel: bool
     which: str
-    params: dict[str, Any]
+    params: Params
     seeds: int
     alone_s: float
     fifo: tuple[float, float, float]
@@ -140,7 +141,7 @@ def by_experiment(streams: Sequence[Runs[StreamsRun]]) -> list[list[Runs[Streams
 
 
 def _spots(alike: Sequence[StreamsRun], on: str) -> list[Spot]:
-    rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    rows: dict[tuple[str, str], list[Row]] = {}
     for run in alike:
         for row in run.rows():
             rows.setdefault((row["what"], row["name"]), []).append(row)
@@ -166,7 +167,7 @@ def _spots(alike: Sequence[StreamsRun], on: str) -> list[Spot]:
     return found
 
 
-def _mean_latency(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
+def _mean_latency(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     return {
         how: {part: fmean(row[f"latency_{how}_{part}_s"] for row in rows) for part in ("p50", "p99")} for how in _HOWS
     }
@@ -260,7 +261,7 @@ def _curves(spots: Sequence[Spot], prefix: str) -> list[Figure]:
     return drawn
 
 
-def _points(spot: Spot, x: str) -> list[dict[str, Any]]:
+def _points(spot: Spot, x: str) -> list[Row]:
     common = {"value": _shown(x, spot.params.get(x)), "stream": spot.name, "which": spot.which}
     rows = [
         {**common, "queue": queue, "middle": span[0], "low": span[1], "high": span[2]}
@@ -285,7 +286,7 @@ def _latencies(spots: Sequence[Spot], prefix: str) -> Figure | None:
     if not chosen or len({spot.point for spot in spots}) > 1:
         return None
     places = len({spot.which for spot in chosen}) > 1
-    rows: list[dict[str, Any]] = [
+    rows: list[Row] = [
         {"name": f"{spot.name}, {spot.which}" if places else spot.name, "how": word, **(spot.latency or {})[how]}
         for spot in chosen
         for how, word in _HOWS.items()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from crosswind.documents import Row
 from crosswind.errors import Notice
 from crosswind.lab.papers import studies
 from crosswind.lab.papers.grading import HOLDS
@@ -24,8 +25,8 @@ from crosswind.report.figures.slowdowns import slowdown_curves, slowdown_dots
 from crosswind.report.sections.measurement import Card
 from crosswind.report.sections.program import TERMS as OF_PROGRAMS
 from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
-from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range, percent, plain
+from crosswind.tables import Column, Table
 
 MOST_ROWS = 400
 Entry = Mapping[str, Any]
@@ -329,7 +330,7 @@ def _filling_disturbed(name: str, rows: Sequence[Entry], prefix: str) -> list[Fi
     return figures
 
 
-def _dot(name: str, series: str, alike: Sequence[Entry]) -> dict[str, Any]:
+def _dot(name: str, series: str, alike: Sequence[Entry]) -> Row:
     middle = fmean(row["slowdown"] for row in alike)
     # Rows are drawn apart from each other, so the squares of their half-widths add up.
     half = math.hypot(*(0.5 * (high - low) for low, high in map(_interval, alike))) / len(alike)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from crosswind.documents import Row
 from crosswind.errors import Notice
 from crosswind.measure.sweep import Sweep
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.sweep import sweep_interference, sweep_reached
 from crosswind.report.sections.measurement import TERMS as OF_MEASUREMENTS
 from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
-from crosswind.report.tables import Table, swept
 from crosswind.report.words import number, percent, rate
+from crosswind.tables import Table
 from crosswind.terminal.sizes import size
 
 TERMS = (
@@ -61,7 +61,7 @@ def sweep_section(sweep: Sweep, place: int) -> SweepSection:
         findings=[],
         where=_where(sweep),
         figures=_figures(sweep, id_) if rows else [],
-        table=swept(rows, sweep.kind, sweep.unit),
+        table=sweep.tables()[0],
         warnings=sweep.warnings,
     )
 
@@ -100,7 +100,7 @@ def _where(sweep: Sweep) -> str:
     return f"{header['host']['name']}, {header['kernel']['name']}{placement}"
 
 
-def _ends(rows: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+def _ends(rows: list[Row]) -> Iterator[tuple[str, Row, Row]]:
     """Yield each direction with the rows of its least and its largest interference rate."""
     for direction in dict.fromkeys(row["direction"] for row in rows):
         own = [row for row in rows if row["direction"] == direction and np.isfinite(row["ir_s_per_mb"])]
@@ -110,7 +110,7 @@ def _ends(rows: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any], dic
             yield direction, low, high
 
 
-def _answers(rows: list[dict[str, Any]], unit: str) -> list[Answer]:
+def _answers(rows: list[Row], unit: str) -> list[Answer]:
     """Return the range of interference rates of each direction in large type, or that no difference is shown."""
     found = []
     for direction, low, high in _ends(rows):
@@ -125,7 +125,7 @@ def _answers(rows: list[dict[str, Any]], unit: str) -> list[Answer]:
     return found
 
 
-def _findings(rows: list[dict[str, Any]], unit: str) -> list[str]:
+def _findings(rows: list[Row], unit: str) -> list[str]:
     """Say for each direction where interference is least and most, or that no difference is shown."""
     found = []
     for direction, low, high in _ends(rows):
@@ -139,7 +139,7 @@ def _findings(rows: list[dict[str, Any]], unit: str) -> list[str]:
     return found
 
 
-def _at_matched(low: dict[str, Any], high: dict[str, Any]) -> str:
+def _at_matched(low: Row, high: Row) -> str:
     """Compare losses at the rate that every point reached: slopes over different ranges alone may mislead."""
     if not np.isfinite([low["loss_at_matched"], high["loss_at_matched"]]).all():
         return ""
@@ -147,7 +147,7 @@ def _at_matched(low: dict[str, Any], high: dict[str, Any]) -> str:
     return f"; at {rate(low['matched_mb_per_s'])}, which every point reached, they lose {losses}"
 
 
-def _value(row: dict[str, Any], unit: str) -> str:
+def _value(row: Row, unit: str) -> str:
     return size(row["value"]) if unit == "bytes" else str(row["value"])
 
 

@@ -8,7 +8,9 @@ of a parallel job" is: none of it stands in the text. Where a claim hangs on suc
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Literal
+
+from crosswind.documents import Document, Row
 
 Form = Literal["quick", "full"]
 Gaps = Literal["exponential", "constant"]
@@ -101,7 +103,7 @@ class StreamReading:
         return ", ".join(said)
 
     @property
-    def setting(self) -> dict[str, Any]:
+    def setting(self) -> Document:
         """What a point of a figure sets."""
         if self.receiving is None:
             return {"local_outstanding": self.local_outstanding}
@@ -110,12 +112,12 @@ class StreamReading:
         own = {"gaps": self.gaps, "load": self.load, "credits": self.credits, "window_kib": self.window_kib}
         return {"receiving": self.receiving, "batch": self.batch, **own}
 
-    def gap_s(self, slower: float) -> float | dict[str, Any]:
+    def gap_s(self, slower: float) -> float | Document:
         """Return the gap between local messages, s: 16 KB take `load` of a server that takes so much longer."""
         gap = 16 * SERVED_S * slower / self.load
         return {"distribution": "exponential", "mean": gap} if self.gaps == "exponential" else gap
 
-    def network(self) -> dict[str, Any]:
+    def network(self) -> Document:
         """Return the links of an experiment; a frame of 1 KiB takes 0.1 ms of the server to send, 60 % of it fixed."""
         links = ProgramReading("reliable").network()
         if self.receiving is None:
@@ -194,7 +196,7 @@ class ProgramReading:
         """In words."""
         return self.transport if self.each_us is None else f"processors, {self.each_us:g} µs for 8 KB at each end"
 
-    def network(self) -> dict[str, Any]:
+    def network(self) -> Document:
         """Return the links of an experiment.
 
         With processors: TCP's segments over ATM (IP's 9140 bytes, 16.95 MB/s, E4-4), 64 KB of a connection under way;
@@ -259,7 +261,7 @@ class Calibration:
     alphas: tuple[float, ...] = (25, 50, 100, 250, 500, 1000, 2000)
     program_hosts: tuple[int, ...] = (4, 8)
     local_outstanding: int = 8
-    programs: tuple[tuple[str, dict[str, Any]], ...] = tuple((name, {}) for name in PROGRAMS)
+    programs: tuple[tuple[str, Document], ...] = tuple((name, {}) for name in PROGRAMS)
     local_kib: tuple[int, ...] = (2, 4, 6, 8, 10, 12, 14, 16)
     messages: int = 100
     hosts: int = 4
@@ -277,11 +279,11 @@ class Calibration:
         without = [ProgramReading(transport) for transport in self.transports]
         return (*without, *(ProgramReading("reliable", each_us) for each_us in self.processors_us))
 
-    def parameters(self, program: str) -> dict[str, Any]:
+    def parameters(self, program: str) -> Document:
         """Return what a program does not have by default."""
         return dict(self.programs)[program]
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Row:
         """Return it as JSON could hold it."""
         return asdict(self)
 

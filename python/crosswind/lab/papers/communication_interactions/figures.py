@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from typing import Any
 
-from crosswind import Experiment, Point
-from crosswind.lab.engine import build_digest
+from crosswind.documents import Document
 from crosswind.lab.papers.communication_interactions.calibration import (
     FLOWS,
     LOCAL_BYTES,
@@ -20,63 +16,12 @@ from crosswind.lab.papers.communication_interactions.calibration import (
     StreamReading,
     message_s,
 )
-
-Setting = tuple[dict[str, Any], dict[str, Any]]
-"""What a point of a figure sets, and the experiment that it is."""
+from crosswind.lab.papers.figure import Figure, Setting
 
 LOCAL_STREAMS = ("local", "local back")
 """Of one-to-all: "from the source workstation and another workstation" (section 6.4)."""
 
 SIDES = {"sending": "figure-8", "receiving": "figure-9", "one-to-all": "figure-10"}
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure of the paper.
-
-    Attributes
-    ----------
-    id, title : str
-        Such as figure-2.
-    settings : list of Setting
-        Its points.
-    repetitions : int
-        Runs of each.
-    """
-
-    id: str
-    title: str
-    settings: list[Setting]
-    repetitions: int
-
-
-class FigureGrid:
-    """A figure's points as a grid (`crosswind.Grid`), each for the calibration's seeds."""
-
-    kind = "streams"
-
-    def __init__(self, figure: Figure, calibration: Calibration) -> None:
-        self.name = f"{figure.id}: {figure.title}"
-        self._figure, self._calibration = figure, calibration
-
-    def __len__(self) -> int:
-        """How many runs."""
-        return len(self._figure.settings) * self._figure.repetitions
-
-    def points(self) -> Iterator[Point]:
-        """Yield every run."""
-        number = 0
-        for params, description in self._figure.settings:
-            whole = {"seed": self._calibration.seed, "repetitions": self._figure.repetitions, **description}
-            for point in Experiment.from_dict(whole).points():
-                yield replace(point, number=number, params=dict(params))
-                number += 1
-
-    def digest(self, on: str) -> str:
-        """Return what identifies these runs, the build included."""
-        parts = {"on": on, "settings": self._figure.settings, "seed": self._calibration.seed, "build": build_digest()}
-        parts["repetitions"] = self._figure.repetitions
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def all_figures(calibration: Calibration) -> list[Figure]:
@@ -95,7 +40,9 @@ def alike(calibration: Calibration) -> Figure:
         for name in FLOWS
         for count in calibration.flows
     ]
-    return Figure("figure-2", "flows of one type to one host", settings, calibration.repetitions)
+    return Figure(
+        "figure-2", "flows of one type to one host", settings, "streams", calibration.repetitions, calibration.seed
+    )
 
 
 def mixed(calibration: Calibration) -> Figure:
@@ -109,10 +56,12 @@ def mixed(calibration: Calibration) -> Figure:
         for flows_a in (1, 2)
         for flows_b in (1, 2)
     ]
-    return Figure("table-2", "flows of both types to one host", settings, calibration.repetitions)
+    return Figure(
+        "table-2", "flows of both types to one host", settings, "streams", calibration.repetitions, calibration.seed
+    )
 
 
-def _meeting(types: list[str], calibration: Calibration, arrivals: str) -> dict[str, Any]:
+def _meeting(types: list[str], calibration: Calibration, arrivals: str) -> Document:
     """Return an experiment of flows that meet at the receiver's input link."""
     streams = []
     for host, name in enumerate(types, 1):
@@ -133,19 +82,19 @@ def programs(calibration: Calibration) -> Figure:
                 for alpha in calibration.alphas:
                     params = program_params(program, hosts, alpha, reading)
                     settings.append((params, _beside_pp(program, hosts, reading, alpha, calibration)))
-    return Figure("figures-3-4", "NAS programs beside local flows", settings, calibration.repetitions)
+    return Figure(
+        "figures-3-4", "NAS programs beside local flows", settings, "streams", calibration.repetitions, calibration.seed
+    )
 
 
-def program_params(program: str, hosts: int, alpha: float, reading: ProgramReading) -> dict[str, Any]:
+def program_params(program: str, hosts: int, alpha: float, reading: ProgramReading) -> Document:
     """Return what a point of figures 3 and 4 sets."""
     each_us = {} if reading.each_us is None else {"each_us": reading.each_us}
     return {"program": program, "hosts": hosts, "transport": reading.transport, "alpha": alpha, **each_us}
 
 
-def _beside_pp(
-    program: str, hosts: int, reading: ProgramReading, alpha: float, calibration: Calibration
-) -> dict[str, Any]:
-    local: dict[str, Any] = {"class": "local", "message_bytes": LOCAL_BYTES, "messages": 1}
+def _beside_pp(program: str, hosts: int, reading: ProgramReading, alpha: float, calibration: Calibration) -> Document:
+    local: Document = {"class": "local", "message_bytes": LOCAL_BYTES, "messages": 1}
     if reading.each_us is None:
         many = calibration.local_outstanding
         gap = many / alpha - message_s(LOCAL_BYTES)
@@ -174,18 +123,18 @@ def side(calibration: Calibration, name: str) -> Figure:
         "receiving": "a stream and a local one to one host",
         "one-to-all": "one-to-all and all-to-one beside a local stream",
     }
-    return Figure(SIDES[name], titles[name], settings, calibration.stream_repetitions)
+    return Figure(SIDES[name], titles[name], settings, "streams", calibration.stream_repetitions, calibration.seed)
 
 
-def side_params(tested: str, kib: int, reading: StreamReading) -> dict[str, Any]:
+def side_params(tested: str, kib: int, reading: StreamReading) -> Document:
     """Return what a point of figures 8 to 10 sets."""
     return {"stream": tested, "local_kib": kib, **reading.setting}
 
 
-def _tested(side_: str, tested: str, kib: int, reading: StreamReading, calibration: Calibration) -> dict[str, Any]:
+def _tested(side_: str, tested: str, kib: int, reading: StreamReading, calibration: Calibration) -> Document:
     size = TESTED[tested]
     others = list(range(1, calibration.hosts))
-    ways: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    ways: dict[str, tuple[Document, Document]] = {
         "sending": ({"from": 0, "to": 1}, {"from": 0, "to": 2}),
         "receiving": ({"from": 0, "to": 2}, {"from": 1, "to": 2}),
         "one-to-all": ({"from": 0, "to": others, "answer_bytes": size}, {"from": 0, "to": 1}),
@@ -198,7 +147,7 @@ def _tested(side_: str, tested: str, kib: int, reading: StreamReading, calibrati
         locals_.append({**locals_[0], "name": LOCAL_STREAMS[1], "from": local["to"], "to": local["from"]})
     test = {"name": tested, "class": "parallel", "message_bytes": size, **way, "arrivals": "backlogged"}
     timed = [{**stream, "messages": calibration.messages} for stream in (test, *locals_)]
-    policy: dict[str, Any] = {"queue": "threshold", "threshold": calibration.threshold, "batch": reading.batch}
+    policy: Document = {"queue": "threshold", "threshold": calibration.threshold, "batch": reading.batch}
     if side_ != "sending" and reading.credits:
         # A receiver that grants less than a batch would keep it apart.
         policy |= {"credits": "receiver", "receive_threshold": reading.batch}
@@ -206,7 +155,7 @@ def _tested(side_: str, tested: str, kib: int, reading: StreamReading, calibrati
     return _experiment(name, calibration.hosts, timed, policy=policy, network=reading.network())
 
 
-def _pace(reading: StreamReading, side_: str) -> dict[str, Any]:
+def _pace(reading: StreamReading, side_: str) -> Document:
     """Return how often the local stream sends."""
     if reading.receiving is None:
         return {"arrivals": "backlogged", "outstanding": reading.local_outstanding}
@@ -214,19 +163,19 @@ def _pace(reading: StreamReading, side_: str) -> dict[str, Any]:
     return {"arrivals": "open", "gap_s": reading.gap_s(slower)}
 
 
-def _exponential(mean: float) -> dict[str, Any]:
+def _exponential(mean: float) -> Document:
     return {"distribution": "exponential", "mean": mean}
 
 
 def _experiment(
     name: str,
     hosts: int,
-    streams: list[dict[str, Any]],
+    streams: list[Document],
     *,
-    jobs: list[dict[str, Any]] | None = None,
+    jobs: list[Document] | None = None,
     policy: Mapping[str, Any] | None = None,
     network: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+) -> Document:
     links = dict(network or ProgramReading("reliable").network())
     workload = {"kind": "streams", "hosts": hosts, "stream": streams, **({"job": jobs} if jobs else {})}
     whole = {"schema_version": 1, "name": name, "network": links, "workload": workload}

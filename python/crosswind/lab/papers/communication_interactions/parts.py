@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from crosswind.documents import Document, Row
 from crosswind.lab.engine import effective_ratio
 from crosswind.lab.papers.communication_interactions import printed
 from crosswind.lab.papers.communication_interactions.calibration import (
@@ -23,7 +24,7 @@ from crosswind.lab.papers.tabled_study import Cell, Drawing, Part
 
 QUEUES = {"fifo": "one queue", "queued": "two queues"}
 DELTA = "Slowdown of δ: the latency of one flow alone over that of flows together; 1 is no loss, as the paper has it."
-FORMS: dict[str, dict[str, Any]] = {
+FORMS: dict[str, Document] = {
     "(2.2) as printed": {"form": "literal", "messages_per_s": 2480},
     "reconstructed (E4-3)": {"form": "reconstructed", "window_messages": 256},
     "50 µs for each other flow (E4-3)": {"form": "linear-latency", "per_flow": 0.1},
@@ -54,7 +55,7 @@ def parts(rows: Rows, calibration: Calibration) -> list[Part]:
     ]
 
 
-def _point(series: str, value: Any, spread: Spread, plus: float = 0.0) -> dict[str, Any]:
+def _point(series: str, value: Any, spread: Spread, plus: float = 0.0) -> Row:
     bars = {"low": spread.low + plus, "middle": spread.middle + plus, "high": spread.high + plus}
     return {"series": series, "value": str(value), **bars}
 
@@ -229,9 +230,7 @@ def _drawn(calibration: Calibration) -> list[StreamReading]:
     return [calibration.streams[0], *calibration.variants[:1]]
 
 
-def _side_points(
-    rows: Rows, calibration: Calibration, side: str, tested: str, reading: StreamReading
-) -> Iterator[dict[str, Any]]:
+def _side_points(rows: Rows, calibration: Calibration, side: str, tested: str, reading: StreamReading) -> Iterator[Row]:
     for of, stream in (("tested", tested), ("slower local", "local")):
         for queue, words in QUEUES.items():
             for kib in calibration.local_kib:

@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from crosswind import Runs
+from crosswind.documents import Document
 from crosswind.lab import engine
 from crosswind.lab.papers.communication_interactions.calibration import (
     TIMES,
@@ -18,6 +19,7 @@ from crosswind.lab.papers.communication_interactions.calibration import (
     StreamReading,
 )
 from crosswind.lab.papers.communication_interactions.figures import SIDES, program_params, side_params
+from crosswind.lab.papers.figure import key
 
 Entry = Mapping[str, Any]
 
@@ -62,7 +64,7 @@ class Rows:
         self._alike: dict[tuple[str, str], list[Entry]] = {}
         for figure, own in runs.items():
             for run in own:
-                self._alike.setdefault((figure, _key(run.params)), []).append(run.data)
+                self._alike.setdefault((figure, key(run.params)), []).append(run.data)
 
     def entries(self, figure: str, **params: Any) -> list[Entry]:
         """Return the runs of a point, one for each seed.
@@ -72,7 +74,7 @@ class Rows:
         KeyError
             When there is no such point.
         """
-        return self._alike[figure, _key(params)]
+        return self._alike[figure, key(params)]
 
     def delta(self, name: str, reading: FlowReading, *, flows: int = 0, mix: tuple[int, int] = (0, 0)) -> Spread:
         """Return the slowdown of δ of the flows of a type (section 4.2): latency alone over latency together.
@@ -96,7 +98,7 @@ class Rows:
 
         return Spread.of([eta(entry["jobs"][0]) for entry in entries])
 
-    def skeleton(self, program: str, hosts: int, *, as_printed: bool = False) -> dict[str, Any]:
+    def skeleton(self, program: str, hosts: int, *, as_printed: bool = False) -> Document:
         """Return messages, bytes and compute_s of a program of this study, or of the size that the text gives."""
         parameters = {} if as_printed else self.calibration.parameters(program)
         return engine.skeleton(program, hosts, json.dumps(parameters))
@@ -148,10 +150,6 @@ class Rows:
         entries = self.entries(SIDES[side], **side_params(tested, kib, reading))
         found: float | None = entries[0].get("bounds", {}).get(name)
         return found
-
-
-def _key(params: Mapping[str, Any]) -> str:
-    return json.dumps(params, sort_keys=True)
 
 
 def _delta(entry: Entry, name: str) -> float:

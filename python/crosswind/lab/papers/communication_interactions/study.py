@@ -8,7 +8,7 @@ from typing import Any
 from crosswind import Runs
 from crosswind.lab.papers.communication_interactions.calibration import Calibration, of
 from crosswind.lab.papers.communication_interactions.claims import claims
-from crosswind.lab.papers.communication_interactions.figures import FigureGrid, all_figures
+from crosswind.lab.papers.communication_interactions.figures import all_figures
 from crosswind.lab.papers.communication_interactions.parts import parts
 from crosswind.lab.papers.communication_interactions.rows import Rows
 from crosswind.lab.papers.driver import Work
@@ -23,13 +23,13 @@ TITLE = "Characterizing and Scheduling Communication Interactions of Parallel an
 
 def expected(chosen: Calibration) -> dict[str, int]:
     """Return how many runs each figure has."""
-    return {figure.id: len(FigureGrid(figure, chosen)) for figure in all_figures(chosen)}
+    return {figure.id: len(figure) for figure in all_figures(chosen)}
 
 
 def study(chosen: Calibration, work: Work) -> TabledStudy:
     """Run every figure of the paper, and grade its claims."""
     for figure in all_figures(chosen):
-        work.perform(figure.id, FigureGrid(figure, chosen))
+        work.perform(figure.id, figure)
     return studied(work.runs, chosen)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from crosswind import Platform
+from crosswind.documents import Document
 from crosswind.lab.papers import table_4
 
 Form = Literal["quick", "full"]
@@ -40,7 +41,7 @@ class Reading:
         return f"row {self.row}, one sender fills {self.share:.0%} of a near link"
 
     @property
-    def platform(self) -> dict[str, Any]:
+    def platform(self) -> Document:
         """The fork graph, with the fields of `platform.toml`."""
         described = table_4.platform(self.row)
         for node in described["node"]:

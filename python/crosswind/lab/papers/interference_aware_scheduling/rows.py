@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from crosswind import Run, Runs
+from crosswind.lab.papers.figure import key
 from crosswind.lab.papers.interference_aware_scheduling.calibration import Calibration, Reading
 from crosswind.lab.papers.interference_aware_scheduling.figures import ALGORITHMS, APPLICATIONS, PLANNED, params
 
@@ -27,7 +27,7 @@ class Rows:
     def __init__(self, runs: Mapping[str, Runs[Any]], calibration: Calibration) -> None:
         self.calibration = calibration
         self._found: dict[tuple[str, str], Run] = {
-            (figure, _key(run.params)): run for figure, own in runs.items() for run in own
+            (figure, key(run.params)): run for figure, own in runs.items() for run in own
         }
 
     def time(self, reading: Reading, application: tuple[int, int], algorithm: str, figure: str = "figure-5") -> float:
@@ -38,8 +38,8 @@ class Rows:
         KeyError
             When there is no such point.
         """
-        alone = self._found["figure-5", _key(params(reading, application, ROOT))].makespan_s
-        return self._found[figure, _key(params(reading, application, algorithm))].makespan_s / alone
+        alone = self._found["figure-5", key(params(reading, application, ROOT))].makespan_s
+        return self._found[figure, key(params(reading, application, algorithm))].makespan_s / alone
 
     def times(self, reading: Reading, application: tuple[int, int]) -> dict[str, float]:
         """Return the times of the six algorithms."""
@@ -56,9 +56,5 @@ class Rows:
 
     def of_bound(self, reading: Reading) -> float:
         """Return the least part of the bound that the exact plan's rates reach, over the applications."""
-        found = [self._found["figure-5", _key(params(reading, a, PLANNED))].of_bound for a in APPLICATIONS]
+        found = [self._found["figure-5", key(params(reading, a, PLANNED))].of_bound for a in APPLICATIONS]
         return min(part for part in found if part is not None)
-
-
-def _key(params_: Mapping[str, Any]) -> str:
-    return json.dumps(params_, sort_keys=True)

@@ -10,7 +10,7 @@ from crosswind.lab.papers.driver import Work
 from crosswind.lab.papers.grading import Claim
 from crosswind.lab.papers.interference_aware_scheduling import fork_claims, model_claims
 from crosswind.lab.papers.interference_aware_scheduling.calibration import Calibration, of
-from crosswind.lab.papers.interference_aware_scheduling.figures import FarmGrid, all_figures
+from crosswind.lab.papers.interference_aware_scheduling.figures import all_figures
 from crosswind.lab.papers.interference_aware_scheduling.parts import parts
 from crosswind.lab.papers.interference_aware_scheduling.rows import Rows
 from crosswind.lab.papers.interference_in_java.study import claims as of_section_2
@@ -27,13 +27,13 @@ SECTION_2 = ("K-1", "K-2", "K-3", "K-4", "K-5", "K-7", "K-8", "K-11", "K-12")
 
 def expected(chosen: Calibration) -> dict[str, int]:
     """Return how many runs each figure has."""
-    return {figure.id: len(figure.settings) for figure in all_figures(chosen)}
+    return {figure.id: len(figure) for figure in all_figures(chosen)}
 
 
 def study(chosen: Calibration, work: Work) -> TabledStudy:
     """Run every figure of the paper, and grade its claims."""
     for figure in all_figures(chosen):
-        work.perform(figure.id, FarmGrid(figure))
+        work.perform(figure.id, figure)
     return studied(work.runs, chosen)
 
 

@@ -7,7 +7,9 @@ start; four more constants are each calibrated on one printed number, named here
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
+
+from crosswind.documents import Document
 
 Form = Literal["quick", "full"]
 MIB = 2**20
@@ -61,7 +63,7 @@ class Calibration:
     slice_s: float = 0.0005
     exchange_s: float = 20e-6
 
-    def asked(self, scheduler: str, linger_s: float, cells: list[dict[str, Any]]) -> dict[str, Any]:
+    def asked(self, scheduler: str, linger_s: float, cells: list[Document]) -> Document:
         """Return what `engine.simulate_overlap` simulates."""
         return {
             "scheduler": scheduler,

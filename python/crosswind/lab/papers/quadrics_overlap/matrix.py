@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from crosswind.documents import Document
 from crosswind.lab.engine import simulate_overlap
 from crosswind.lab.papers.quadrics_overlap.calibration import MIB, Calibration
 from crosswind.lab.papers.quadrics_overlap.tables import CELLS, SETTINGS
@@ -78,7 +79,7 @@ def simulate(
     2.4
     """
     places = [(name, cell) for name in settings for cell in cells]
-    asked: list[dict[str, Any]] = [
+    asked: list[Document] = [
         {
             "wait": settings[name][0],
             "burn_nice": settings[name][1],

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
-from typing import Any
 
+from crosswind.documents import Document, Row
 from crosswind.lab.papers.driver import Work
 from crosswind.lab.papers.quadrics_overlap.calibration import Calibration, of
 from crosswind.lab.papers.quadrics_overlap.claims import claims
@@ -41,7 +41,7 @@ def study(chosen: Calibration, work: Work) -> TabledStudy:
     return studied(chosen, found)
 
 
-def _wanted(chosen: Calibration) -> dict[str, dict[str, Any]]:
+def _wanted(chosen: Calibration) -> dict[str, Document]:
     waits = {wait: (wait, 0) for wait in WAITS}
     fewer = {"calibration": replace(chosen, repetitions=chosen.variant_repetitions)}
     return {
@@ -82,8 +82,8 @@ def _tables(matrix: Matrix, prompt: Matrix) -> Part:
         ("burners without lingering", "s"),
     ]
     rows: list[list[str | float]] = []
-    ping: list[dict[str, Any]] = []
-    burn: list[dict[str, Any]] = []
+    ping: list[Row] = []
+    burn: list[Row] = []
     for setting in SETTINGS:
         for cell in CELLS:
             paper, simulated, other = printed(setting, cell), matrix[setting, cell], prompt[setting, cell]
@@ -154,5 +154,5 @@ def _waits(decay: Matrix, fair: Matrix) -> Part:
     return Part("waits", "Buffered coscheduling beside the other waits", columns, rows, [drawing], note)
 
 
-def _point(name: str, series: str, slowdown: float) -> dict[str, Any]:
+def _point(name: str, series: str, slowdown: float) -> Row:
     return {"name": name, "series": series, "low": slowdown, "middle": slowdown, "high": slowdown}

@@ -8,7 +8,9 @@ such a choice, it is graded under each *reading*, and is not decidable from the 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Literal
+
+from crosswind.documents import Document, Row
 
 Form = Literal["quick", "full"]
 
@@ -82,7 +84,7 @@ class Filling:
         """What a point of a figure sets."""
         return {"buffer_packets": self.buffer_packets, "polls_per_send": self.polls_per_send}
 
-    def network(self) -> dict[str, Any]:
+    def network(self) -> Document:
         """Return the CM-5's costs with these switches, as an experiment describes them."""
         tree = {**self.setting, "receive_packets": 8 * self.buffer_packets, "send_packets": self.buffer_packets}
         return {**CM5, "fat_tree": tree}
@@ -146,7 +148,7 @@ class Calibration:
     seed: int = 1
     repetitions: int = 5
     network: str = "cm5"
-    parameters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    parameters: dict[str, Document] = field(default_factory=dict)
     windows: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 8, 16, 32, 64, 128, 256, 512)
     coscheduled_windows: tuple[int, ...] = (1, 8, 512)
     local_windows: tuple[int, ...] = (1, 8, 512)
@@ -176,11 +178,11 @@ class Calibration:
     )
     fillings: tuple[Filling, ...] = (Filling(2, 0), Filling(2, 1), Filling(2, ALL), Filling(1, 1), Filling(4, 1))
     filling_windows: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 8, 16, 64, 512)
-    filling_parameters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    filling_parameters: dict[str, Document] = field(default_factory=dict)
     filling_disturbed: tuple[str, ...] = PROGRAMS
-    skewed_parameters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    skewed_parameters: dict[str, Document] = field(default_factory=dict)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Row:
         """Return it as JSON could hold it."""
         return asdict(self)
 

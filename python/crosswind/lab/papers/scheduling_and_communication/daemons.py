@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from crosswind.documents import Document
 from crosswind.lab.papers.published import rows
 
 
@@ -61,7 +61,7 @@ def together(daemons: list[Daemon] | None = None) -> Together:
     return Together(1.0 / per_s, 1000.0 * part / per_s, part)
 
 
-def disturbance() -> dict[str, Any]:
+def disturbance() -> Document:
     """Return the table as a description with the fields of `disturbance.toml`: each daemon by itself on every rank.
 
     The text gives intervals and ranges of run times, no distributions: intervals are taken as exponential (nothing

@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from crosswind import Disturbance, Experiment, ProgramPoint, ProgramRun, Runs
+from crosswind.documents import Document
 from crosswind.lab.engine import build_digest
 from crosswind.lab.papers.scheduling_and_communication.calibration import (
     PAPERS,
@@ -22,7 +23,7 @@ from crosswind.lab.papers.scheduling_and_communication.calibration import (
 )
 from crosswind.statistics.interval import span
 
-Setting = tuple[dict[str, Any], dict[str, Any] | None]
+Setting = tuple[Document, Document | None]
 """What a point of a figure sets, and its disturbance."""
 
 WINDOWS = "figure-1"
@@ -51,7 +52,7 @@ class Figure:
     id: str
     title: str
     settings: list[Setting]
-    parameters: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    parameters: Mapping[str, Document] = field(default_factory=dict)
 
 
 class FigureGrid:
@@ -95,7 +96,7 @@ class FigureGrid:
         parts = {"on": on, "settings": settings, "repetitions": self._calibration.repetitions, "build": build_digest()}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
-    def _described(self, setting: Mapping[str, Any]) -> dict[str, Any]:
+    def _described(self, setting: Mapping[str, Any]) -> Document:
         return _description(setting, self._calibration, self._figure.parameters)
 
 
@@ -113,9 +114,7 @@ def is_drawn(disturbance: Mapping[str, Any] | None) -> bool:
     return any(source["kind"] != "coscheduled" or source.get("skew_s", 0.0) > 0.0 for source in sources)
 
 
-def _description(
-    setting: Mapping[str, Any], calibration: Calibration, parameters: Mapping[str, dict[str, Any]]
-) -> dict[str, Any]:
+def _description(setting: Mapping[str, Any], calibration: Calibration, parameters: Mapping[str, Document]) -> Document:
     program = setting["program"]
     workload = {"kind": "program", "program": program, "ranks": calibration.ranks, "seed": calibration.seed}
     given = {**calibration.parameters, **parameters}
@@ -221,13 +220,13 @@ def _local(
     return Figure(name, title, settings)
 
 
-def local_job(calibration: Calibration, reading: Reading, quantum_s: float) -> dict[str, Any]:
+def local_job(calibration: Calibration, reading: Reading, quantum_s: float) -> Document:
     """Return the other program of figure 2."""
     drift = {"drift": calibration.drift} if reading.phases == "drifting" else {}
     return described("local", quantum_s=quantum_s, jobs=JOBS, phases=reading.phases, polls=reading.polls, **drift)
 
 
-def local_setting(program: str, reading: Reading, quantum_s: float, window: int) -> dict[str, Any]:
+def local_setting(program: str, reading: Reading, quantum_s: float, window: int) -> Document:
     """Return what a point of figure 2 sets."""
     return {
         "program": program,
@@ -304,7 +303,7 @@ def shared_node(calibration: Calibration, best: Mapping[str, int]) -> Figure:
     return Figure("figure-5", "one non-idle processor", settings)
 
 
-def serial_job(calibration: Calibration, share: float, **fields: Any) -> dict[str, Any] | None:
+def serial_job(calibration: Calibration, share: float, **fields: Any) -> Document | None:
     """Return the serial job of figure 5, on the shared rank unless `everywhere`; None where it has nothing."""
     on = {} if fields.get("everywhere") else {"ranks": [calibration.shared_rank]}
     return described("job", share=share, slice_s=calibration.slice_s, **{**on, **fields}) if share < 1.0 else None
@@ -314,7 +313,7 @@ def _credit(polls: bool) -> str:
     return "extracted" if polls else "handled"
 
 
-def described(kind: str, **fields: Any) -> dict[str, Any]:
+def described(kind: str, **fields: Any) -> Document:
     """Return a disturbance of one source."""
     return {"schema_version": 1, "name": kind, "source": [{"kind": kind, **fields}]}
 
@@ -339,7 +338,7 @@ class Row:
         Closed forms of the slowdown, where some apply.
     """
 
-    params: dict[str, Any]
+    params: Document
     makespan_s: float
     low_s: float
     high_s: float

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from crosswind import ProgramRun, Runs
+from crosswind.documents import Document
 from crosswind.files.atomic import write_json
 from crosswind.files.tabular import Plotted
 from crosswind.lab.papers.driver import Work
@@ -49,8 +49,8 @@ class Study(Plotted):
     calibration: list[tuple[str, str, str]]
     best_windows: dict[str, int]
     claims: list[Claim]
-    figures: dict[str, dict[str, Any]]
-    daemons: list[dict[str, Any]] = field(default_factory=list)
+    figures: dict[str, Document]
+    daemons: list[Document] = field(default_factory=list)
 
     @classmethod
     def load(cls, path: str | Path) -> Study:
@@ -74,7 +74,7 @@ class Study(Plotted):
             daemons=document["table_1"],
         )
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Document:
         """Return the content of `study.json`: what `crosswind reproduce --json` prints."""
         return {
             "schema_version": SCHEMA_VERSION,
@@ -155,7 +155,7 @@ def _study(rows: Rows, chosen: Calibration, runs: Mapping[str, Runs[ProgramRun]]
     )
 
 
-def _entry(figure: str, row: Row, rows: Rows) -> dict[str, Any]:
+def _entry(figure: str, row: Row, rows: Rows) -> Document:
     reference_s = rows.reference_s(figure, row)
     return {
         **row.params,

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from crosswind.documents import Document
 from crosswind.lab.papers.scheduling_and_communication.calibration import PROGRAMS, Calibration
 from crosswind.lab.papers.scheduling_and_communication.figures import (
     Figure,
@@ -51,12 +52,12 @@ def not_built(calibration: Calibration, best: Mapping[str, int]) -> Figure:
     discarding = {"away": "discard", "resend_s": calibration.resend_s}
     settings: list[Setting] = []
 
-    def add(under: str, variant: str, disturbance: dict[str, Any] | None, **params: Any) -> None:
+    def add(under: str, variant: str, disturbance: Document | None, **params: Any) -> None:
         for program in PROGRAMS:
             whole = {"program": program, "under": under, "variant": variant, "window": best[program], **params}
             settings.append((whole, disturbance))
 
-    shared: list[tuple[str, dict[str, Any] | None, dict[str, Any]]] = [
+    shared: list[tuple[str, Document | None, Document]] = [
         (DAEMONS, daemons, {}),
         (SERIAL, job, {}),
         (LOCAL, other, {"quantum_s": quantum_s}),

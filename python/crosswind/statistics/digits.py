@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from crosswind.statistics.interval import digits_of
+from crosswind.statistics.interval import MeanInterval, digits_of
 
 
 def with_half(value: float, half: float, unit: str = "", *, least: int = 3) -> str:
@@ -49,6 +49,25 @@ def plain(value: float, least: int = 3) -> str:
         return f"{value:.{least}g}"
     place = math.floor(math.log10(abs(value)) + 1e-12)
     return f"{value:.{max(0, least - 1 - place)}f}"
+
+
+def in_seconds(found: MeanInterval) -> str:
+    """Return a mean with half of its interval, to four digits without one."""
+    return with_half(found.mean, half_of(found.mean, (found.low, found.high)), least=4)
+
+
+def part_of(found: MeanInterval, whole: MeanInterval) -> str:
+    """Return a time as a part of another, with half of its interval.
+
+    Examples
+    --------
+    >>> part_of(MeanInterval(0.29, 0.26, 0.32), MeanInterval(35.5, 35.5, 35.5))
+    '0.82 % ± 0.08'
+    """
+    if not whole.mean:
+        return "unknown"
+    half = half_of(found.mean, (found.low, found.high))
+    return with_half(100 * found.mean / whole.mean, 100 * half / whole.mean, " %")
 
 
 def half_of(value: float, ends: Sequence[float]) -> float:
