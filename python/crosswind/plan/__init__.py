@@ -145,7 +145,8 @@ class Plan(Tabular):
             for one in shown
         ]
         note = "Gains are derivatives of the throughput: use them for small changes."
-        note += f" {left} nodes that receive less: --nodes, --json." if left > 0 else ""
+        if left > 0:
+            note += f" {most:,} of {len(self.nodes):,} nodes are shown, those that receive most; --json has all."
         return [Table("What the plan asks of each node", columns, rows, note)]
 
     def to_arrow(self) -> pa.Table:
