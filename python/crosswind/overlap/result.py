@@ -149,7 +149,7 @@ class Overlap(Tabular):
 
 
 def name_of(cell: Mapping[str, Any]) -> str:
-    """Return what tells a cell from the others."""
+    """Return the name of a cell: its messages, wait and nice level."""
     return f"{cell['messages']} x {cell['message_bytes']:,} B, {cell['wait']}, nice {cell['burn_nice']}"
 
 
