@@ -353,7 +353,7 @@ def test_a_sweep_without_points_and_one_with_a_point_that_has_no_fit_are_shown(t
     value, measurement = whole.points[0]
     short = Measurement(measurement.samples.slice(0, 60), measurement.header)
     unfitted = replace(whole, points=[(value, short), whole.points[1]])
-    assert "– – .. –" in Page(report(unfitted, tmp_path / "short.html").read_text()).text
+    assert "– – – – – – no" in Page(report(unfitted, tmp_path / "short.html").read_text()).text
 
 
 def test_a_sweep_says_where_interference_is_least_only_when_intervals_are_apart(tmp_path):
