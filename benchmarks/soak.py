@@ -10,7 +10,8 @@ Four parts, one after the other, whose faults and moments the seed draws, so tha
 - a farm used as a pool on this machine: calls are cancelled; agents are stopped (some for good), killed, and get a
   tenth of a CPU; calls stop or end their agent, raise, or leave a process; inputs and outputs of a command become FIFOs
   and directories, or vanish, while it runs;
-- a farm on a Dask cluster whose scheduler, worker or agents are closed or killed, each time a fresh cluster.
+- a farm on a Dask cluster whose scheduler, worker or agents are closed, killed or stopped (some for good), calls are
+  cancelled, all get a tenth of a CPU, or the files of a command change as above: one of these to each fresh cluster.
 
 In the end nothing may be left: no process, spool, cgroup, mount, network namespace or tc setting.
 
@@ -30,7 +31,7 @@ from soak_parts import cluster, left, pool, roots, tree
 from testbed_farms.nodes import missing
 
 NAME = "soak"
-SHARES = {"tree": 0.4, "roots": 0.15, "pool": 0.25, "cluster": 0.2}
+SHARES = {"tree": 0.35, "roots": 0.1, "pool": 0.25, "cluster": 0.3}
 """Parts of the time."""
 
 

@@ -1,4 +1,8 @@
-"""A farm on a Dask cluster that loses its scheduler, a worker or its agents, again and again."""
+"""A farm on a Dask cluster to which something happens, a fresh one each time.
+
+The scheduler, a worker or agents are closed, killed or stopped, calls are cancelled, all get a part of a CPU, or the
+files of a command change.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +27,20 @@ import crosswind
 from crosswind.errors import AgentLost
 from crosswind.run.agents import Limits
 from crosswind.run.deployment import Placing
+from crosswind.run.deployments import deployed
+from soak_parts.files import FILES, map_changing_files
 from soak_parts.left import Ground
+from soak_parts.quota import Quota
 
-KINDS = ("scheduler closed", "scheduler killed", "worker closed", "worker killed", "all agents killed")
+LOSING = ("scheduler closed", "scheduler killed", "worker closed", "worker killed", "all agents killed")
+"""After these a call may end with `AgentLost`; after the others it has its value."""
+STOPPING = ("scheduler stopped", "worker stopped", "worker stopped for good", "agent stopped", "agent stopped for good")
+CHANGING = "files change"
+KINDS = (*LOSING, *STOPPING, "calls cancelled", "quota", CHANGING)
 CALLS = 400
+CANCELS = 60
+LASTS_S = (0.2, 4.0)
+"""A stop or a quota: from much less than the silence after which an agent is given up to much more."""
 MOST_BEFORE_A_FAULT = 150
 ENDS_S = 90.0
 """After a fault every future ends within this."""
@@ -78,15 +92,49 @@ def _agents(ground: Ground) -> list[int]:
     return found
 
 
-def _happen(kind: str, processes: list[subprocess.Popen[bytes]], ground: Ground, draw: random.Random) -> None:
+def _happen(
+    kind: str, processes: list[subprocess.Popen[bytes]], ground: Ground, draw: random.Random, held: contextlib.ExitStack
+) -> None:
+    """Have something happen to processes; what lasts is undone in time, and at the latest when `held` is closed."""
+    what, _, how = kind.partition(" ")
     if kind == "all agents killed":
-        for pid in _agents(ground):
+        chosen = _agents(ground)
+    elif what == "agent":
+        chosen = [draw.choice(_agents(ground))]
+    else:
+        chosen = [processes[0].pid if what == "scheduler" else draw.choice(processes[1:]).pid]
+    number = {"closed": signal.SIGTERM, "killed": signal.SIGKILL, "agents killed": signal.SIGKILL}.get(
+        how, signal.SIGSTOP
+    )
+
+    def send(number: int) -> None:
+        for pid in chosen:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        return
-    what, how = kind.split()
-    chosen = processes[0] if what == "scheduler" else draw.choice(processes[1:])
-    chosen.send_signal(signal.SIGTERM if how == "closed" else signal.SIGKILL)
+                os.kill(pid, number)
+
+    send(number)
+    if how == "stopped":
+        _later(draw, held, lambda: send(signal.SIGCONT))
+
+
+def _later(draw: random.Random, held: contextlib.ExitStack, undo: Callable[[], None]) -> None:
+    timer = threading.Timer(draw.uniform(*LASTS_S), undo)
+    timer.start()
+    held.callback(timer.join)
+
+
+def _starve(ground: Ground, draw: random.Random, held: contextlib.ExitStack) -> None:
+    """Give all processes a part of a CPU for a while, where there is a control group for that."""
+    quota = Quota(ground)
+    held.callback(quota.remove)
+    if quota.is_there:
+        quota.begin()
+        _later(draw, held, quota.lift)
+
+
+def _cancel(calls: list[Future[int]], draw: random.Random) -> set[int]:
+    """Cancel some calls, and return which."""
+    return {number for number in draw.sample(range(CALLS), CANCELS) if calls[number].cancel()}
 
 
 def _round(kind: str, folder: Path, ground: Ground, draw: random.Random) -> dict[str, Any]:
@@ -95,7 +143,7 @@ def _round(kind: str, folder: Path, ground: Ground, draw: random.Random) -> dict
 
     outcomes: Counter[str] = Counter()
     wrong: list[str] = []
-    with _cluster(folder) as processes, contextlib.ExitStack() as stack:
+    with _cluster(folder) as processes, contextlib.ExitStack() as stack, contextlib.ExitStack() as held:
         until = time.monotonic() + UP_S
         while not (folder / "scheduler.json").exists():
             if time.monotonic() > until:
@@ -105,25 +153,42 @@ def _round(kind: str, folder: Path, ground: Ground, draw: random.Random) -> dict
             Client(scheduler_file=str(folder / "scheduler.json"), set_as_default=False, timeout=5)
         )
         client.wait_for_workers(2, timeout=UP_S)
-        farm = crosswind.Farm(client, placing=Placing(per="worker"), limits=Limits(start_s=5.0, silence_s=1.0))
+        placing = Placing(per="worker")
+        if kind == CHANGING:
+            launch = stack.enter_context(deployed(client, placing))
+            found = map_changing_files(folder / "files", draw, launch=launch)
+            return {"outcomes": outcomes, "wrong": found["wrong"], "odd": found["odd"], "ended_s": 0.0}
+        limits = Limits(start_s=5.0 if kind in LOSING else UP_S, silence_s=1.0)
+        farm = crosswind.Farm(client, placing=placing, limits=limits)
         calls: list[Future[int]] = [farm.submit(slowly, number) for number in range(CALLS)]
         before = draw.randint(0, MOST_BEFORE_A_FAULT)
         with contextlib.suppress(AgentLost):
             calls[before].result(UP_S)
-        happened = time.monotonic()
-        _happen(kind, processes, ground, draw)
+        happened, cancelled = time.monotonic(), set[int]()
+        if kind == "calls cancelled":
+            cancelled = _cancel(calls, draw)
+        elif kind == "quota":
+            _starve(ground, draw, held)
+        else:
+            _happen(kind, processes, ground, draw, held)
         for number, call in enumerate(calls):
             try:
                 value = call.result(max(happened + ENDS_S - time.monotonic(), 0.0))
                 outcomes["done"] += 1
-                if value != number * number:
-                    wrong.append(f"call {number} gave {value}")
-            except AgentLost:
+                if value != number * number or number in cancelled:
+                    wrong.append(f"{kind}: call {number} gave {value}")
+            except AgentLost as error:
                 outcomes["AgentLost"] += 1
+                if kind not in LOSING:
+                    wrong.append(f"{kind}: call {number}: {error!r}")
+            except CancelledError:
+                outcomes["cancelled"] += 1
+                if number not in cancelled:
+                    wrong.append(f"{kind}: call {number} is cancelled")
             except TimeoutError:
                 outcomes["hanging"] += 1
             except Exception as error:  # no call of these raises
-                wrong.append(f"call {number} raised {error!r}")
+                wrong.append(f"{kind}: call {number} raised {error!r}")
         ended_s = time.monotonic() - happened
         ending = threading.Thread(target=farm.shutdown, daemon=True)
         ending.start()
@@ -138,6 +203,7 @@ def soak(seconds: float, seed: int, ground: Ground) -> dict[str, Any]:
     draw, until = random.Random(f"cluster {seed}"), time.monotonic() + seconds
     faults: Counter[str] = Counter()
     outcomes: Counter[str] = Counter()
+    odd: Counter[str] = Counter()
     wrong: list[str] = []
     longest_s, gone_s = 0.0, 0.0
     while time.monotonic() < until:
@@ -148,6 +214,7 @@ def soak(seconds: float, seed: int, ground: Ground) -> dict[str, Any]:
         found = _round(kind, folder, ground, draw)
         faults[kind] += 1
         outcomes.update(found["outcomes"])
+        odd.update(found.get("odd", {}))
         wrong += found["wrong"]
         took_s, left = ground.gone()
         if left:
@@ -155,8 +222,9 @@ def soak(seconds: float, seed: int, ground: Ground) -> dict[str, Any]:
         longest_s, gone_s = max(longest_s, found["ended_s"]), max(gone_s, took_s)
         shutil.rmtree(folder, ignore_errors=True)
     return {
-        "tasks": CALLS * faults.total(),
+        "tasks": CALLS * (faults.total() - faults[CHANGING]) + FILES * faults[CHANGING],
         "faults": dict(sorted(faults.items())),
+        "files": dict(sorted(odd.items())),
         "outcomes": dict(sorted(outcomes.items())),
         "hanging": outcomes["hanging"],
         "wrong": wrong,

@@ -23,22 +23,19 @@ import crosswind
 from crosswind.errors import AgentLost
 from crosswind.run.agents import Limits
 from crosswind.run.calls import CallError
-from crosswind.run.command import map_command
+from soak_parts.files import FILES, map_changing_files
 from soak_parts.left import Ground
+from soak_parts.quota import Quota
 
-CALLS, FILES = 600, 40
+CALLS = 600
 NODES = 3
 ENDS_S = 120.0
 """Every future of a round, and the round, ends within this."""
 EVERY_S = 0.4
 """Mean time between two things that happen to a farm."""
 STOPPED_S = 0.3
-QUOTA_US = 10_000
-"""CPU time of all agents together in each 100 ms, while there is a quota."""
 KINDS = ("agent stopped", "agent stopped for good", "agent killed", "call cancelled", "quota", "quota lifted")
-ODD = ("a FIFO as input", "a directory as input", "a missing input", "a FIFO as output", "a directory as output")
 _FATES = ("stops itself", "ends itself", "raises", "leaves a process")
-_CPU = Path("/sys/fs/cgroup/cpu")
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -69,38 +66,10 @@ def work(seed: str, number: int) -> int:
     return number * number
 
 
-class _Quota:
-    """A control group with a limit of CPU time, where one can be made."""
-
-    def __init__(self, ground: Ground) -> None:
-        self._ground, self._path = ground, _CPU / f"xwsoak-{os.getpid()}"
-        with contextlib.suppress(OSError):
-            self._path.mkdir()
-        self.is_there = (self._path / "cpu.cfs_quota_us").exists()
-
-    def begin(self) -> None:
-        (self._path / "cpu.cfs_quota_us").write_text(str(QUOTA_US))
-        self._move(self._path)
-
-    def lift(self) -> None:
-        (self._path / "cpu.cfs_quota_us").write_text("-1")
-
-    def _move(self, group: Path) -> None:
-        for pid in self._ground.processes():
-            with contextlib.suppress(OSError):  # it ends
-                (group / "cgroup.procs").write_text(str(pid))
-
-    def remove(self) -> None:
-        if self.is_there:
-            self.lift()
-            self._move(_CPU)
-            self._path.rmdir()
-
-
 class _Happenings:
     """Has things happen to the agents and calls of a farm while it is entered."""
 
-    def __init__(self, ground: Ground, draw: random.Random, calls: list[Future[int]], quota: _Quota) -> None:
+    def __init__(self, ground: Ground, draw: random.Random, calls: list[Future[int]], quota: Quota) -> None:
         self._ground, self._draw, self._calls, self._quota = ground, draw, calls, quota
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="happenings")
@@ -163,7 +132,7 @@ def _calls(seed: str, ground: Ground, draw: random.Random) -> dict[str, Any]:
     """Submit calls while things happen; what became of them."""
     outcomes: Counter[str] = Counter()
     wrong: list[str] = []
-    quota, until = _Quota(ground), time.monotonic() + ENDS_S
+    quota, until = Quota(ground), time.monotonic() + ENDS_S
     happened: Counter[str] = Counter()
     try:
         with crosswind.Farm(max_workers=NODES, limits=Limits(silence_s=1.0, start_s=60.0), quiet=True) as farm:
@@ -209,52 +178,6 @@ def _fault(outcome: int | str, number: int, fated: str, is_cancelled: bool) -> s
     return None if outcome == expected else f"{outcome} instead of {expected}"
 
 
-def _command(folder: Path, draw: random.Random) -> dict[str, Any]:
-    """Run a command whose inputs and outputs become what no task can read or write, while it runs."""
-    inputs, out = folder / "in", folder / "out"
-    inputs.mkdir(parents=True)
-    odd: dict[str, str] = {}
-    for file in range(FILES):
-        (inputs / f"{file:03}").write_text(f"{file}")
-        if draw.random() < 0.3:
-            odd[f"{file:03}"] = draw.choice(ODD)
-    over = threading.Event()
-
-    def change() -> None:
-        while not over.wait(0.01) and not (out / "000").exists():
-            pass
-        for name, kind in odd.items():
-            if kind.endswith("input"):
-                (inputs / name).unlink(missing_ok=True)
-            if kind == "a FIFO as input":
-                os.mkfifo(inputs / name)
-            elif kind == "a directory as input":
-                (inputs / name).mkdir()
-
-    odd.pop("000", None)
-    makes = "".join(
-        f"case {{name}} in {name}) {make} {{output}}; exit 0;; esac; "
-        for name, kind in odd.items()
-        if (make := {"a FIFO as output": "mkfifo", "a directory as output": "mkdir"}.get(kind))
-    )
-    changing = threading.Thread(target=change)
-    changing.start()
-    try:
-        line = f"{makes}sleep 0.02; cat {{input}} > {{output}}"
-        map_command(line, [str(inputs / "*")], out, max_workers=NODES, task_timeout_s=20.0, quiet=True)
-    finally:
-        over.set()
-        changing.join()
-    wrong: list[str] = []
-    for file in range(FILES):
-        name = f"{file:03}"
-        result = (out / name).read_text() if (out / name).exists() else None
-        # What became odd may have been read before.
-        if result != f"{file}" and not (result is None and name in odd):
-            wrong.append(f"{folder}: the result of {name}, {odd.get(name, 'a file')}, is {result!r}")
-    return {"wrong": wrong, "odd": Counter(odd.values())}
-
-
 def _within(what: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Run a part of a round on a thread, which may take so long and no longer."""
     found: dict[str, Any] = {"wrong": [f"{what}: it did not end within {2 * ENDS_S:.0f} s"]}
@@ -282,7 +205,7 @@ def soak(seconds: float, seed: int, ground: Ground) -> dict[str, Any]:
         name = f"{seed}-{rounds}"
         draw, folder = random.Random(f"pool {name}"), ground.path / f"pool-{name}"
         calls = _within(f"calls {name}", partial(_calls, name, ground, draw))
-        files = _within(f"files {name}", partial(_command, folder, draw))
+        files = _within(f"files {name}", partial(map_changing_files, folder, draw, max_workers=NODES))
         happened += calls.get("happened", Counter()) + files.get("odd", Counter())
         outcomes += calls.get("outcomes", Counter())
         wrong += calls["wrong"] + files["wrong"]

@@ -65,7 +65,9 @@ def test_where_one_task_in_twenty_fails_all_others_are_answered_once(seed, tmp_p
     assert summary["tasks"] == COUNT
 
 
-@pytest.mark.parametrize(("part", "seconds"), [("tree", 25), ("roots", 40), ("cluster", 5)])
+@pytest.mark.parametrize(
+    ("part", "seconds"), [("tree", 25), ("roots", 40), ("pool", 60), ("cluster", 5), ("cluster", 200)]
+)
 def test_a_short_soak_accounts_for_every_task_once_and_leaves_nothing(part, seconds):
     if part == "cluster":
         pytest.importorskip("distributed")

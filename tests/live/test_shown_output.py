@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import queue
 import re
@@ -51,6 +52,12 @@ def made_hosts(tmp_path):
     return [*command, "--token-file", "token"]
 
 
+def said_by_program():
+    """The lines of the program's calls, each after the number of its call."""
+    for number, one in enumerate((7, *range(40))):
+        yield from (f"{number}: out {one}", f"{number}: WARNING:root:logged {one}")
+
+
 @pytest.mark.parametrize("words", [[], ["quiet"]])
 def test_on_the_hosts_of_a_file(tmp_path, words):
     command = made_hosts(tmp_path)
@@ -66,7 +73,7 @@ def test_on_the_hosts_of_a_file(tmp_path, words):
         )
         _, said = host.communicate(timeout=20)
     assert done.returncode == 0, done.stderr + said
-    expected = [f"[leaf] {word}" for one in (7, *range(40)) for word in (f"out {one}", f"WARNING:root:logged {one}")]
+    expected = [f"[leaf] {line}" for line in said_by_program()]
     assert sorted(done.stderr.splitlines()) == ([] if words else sorted(expected))
     assert ("logged 39" in said) is bool(words)  # what is not shown here stays there
 
@@ -110,9 +117,7 @@ def test_on_the_workers_of_dask(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     told = [line.partition("] ")[2] for line in done.stderr.splitlines() if line.startswith("[")]
-    assert sorted(told) == sorted(
-        line for one in (7, *range(40)) for line in (f"out {one}", f"WARNING:root:logged {one}")
-    )
+    assert sorted(told) == sorted(said_by_program())
 
 
 class Lines:
@@ -194,7 +199,7 @@ def test_what_a_call_and_its_programs_print_comes_while_it_runs(tmp_path, place)
         lines = Lines(process)
         node = {"here": "cpu0", "hosts": "leaf", "dask": "0"}[place]
         for spoken in SPOKEN:
-            lines.until(f"[{node}] {spoken}")
+            lines.until(f"[{node}] 0: {spoken}")
         (tmp_path / "ready").touch()
         assert process.wait(PATIENCE_S) == 0
 
@@ -230,11 +235,75 @@ def test_a_call_that_prints_without_end_is_shown_in_part_and_others_are_heard(ca
         assert farm.submit(floods, 20_000).result(PATIENCE_S) == 20_000
         farm.submit(print, "afterwards").result(PATIENCE_S)
     said = capfd.readouterr().err
-    assert said.startswith("[cpu0] the first line\n")
-    assert said.endswith("[cpu0] afterwards\n")
-    assert_counted(
-        said.replace("[cpu0] the first line\n", "").replace("[cpu0] afterwards\n", ""), "[cpu0] ", 20_000_000, 1_000
-    )
+    first, last = "[cpu0] 0: the first line\n", "[cpu0] 1: afterwards\n"
+    assert said.startswith(first)
+    assert said.endswith(last)
+    assert_counted(said.replace(first, "").replace(last, ""), "[cpu0] 0: ", 20_000_000, 1_000)
+
+
+def prints_seldom(number):
+    if number % 977 == 500:
+        print("python", number)
+        logging.getLogger("of a call").warning("logged %d", number)
+        print("begun", end=" ")
+        print(number)
+    return number
+
+
+def writes_seldom(number):
+    if number % 977 == 500:
+        os.write(1, f"written {number}\n".encode())
+    return number
+
+
+def writes_always(number):
+    os.write(2, f"written {number} and no end".encode())
+    return number
+
+
+def numbers_of(said):
+    """The number before each line, and the one in it; the first is None where none stands there."""
+    found = [re.fullmatch(r"\[cpu\d\] (?:(\d+): )?\D+(\d+)\D*", line) for line in said.splitlines()]
+    assert all(found), said
+    return [(one[1] and int(one[1]), int(one[2])) for one in found]
+
+
+@pytest.mark.parametrize("chunksize", [None, 2_000])
+def test_what_one_call_of_a_large_batch_prints_is_known_as_its(chunksize, capfd):
+    """Calls of microseconds, of which few print: they travel in batches, in which no call is looked at alone."""
+    count = 20_000
+    assert list(crosswind.map(prints_seldom, range(count), max_workers=2, chunksize=chunksize)) == list(range(count))
+    numbers = numbers_of(capfd.readouterr().err)
+    assert sorted(numbers) == sorted(3 * [(number, number) for number in range(500, count, 977)])
+
+
+@pytest.mark.parametrize("chunksize", [None, 50])
+def test_what_every_call_of_a_batch_writes_past_python_is_known_as_its(chunksize, capfd):
+    assert list(crosswind.map(writes_always, range(300), max_workers=2, chunksize=chunksize)) == list(range(300))
+    assert sorted(numbers_of(capfd.readouterr().err)) == [(number, number) for number in range(300)]
+
+
+def test_what_is_not_known_to_be_of_a_call_stands_without_a_number(capfd):
+    """Few calls of a batch write past Python: of the first such batch of a node it is not known which."""
+    count = 20_000
+    assert list(crosswind.map(writes_seldom, range(count), max_workers=2)) == list(range(count))
+    numbers = numbers_of(capfd.readouterr().err)
+    assert sorted(number for _, number in numbers) == list(range(500, count, 977))
+    assert {before for before, number in numbers} <= {None, *range(count)}
+    assert [pair for pair in numbers if pair[0] not in {None, pair[1]}] == []
+
+
+def test_calls_of_a_farm_are_known_by_the_order_in_which_they_were_submitted(capfd):
+    with crosswind.Farm(max_workers=2) as farm:
+        first = farm.submit(time.sleep, 0)
+        calls = [first, *(farm.submit(prints_seldom, 977 * number + 500) for number in range(1, 200))]
+        last = farm.submit(prints_seldom, farm.submit(int, 500))
+        assert [call.result(PATIENCE_S) for call in calls[1:]] == [977 * number + 500 for number in range(1, 200)]
+        assert last.result(PATIENCE_S) == 500
+    expected = {500: 201, **{977 * number + 500: number for number in range(1, 200)}}
+    numbers = numbers_of(capfd.readouterr().err)
+    assert {number: before for before, number in numbers} == expected
+    assert len(numbers) == 3 * len(expected)
 
 
 def test_lines_of_different_commands_never_mix(tmp_path, capfd):

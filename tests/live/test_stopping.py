@@ -343,13 +343,13 @@ def prints(number):
     return number
 
 
-def test_what_calls_print_is_shown_with_its_node_unless_it_is_to_be_quiet(capsys):
+def test_what_calls_print_is_shown_with_its_node_and_number_unless_it_is_to_be_quiet(capsys):
     assert list(crosswind.map(prints, range(2), max_workers=1)) == [0, 1]
     assert capsys.readouterr().err.splitlines() == [
-        "[cpu0] printed 0",
-        "[cpu0] warned 0",
-        "[cpu0] printed 1",
-        "[cpu0] warned 1",
+        "[cpu0] 0: printed 0",
+        "[cpu0] 0: warned 0",
+        "[cpu0] 1: printed 1",
+        "[cpu0] 1: warned 1",
     ]
     assert list(crosswind.map(prints, range(2), max_workers=1, quiet=True)) == [0, 1]
     assert capsys.readouterr().err == ""

@@ -1,8 +1,10 @@
 """What a task started ends with it, however the run ends; and what a task may take."""
 
+import contextlib
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -209,7 +211,23 @@ def test_a_root_that_computes_cannot_keep_a_time_limit_and_says_so():
         crosswind.Farm(crosswind.Platform.from_dict(described), task_timeout_s=1.0)
 
 
-@pytest.mark.parametrize("end", ["as it should", "killed"])
+def watchdogs_of(agent):
+    """The processes that undo what an agent leaves, by its end."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                _, name, about = re.fullmatch(r"(\d+) \((.*)\) (.*)", (entry / "stat").read_text(), re.DOTALL).groups()
+                if name == "undo-watchdog" and int(about.split()[1]) == agent:
+                    found.append(int(entry.name))
+    return found
+
+
+def is_stopped(pid):
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
+@pytest.mark.parametrize("end", ["as it should", "killed", "killed, with its watchdog stopped"])
 def test_what_a_function_left_behind_ends_with_its_agent(seconds, end):
     def leaves(seconds):
         import subprocess as children
@@ -222,8 +240,12 @@ def test_what_a_function_left_behind_ends_with_its_agent(seconds, end):
     with crosswind.Farm(here(1), limits=Limits(grace_s=0.5)) as farm:
         assert farm.submit(leaves, seconds).result(timeout=60)
         wait_until(lambda: len(sleeping(seconds)) == 3, "three that were left")
-        if end == "killed":
+        if end != "as it should":
             (agent,) = agents_of(os.getpid())
+            if "watchdog" in end:
+                (watchdog,) = watchdogs_of(agent)
+                os.kill(watchdog, signal.SIGSTOP)
+                wait_until(lambda: is_stopped(watchdog), "the stop")
             os.kill(agent, signal.SIGKILL)
             wait_until(lambda: not sleeping(seconds), "the end of what was left")
             assert farm.submit(pow, 2, 3).result(timeout=60) == 8

@@ -182,6 +182,8 @@ pub enum Frame {
         /// The node that computes it.
         node: u32,
         task: u64,
+        /// Which call of a batch, from 1; 0 for another task, and where it is not known.
+        call: u32,
         /// Bytes left out before the text.
         left_out: u64,
         text: Vec<u8>,
@@ -354,9 +356,13 @@ impl Reader<'_> {
             FORGET => Frame::Forget { number: self.u64()? },
             PARTIAL => Frame::Partial { task: self.u64()?, outcomes: self.rest() },
             RAN => Frame::Ran { task: self.u64()?, began_ns: self.u64()?, took_ns: self.u64()? },
-            PRINTED => {
-                Frame::Printed { node: self.u32()?, task: self.u64()?, left_out: self.u64()?, text: self.rest() }
-            }
+            PRINTED => Frame::Printed {
+                node: self.u32()?,
+                task: self.u64()?,
+                call: self.u32()?,
+                left_out: self.u64()?,
+                text: self.rest(),
+            },
             OVER_TIME => Frame::OverTime { task: self.u64()?, tried: self.u32()? },
             SUBTREE => Frame::Subtree(Subtree {
                 compute_per_s: self.amount()?,
@@ -496,10 +502,11 @@ impl Frame {
                 out.extend(began_ns.to_be_bytes());
                 out.extend(took_ns.to_be_bytes());
             }
-            Self::Printed { node, task, left_out, text } => {
+            Self::Printed { node, task, call, left_out, text } => {
                 out.push(PRINTED);
                 out.extend(node.to_be_bytes());
                 out.extend(task.to_be_bytes());
+                out.extend(call.to_be_bytes());
                 out.extend(left_out.to_be_bytes());
                 out.extend(text);
             }
@@ -577,8 +584,8 @@ mod tests {
                 began_ns,
                 took_ns
             }),
-            (any::<u32>(), any::<u64>(), any::<u64>(), bytes())
-                .prop_map(|(node, task, left_out, text)| Frame::Printed { node, task, left_out, text }),
+            (any::<u32>(), any::<u64>(), any::<u32>(), any::<u64>(), bytes())
+                .prop_map(|(node, task, call, left_out, text)| Frame::Printed { node, task, call, left_out, text }),
             (any::<u64>(), any::<u32>()).prop_map(|(task, tried)| Frame::OverTime { task, tried }),
         ]
     }

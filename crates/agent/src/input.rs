@@ -173,8 +173,8 @@ impl<P: TaskBytes> Agent<P> {
             Inbound::Frame(Frame::Ran { task, began_ns, took_ns }) => {
                 self.on_ran(child as usize, Ran { task, began_ns, took_ns });
             }
-            Inbound::Frame(Frame::Printed { node, task, left_out, text }) => {
-                return self.on_printed(Printed { node, task, left_out, text });
+            Inbound::Frame(Frame::Printed { node, task, call, left_out, text }) => {
+                return self.on_printed(Printed { node, task, call, left_out, text });
             }
             Inbound::Frame(Frame::HandBack { task }) => {
                 if !state.out.sent.remove(task) {

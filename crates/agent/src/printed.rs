@@ -13,6 +13,8 @@ pub struct Printed {
     /// The node that computes the task.
     pub node: u32,
     pub task: u64,
+    /// The call of a batch that printed them, from 1. 0 for a task that is no batch, and where the call is not known.
+    pub call: u32,
     /// Bytes before the text that were left out, because there were too many.
     pub left_out: u64,
     pub text: Vec<u8>,
@@ -20,9 +22,9 @@ pub struct Printed {
 
 impl<P: TaskBytes> Agent<P> {
     /// Passes on what a task of this node printed, if the run shows it.
-    pub fn pass_printed(&mut self, task: u64, left_out: u64, text: Vec<u8>) {
+    pub fn pass_printed(&mut self, task: u64, call: u32, left_out: u64, text: Vec<u8>) {
         if self.run.recording.printed {
-            self.pass_on_printed(Printed { node: self.number, task, left_out, text });
+            self.pass_on_printed(Printed { node: self.number, task, call, left_out, text });
         }
     }
 
@@ -35,8 +37,8 @@ impl<P: TaskBytes> Agent<P> {
         if self.root {
             self.printed.push(printed);
         } else {
-            let Printed { node, task, left_out, text } = printed;
-            self.send_frame(Peer::Parent, Frame::Printed { node, task, left_out, text });
+            let Printed { node, task, call, left_out, text } = printed;
+            self.send_frame(Peer::Parent, Frame::Printed { node, task, call, left_out, text });
         }
     }
 

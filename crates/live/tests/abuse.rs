@@ -134,7 +134,7 @@ fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_no_other() {
         ("an order to forget a function", wire(&[(Frame::Forget { number: 1 }, 0)])),
         (
             "output of a task that is not asked for",
-            wire(&[(Frame::Printed { node: 1, task: 3, left_out: 0, text: vec![b'x'] }, 0)]),
+            wire(&[(Frame::Printed { node: 1, task: 3, call: 0, left_out: 0, text: vec![b'x'] }, 0)]),
         ),
         ("a request for more tasks than there can be", wire(&[(Frame::Ask { tasks: 1 << 60 }, 0)])),
         ("requests without end", wire(&vec![(Frame::Ask { tasks: 1 << 23 }, 0); 3])),

@@ -9,6 +9,7 @@ use crosswind_linux::memory;
 use crosswind_linux::processes::Pid;
 use crosswind_live::farm::function::Shared;
 use memmap2::{MmapMut, MmapOptions};
+use pyo3::buffer::PyBuffer;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -56,6 +57,18 @@ impl Buffer {
     }
 }
 
+/// Returns whether two contiguous buffers hold the same bytes. Python's own comparison of views looks at each item.
+#[pyfunction]
+fn same_bytes(py: Python<'_>, one: PyBuffer<u8>, other: PyBuffer<u8>) -> bool {
+    let bytes = |buffer: &PyBuffer<u8>| {
+        let cells = buffer.as_slice(py)?;
+        // SAFETY: a cell is a byte, and the buffer lives as long as its `PyBuffer`. What another thread writes meanwhile may
+        // be seen or not, as by every reader of memory that is shared.
+        Some(unsafe { std::slice::from_raw_parts(cells.as_ptr().cast::<u8>(), cells.len()) })
+    };
+    bytes(&one).is_some_and(|found| Some(found) == bytes(&other))
+}
+
 /// Where bytes are in this process's memory, for as long as they live.
 #[pyfunction]
 fn address_of(bytes: &Bound<'_, PyBytes>) -> usize {
@@ -84,6 +97,7 @@ fn bytes_of_process(py: Python<'_>, process: Pid, address: usize, size: usize) -
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Buffer>()?;
+    module.add_function(wrap_pyfunction!(same_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(address_of, module)?)?;
     module.add_function(wrap_pyfunction!(bytes_of_process, module)?)
 }

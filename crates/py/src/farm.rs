@@ -40,8 +40,8 @@ use crate::watched::{LOOK, locked, waited};
 type Taken<'py> = (u64, bool, Bound<'py, PyAny>, String);
 /// The last attempt of a command: task, start, seconds.
 type Attempt = (u64, f64, f64);
-/// What a task printed: node, task, bytes left out before it, text.
-type Printed<'py> = (String, u64, u64, Bound<'py, PyBytes>);
+/// What a task printed: node, task, call of a batch, bytes left out before it, text.
+type Printed<'py> = (String, u64, u32, u64, Bound<'py, PyBytes>);
 /// Tasks that have begun, tasks that are withdrawn, and early outcomes of batches.
 type News<'py> = (Vec<u64>, Vec<u64>, Vec<(u64, Bound<'py, PyBytes>)>);
 
@@ -65,7 +65,7 @@ pub fn wrong(what: &str, error: impl ToString) -> LiveError {
     LiveError::Setup(format!("{what}: {}", error.to_string()))
 }
 
-/// Where a batch of calls passes on the outcomes of its first calls: `early(bytes)`.
+/// Where a batch of calls passes on the outcomes of its first calls, `early(bytes)`, and says which call prints.
 #[pyclass(frozen, module = "crosswind._core")]
 struct EarlyOutcomes(Early);
 
@@ -73,6 +73,23 @@ struct EarlyOutcomes(Early);
 impl EarlyOutcomes {
     fn __call__(&self, outcomes: &[u8]) {
         self.0.pass(outcomes.to_vec());
+    }
+
+    /// Whether what calls print is shown.
+    #[getter]
+    fn shows_prints(&self) -> bool {
+        self.0.shows_prints()
+    }
+
+    /// Whether calls of this process have printed anything that was shown.
+    #[getter]
+    fn has_shown_prints(&self) -> bool {
+        self.0.has_shown_prints()
+    }
+
+    /// Begins a call of the batch, by its number from 1: what is printed from now on is its. 0: it is not known whose.
+    fn begin_call(&self, call: u32) {
+        self.0.begin_call(call);
     }
 }
 
@@ -321,11 +338,13 @@ impl PyFarmRoot {
         self.queue.ran().iter().map(|ran| (ran.task, seconds(ran.began_ns), seconds(ran.took_ns))).collect()
     }
 
-    /// Returns `(node, task, bytes left out before it, text)` of what tasks printed since the last call: whole lines. What
+    /// Returns `(node, task, call of a batch, bytes left out before it, text)` of what tasks printed since the last call: whole lines. What
     /// the tasks of all results that were taken printed is among it.
     fn printed<'py>(&self, py: Python<'py>) -> Vec<Printed<'py>> {
         let printed = self.queue.printed().into_iter();
-        printed.map(|(node, one)| (node.to_string(), one.task, one.left_out, PyBytes::new(py, &one.text))).collect()
+        printed
+            .map(|(node, one)| (node.to_string(), one.task, one.call, one.left_out, PyBytes::new(py, &one.text)))
+            .collect()
     }
 
     /// Ends the run as soon as possible.

@@ -29,11 +29,6 @@ impl PyFunction {
         self.0.bytes.as_slice().len()
     }
 
-    /// Whether it consists of these bytes.
-    fn holds(&self, data: &[u8]) -> bool {
-        self.0.bytes.as_slice() == data
-    }
-
     /// Returns what `loads` makes of its bytes, once as long as this node keeps them.
     fn loaded(&self, py: Python<'_>, loads: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         if let Some(loaded) = self.0.loaded.get().and_then(|loaded| loaded.downcast_ref::<Py<PyAny>>()) {

@@ -23,6 +23,7 @@ from crosswind.cost.lifetime import group_used_s
 from crosswind.cost.naming import shortened, stable_name
 from crosswind.errors import CrosswindError, DescriptionError, Notice, warning, watchdog_only
 from crosswind.host import processes
+from crosswind.terminal.signals import join
 
 KINDS = ("pid", "name", "unit", "slurm", "cgroup", "command")
 HINT = "--of pid:1234, --of name:'loader*', --of unit:exporter or --of 'command:./exporter --interval 1'"
@@ -357,7 +358,7 @@ def started(command: list[str], subject: str, freezer: _core.Freezer) -> tuple[s
         raise DescriptionError(f"{subject}; {command[0]!r} cannot be started: {why}", "target") from None
     finally:
         os.close(born_out)
-        taking.join()
+        join(taking)
         for each in (born_in, taken_in, taken_out):
             os.close(each)
     [frozen] = taken

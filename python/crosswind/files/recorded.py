@@ -6,12 +6,12 @@ import gzip
 import hashlib
 import zlib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, cast
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.terminal.signals import mapped, threads
 
 PART_BYTES = 1 << 20
 """How much of a file is handed to its reader at a time."""
@@ -80,8 +80,8 @@ def read_recorded(paths: Sequence[str | Path]) -> tuple[list[_core.RecordedFile]
     DescriptionError
         When a file cannot be read, is damaged, or is no trace.
     """
-    with ThreadPoolExecutor(READERS) as pool:
-        read = list(pool.map(_read, [one for path in paths for one in files_of(Path(path))]))
+    with threads(READERS) as pool:
+        read = list(mapped(pool, _read, [one for path in paths for one in files_of(Path(path))]))
     return [file for file, _ in read], hashlib.sha256(b"".join(digest for _, digest in read)).hexdigest()
 
 

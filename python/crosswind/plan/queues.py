@@ -6,7 +6,6 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +16,7 @@ from crosswind.experiment import Experiment
 from crosswind.files.atomic import write_json
 from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
+from crosswind.terminal.signals import mapped, threads
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -145,8 +145,8 @@ def plan_queues(
     points = [point.json for setting in settings for point in _with(experiment, setting).points()]
     seeds = len(points) // len(settings)
     runs = []
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        for run in pool.map(_slowdowns, points):
+    with threads(workers or os.cpu_count()) as pool:
+        for run in mapped(pool, _slowdowns, points):
             runs.append(run)
             if progress:
                 progress(len(runs) / len(points), f"{len(runs)} of {len(points)} simulations")

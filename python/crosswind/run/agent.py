@@ -155,9 +155,10 @@ def be_agent(
     if own_process:
         mark = os.environ[MARK] = mark or new_mark()
         os.environ[NODE] = name
-        from crosswind.run import node_token
+        from crosswind.run import node_token, task_output
 
         node_token.keep(token)
+        task_output.begin()
 
     config = {
         "parent": parent,

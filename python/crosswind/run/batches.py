@@ -5,6 +5,11 @@ are short. A batch is meant to take 20 ms. One that takes longer than 50 ms, bec
 outcomes that are there and gives back the calls that it has not begun, and the slow one continues: no call waits behind
 another for longer than that.
 
+What calls print is shown with the number of its call. To ask between two calls whether one has printed would cost more
+than most calls take. So each of a process's first calls is told apart, and each one once any has printed. In other
+batches Python's own streams say which call they are used by (`crosswind.run.task_output`), and what a program prints
+that a call starts is not known to be of one.
+
 Numbers and short texts travel as they are. Any other value is pickled alone, right after its call: what the function
 changes later does not change it.
 """
@@ -17,9 +22,12 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import starmap
 from math import inf
 from time import perf_counter, sleep  # as they are: functions may replace those of the module
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from crosswind.run.pieces import LARGE, Data, apart, dumps_around, loads, opened, together
+
+if TYPE_CHECKING:
+    from crosswind._core import EarlyOutcomes
 
 BATCH_S: Final = 0.02
 """What a batch is meant to take, s."""
@@ -36,6 +44,8 @@ ATOMS: Final = NUMBERS | {str, bytes}
 _SHORT: Final = 4_096
 _MOST_SAID: Final = 4 << 20
 """Most bytes that are sent early: they travel between the pieces of larger values."""
+_TOLD_APART: Final = 100
+"""Calls in batches of a process that are told apart, though none has printed yet."""
 
 Form = Literal["atoms", "tuples", "pickles"]
 """What the items of a batch are: one argument each, all positional arguments each, or a pickle of (args, kwargs)."""
@@ -92,6 +102,9 @@ class Batch:
         Return a value and an exception as bytes.
     """
 
+    _silent_calls: ClassVar[int] = 0
+    """Calls of this process that were told apart before one printed."""
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -109,15 +122,20 @@ class Batch:
         self._bytes = 0
         self._held = threading.Lock()
         self._is_over = False
+        self._prints: EarlyOutcomes | None = None
+        self._printing = 0
+        """The call that Python's streams were used by last."""
         self.began_s = perf_counter()
 
-    def run(self) -> bytes:
-        """Do the calls, and return their outcomes."""
+    def run(self, prints: EarlyOutcomes | None = None) -> bytes:
+        """Do the calls, and return what came of them; with `prints`, say whose what they print is."""
         outcomes = self._outcomes
+        tells_apart = prints is not None and (prints.has_shown_prints or Batch._silent_calls < _TOLD_APART)
+        self._prints = None if tells_apart else prints
         add, numbers, other = outcomes.append, NUMBERS, self._other
         while True:
             try:
-                for value in self._values():
+                for value in self._told_apart(prints) if tells_apart and prints else self._values():
                     add(value if type(value) in numbers else other(value))
                 if self._begun() is None:
                     break
@@ -149,6 +167,35 @@ class Batch:
         if self._form == "tuples":
             return starmap(self._function, self._todo)
         return map(self._called, self._todo)
+
+    def _told_apart(self, prints: EarlyOutcomes) -> Iterator[Any]:
+        """Call the function on what is left, one by one, and say before each that it begins."""
+        values = self._values()
+        while (begun := self._begun()) is not None:
+            if Batch._silent_calls >= _TOLD_APART and not prints.has_shown_prints:
+                prints.begin_call(0)
+                self._prints = prints
+                yield from values
+                return
+            prints.begin_call(begun + 1)
+            try:
+                value = next(values)
+            except StopIteration:  # the end, or the function's own: `run` sees which
+                return
+            Batch._silent_calls += 1
+            yield value
+
+    def begin_print(self) -> None:
+        """Have what is printed be of the call in progress: a stream of Python's is about to be used."""
+        if self._prints is not None and (begun := self._begun()) and begun != self._printing:
+            self._prints.begin_call(begun)
+            self._printing = begun
+
+    def end_print(self) -> None:
+        """Have what is printed be of no call that is known."""
+        if self._prints is not None and self._printing:
+            self._prints.begin_call(0)
+            self._printing = 0
 
     def _called(self, arguments: bytes) -> Any:
         args, kwargs = loads(arguments)
@@ -198,21 +245,23 @@ class Overdue:
 
     def __init__(self) -> None:
         self._current: tuple[Batch, Early] | None = None
+        self.batch: Batch | None = None
+        """That runs."""
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
 
     def run(self, batch: Batch, early: Early) -> bytes:
         """Run a batch."""
-        self._current = (batch, early)
+        self._current, self.batch = (batch, early), batch
         if self._thread is None:
             self._thread = threading.Thread(target=self._watch, name="crosswind-batches", daemon=True)
             self._thread.start()
         if not self._wake.is_set():
             self._wake.set()
         try:
-            return batch.run()
+            return batch.run(early if getattr(early, "shows_prints", False) else None)  # type: ignore[arg-type] # then it is one
         finally:
-            self._current = None
+            self._current = self.batch = None
 
     def _watch(self) -> None:
         while True:

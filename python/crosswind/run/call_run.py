@@ -27,9 +27,10 @@ from crosswind.run.calls import Performer
 from crosswind.run.deployment import Deployment, Placing
 from crosswind.run.deployments import HINT, deployed, is_deployed
 from crosswind.run.pieces import Data
-from crosswind.run.printed import show
+from crosswind.run.printed import Printed, show
 from crosswind.run.results import Run
 from crosswind.run.this_machine import here, point_of
+from crosswind.terminal.signals import join
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -91,6 +92,9 @@ class Calls(Protocol):
     @property
     def has_open(self) -> bool:
         """Whether a call has no answer."""
+
+    def number_of(self, task: int, call: int) -> int | None:
+        """Return the number of a call, by its task and its place in a batch, from 1 (0: it is not known)."""
 
     def fail(self, error: BaseException) -> None:
         """Fail what is open: nothing will answer it."""
@@ -189,7 +193,7 @@ class CallRun(Generic[C]):
                 trace=bool(trace),
                 watch=watch or None,
                 names_logs=False,
-                on_printed=None if quiet else show,
+                on_printed=None if quiet else self._show,
             )
             self.live.__enter__()
             self._held = stack.pop_all()
@@ -215,8 +219,8 @@ class CallRun(Generic[C]):
     def join(self) -> None:
         """Wait for the end, unless a callback of a call waits."""
         if threading.current_thread() not in {self._feeder, self.reader}:
-            self._feeder.join()
-            self.reader.join()
+            join(self._feeder)
+            join(self.reader)
 
     def withdraw(self, calls: Any = None) -> None:
         """Cancel those calls, or all, that no node has begun; asks the nodes that have them."""
@@ -228,6 +232,10 @@ class CallRun(Generic[C]):
     def interrupt(self) -> None:
         """End the run as soon as possible."""
         self.live.interrupt()
+
+    def _show(self, said: list[Printed]) -> None:
+        """Show what calls printed; before their answers are taken, which end what is known of them."""
+        show(said, self.calls.number_of)
 
     def _feed(self) -> None:
         try:

@@ -89,7 +89,7 @@ class Performer:
             call, parts = opened(data, pickle.loads)
             if function is not None or self._function is not None:
                 call = (self._function, *call)
-            called = _function(call[0]) if function is None else function.loaded(pickle.loads)
+            called = _function(call[0]) if function is None else function.loaded(loads)
             if len(call) == 3:
                 items = [together(one, parts) for one in call[2]] if parts else call[2]
                 batch = Batch(called, call[1], items, value, raised)
@@ -207,7 +207,7 @@ class _Functions:
         if pickled.startswith(local_values.MARK):
             function, size = local_values.value_at(pickled, keep=True), local_values.kept_bytes(pickled)
         else:
-            function, size = pickle.loads(pickled), len(pickled)
+            function, size = loads(pickled), len(pickled)
         self._known[pickled] = (function, size)
         self._bytes += size
         while len(self._known) > _MOST_KNOWN or (self._bytes > MOST_KNOWN_BYTES and len(self._known) > 1):

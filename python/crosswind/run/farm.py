@@ -80,7 +80,8 @@ class Farm(Executor):
         says where the page is; it stays open.
     quiet : bool
         Whether the output of calls, and of programs that they start, is hidden. Otherwise each line is written to
-        stderr as it comes, after the name of its node; of very much, a part, and how many bytes were left out.
+        stderr as it comes, after the name of its node and the number of its call, from 0 in the order of `submit`; of
+        very much, a part, and how many bytes were left out.
 
     Raises
     ------

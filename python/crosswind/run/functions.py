@@ -1,8 +1,9 @@
 """Functions as bytes, as they are when a call is submitted.
 
-Pickling a closure over a large array anew for each call would cost more than most calls. So a function's bytes are kept
-while nothing that they hold can have changed: the function is imported by its name, or everything that its closure,
-defaults and globals hold is immutable and still the same object.
+Pickling a function anew for each call would cost more than most calls. So its bytes are kept while nothing that they
+hold can have changed: the function is imported by its name, or everything that its closure, defaults and globals hold
+is immutable and still the same object. Any other function is pickled at each submit, without its large arrays. Those
+are compared with the ones that were sent: an array that changed travels again, and one that did not costs no copy.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import sys
 import threading
 import types
 from collections import OrderedDict, deque
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
 import cloudpickle
 
 from crosswind._core import Function
 from crosswind.run.local_values import LARGE, Shared
+from crosswind.run.pieces import MARK, Buffers, are_same, joined, parts_of
 
 _KEPT: Final = 64
 MOST_HELD_BYTES: Final = 256 << 20
@@ -40,6 +42,13 @@ class _Known(NamedTuple):
     data: bytes | Function
 
 
+class Pickled(Protocol):
+    """What pickles functions."""
+
+    def __call__(self, value: Any, /, *, buffer_callback: Any) -> bytes:
+        """Return a value as bytes, without the buffers that `buffer_callback` takes."""
+
+
 class Functions:
     """The bytes of functions.
 
@@ -51,15 +60,16 @@ class Functions:
         Whether agents of this machine may read the bytes of a large function where they are: once each.
     """
 
-    def __init__(self, pickled: Callable[[Any], bytes], *, local: bool = False) -> None:
+    def __init__(self, pickled: Pickled, *, local: bool = False) -> None:
         self._pickled, self._local = pickled, local
         self._known: dict[int, _Known] = {}
         self._held_bytes = 0
         self._by_value: set[str] = set()
         self._places: deque[Shared] = deque(maxlen=_PLACES)
         """Where the last large functions are; open calls hold theirs longer."""
-        self._numbered: OrderedDict[int, Function] = OrderedDict()
-        """The last functions that travel once to each node, by number; open calls hold theirs longer."""
+        self._numbered: OrderedDict[int, tuple[Function, bytes]] = OrderedDict()
+        """The last functions that travel once to each node, and their bytes, by number; open calls hold theirs longer.
+        """
         self._numbered_bytes = self._numbers = 0
         self._held = threading.Lock()
 
@@ -71,10 +81,11 @@ class Functions:
         known = self._known.get(id(function))
         if known is not None and known.function is function and _is_unchanged(known.slots):
             return known.data
-        slots = slots_of(function)
-        data = self._sent(self._pickled(function))
+        slots, buffers = slots_of(function), Buffers()
+        head = self._pickled(function, buffer_callback=buffers.stays)
+        data = self._sent(head, buffers.out)
         if slots is not None:
-            size = len(data.content) if isinstance(data, Shared) else len(data)
+            size = data.size if isinstance(data, Shared) else len(data)
             self._held_bytes += size
             if len(self._known) >= _KEPT or self._held_bytes > MOST_HELD_BYTES:
                 self._known.clear()
@@ -82,35 +93,49 @@ class Functions:
             self._known[id(function)] = _Known(function, slots, data)
         return data
 
-    def _sent(self, data: bytes) -> bytes | Function:
+    def _sent(self, head: bytes, buffers: Sequence[memoryview]) -> bytes | Function:
         """Return what stands for a function in its calls."""
-        place = self._shared(data) if self._local and len(data) > LARGE else data
-        if isinstance(place, Shared) or len(data) <= _INLINE:
+        size = len(head) + sum(buffer.nbytes for buffer in buffers)
+        place = self._shared(head, buffers) if self._local and size > LARGE else None
+        if place is not None:
             return place
+        if size <= _INLINE:
+            return head
         with self._held:
-            return self._as_numbered(data)
+            return self._as_numbered(head, buffers)
 
-    def _shared(self, data: bytes) -> bytes:
+    def _shared(self, head: bytes, buffers: Sequence[memoryview]) -> Shared | None:
         """Return where the bytes of a large function are; the same place again for the same bytes."""
-        place = next((one for one in tuple(self._places) if one.content == data), None) or Shared.of(data)
-        if place is None:
-            return data
-        if place not in tuple(self._places):
+        for known in tuple(self._places):
+            if are_same(head, buffers, known.content):
+                return known
+        place = Shared.of(head, buffers)
+        if place is not None:
             self._places.append(place)
         return place
 
-    def _as_numbered(self, data: bytes) -> Function:
+    def _as_numbered(self, head: bytes, buffers: Sequence[memoryview]) -> Function:
         """Return a function that travels once to each node; the same one again for the same bytes."""
-        for known in reversed(self._numbered.values()):
-            if len(known) == len(data) and known.holds(data):
+        for known, data in reversed(self._numbered.values()):
+            if are_same(head, buffers, _parts(data)):
                 self._numbered.move_to_end(known.number)
                 return known
         self._numbers += 1
-        found = self._numbered[self._numbers] = Function(self._numbers, data)
+        data = joined(head, buffers) if buffers else head
+        found = Function(self._numbers, data)
+        self._numbered[self._numbers] = (found, data)
         self._numbered_bytes += len(data)
         while len(self._numbered) > 1 and (len(self._numbered) > _KEPT or self._numbered_bytes > MOST_HELD_BYTES):
-            self._numbered_bytes -= len(self._numbered.popitem(last=False)[1])
+            self._numbered_bytes -= len(self._numbered.popitem(last=False)[1][1])
         return found
+
+
+def _parts(data: bytes) -> list[bytes | memoryview]:
+    """Return a pickle and the buffers that follow it."""
+    if data[:1] != MARK:
+        return [data]
+    head, buffers = parts_of(data)
+    return [head, *buffers]
 
 
 def slots_of(function: Any) -> list[Slot] | None:

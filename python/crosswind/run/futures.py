@@ -120,8 +120,8 @@ def when_all_done(futures: Sequence[Any], then: Callable[[], None]) -> None:
         future.add_done_callback(one_less)
 
 
-def pickled_function(function: Any) -> bytes:
-    """Return a function as a pickle, by cloudpickle.
+def pickled_function(function: Any, buffer_callback: Callable[[pickle.PickleBuffer], Any] | None = None) -> bytes:
+    """Return a function as a pickle, by cloudpickle; `buffer_callback` as of `pickle.Pickler`.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def pickled_function(function: Any) -> bytes:
         When there is a future in it.
     """
     with io.BytesIO() as file:
-        _Pickler(file).dump(function)
+        _Pickler(file, buffer_callback=buffer_callback).dump(function)
         return file.getvalue()
 
 

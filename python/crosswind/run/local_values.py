@@ -235,16 +235,18 @@ def _write(descriptor: int, data: Any) -> None:
 
 
 class Shared(bytes):
-    """Where bytes of this process are, for agents of this machine. They are there as long as this object."""
+    """Where a pickle of this process is, for agents of this machine. It is there as long as this object."""
 
     descriptor: int
-    content: bytes
+    size: int
+    content: list[memoryview]
+    """The pickle, and the large buffers that are not in it."""
     alive = 0
     """How many there are."""
 
     @classmethod
-    def of(cls, data: bytes) -> Shared | None:
-        """Return where bytes are, or None if there is no memory for them."""
+    def of(cls, head: bytes, buffers: Sequence[memoryview]) -> Shared | None:
+        """Return where a pickle and the large buffers outside of it are; None if there is no memory for them."""
         name = _new_name()
         if cls.alive >= _MOST_SHARED or not _may_be_read():
             return None
@@ -252,13 +254,20 @@ class Shared(bytes):
             descriptor = os.memfd_create(name)
         except OSError:
             return None
+        places, size = [], len(head)
         try:
-            _write(descriptor, data)
+            _write(descriptor, head)
+            for buffer in buffers:
+                _write(descriptor, gap := bytes(-size % _ALIGNED))
+                begin = size + len(gap)
+                places.append((begin, size := begin + buffer.nbytes))
+                _write(descriptor, buffer)
+            content = _buffers(descriptor, size, [(0, len(head)), *places])
         except OSError:
             os.close(descriptor)
             return None
-        found = cls(_place(descriptor, name, len(data), []))
-        found.descriptor, found.content = descriptor, data
+        found = cls(_place(descriptor, name, size, places))
+        found.descriptor, found.size, found.content = descriptor, size, content
         Shared.alive += 1
         return found
 
@@ -290,7 +299,7 @@ def value_at(place: bytes, *, keep: bool = False) -> Any:
         if address:
             return _read_in_place(file, path, name, process, address, size)
         try:
-            return pickle.Unpickler(_Source(file), buffers=_buffers(file, size, places)).load()
+            return pickle.Unpickler(_Source(file), buffers=_buffers(file.fileno(), size, places)).load()
         finally:
             if not keep:
                 os.ftruncate(file.fileno(), size + 1 if places else 0)  # what is mapped must stay as large
@@ -337,12 +346,12 @@ def kept_bytes(data: bytes | memoryview) -> int:
     return int(pickle.loads(data[len(MARK) :])[3]) if data[:1] == MARK else 0
 
 
-def _buffers(file: io.FileIO, size: int, places: Sequence[tuple[int, int]]) -> list[memoryview]:
+def _buffers(descriptor: int, size: int, places: Sequence[tuple[int, int]]) -> list[memoryview]:
     """Return the buffers that are not in the pickle: this process's own, and copied only where they are written."""
     if not places:
         return []
     # Python's own `mmap` would keep a descriptor for each.
-    mapped = memoryview(_core.Buffer.mapped(file.fileno(), size))
+    mapped = memoryview(_core.Buffer.mapped(descriptor, size))
     return [mapped[begin:end] for begin, end in places]
 
 

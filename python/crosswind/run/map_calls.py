@@ -24,6 +24,7 @@ from crosswind.run.futures import futures_in, pickled, pickled_function, resolve
 from crosswind.run.local_values import GoneError, kept_bytes
 from crosswind.run.pieces import Data
 from crosswind.run.window import Window
+from crosswind.terminal.signals import in_steps
 
 UNTAKEN_PER_NODE: Final = 64
 """Values that are not taken, and calls under way: bounds the memory. More where calls travel together."""
@@ -406,6 +407,14 @@ class MapCalls:
             self._pieces[chunk.first + chunk.answered] = piece
             chunk.answered += count
 
+    def number_of(self, task: int, call: int) -> int | None:
+        """Return the number of a call's item, by its task and its place in a batch, from 1."""
+        with self._changed:
+            chunk = self._out.get(task)
+            if chunk is None or call > len(chunk.items) or chunk.is_batch != (call > 0):
+                return None
+            return chunk.first + max(call - 1, 0)
+
     def end_withdrawn(self, numbers: Iterable[int]) -> None:
         """Forget tasks that nodes have withdrawn."""
         with self._changed:
@@ -464,7 +473,7 @@ class MapCalls:
         """
         with self._changed:
             left = None if until is None else max(until - time.monotonic(), 0.0)
-            if not self._changed.wait_for(self._is_there, left):
+            if not in_steps(partial(self._changed.wait_for, self._is_there), left):
                 raise TimeoutError
             at = self._taken if self._ordered else next(iter(self._pieces), None)
             piece = self._pieces.pop(at, None) if at is not None else None

@@ -27,6 +27,7 @@ from crosswind.run.farm import Farm
 from crosswind.run.map_calls import UNTAKEN_PER_NODE, MapCalls, Piece, Raised, length
 from crosswind.run.store import Store
 from crosswind.terminal.progress import Advance, left_in_words, progress_bar, progress_of_long_work
+from crosswind.terminal.signals import in_steps
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -333,7 +334,7 @@ class _StoredFeed:
 
         with self._changed:
             left = None if until is None else max(until - time.monotonic(), 0.0)
-            if not self._changed.wait_for(is_there, left):
+            if not in_steps(partial(self._changed.wait_for, is_there), left):
                 raise TimeoutError
             if self._open:
                 self._untaken -= 1

@@ -10,6 +10,7 @@ from concurrent.futures import Future, InvalidStateError
 from concurrent.futures._base import CANCELLED, CANCELLED_AND_NOTIFIED, FINISHED, PENDING
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Final
 
 from crosswind._core import Function
@@ -21,6 +22,7 @@ from crosswind.run.dask_options import ATTRIBUTES_OF_DASK
 from crosswind.run.local_values import GoneError
 from crosswind.run.pieces import Data
 from crosswind.run.window import Window
+from crosswind.terminal.signals import in_steps
 
 _BACK_S: Final = batches.GIVE_BACK_S + 0.25
 """How long a call that is to be cancelled is waited for, which its batch may give back, s."""
@@ -92,6 +94,8 @@ class Call(Future[Any]):
         self._waiters: list[Any] = []
         self._done_callbacks: list[Callable[[Future[Any]], object]] = []
         self._withdraw, self.function, self.arguments = withdraw, function, arguments
+        self.order = 0
+        """Its number, from 0 in the order in which calls were submitted."""
         self.number: int | None = None
         """Of its task, once it is handed over."""
         self.withdrawn = False
@@ -121,7 +125,7 @@ class Call(Future[Any]):
         waiter = _Waiter()
         self._waiters.append(waiter)  # without a lock: a handler of a signal may wait for another call just here
         try:
-            if self._state not in _DONE and not waiter.wait(timeout):
+            if self._state not in _DONE and not in_steps(waiter.wait, timeout):
                 raise TimeoutError
         finally:
             with self._condition:
@@ -189,6 +193,7 @@ class OpenCalls:
         """Whether what hands over waits for a call, or looks whether there is one."""
         self._handing: int | None = None
         self._handed_over = 0
+        self._orders = count()
         self._is_closed = self._is_cancelled = False
         self.broken: BaseException | None = None
         """Why no call is taken any more, if the run has ended."""
@@ -206,6 +211,7 @@ class OpenCalls:
         # A handler of a signal may interrupt this thread at any place here and wait for a call of its own. So the lock
         # is not held, without which nothing is handed over or answered.
         self._refuse_if_over()
+        call.order = next(self._orders)
         if call.arguments is None:
             with self._changed:
                 self._refuse_if_over()
@@ -414,6 +420,14 @@ class OpenCalls:
                 call.end_cancelled()
             if not call.done():
                 _fail(call, _lost(self.broken or AgentLost("the run is over")))
+
+    def number_of(self, task: int, call: int) -> int | None:
+        """Return the number of a call, by its task and its place in a batch, from 1."""
+        with self._changed:
+            out = self._out.get(task)
+            if out is None or call > len(out.calls) or out.is_batch != (call > 0):
+                return None
+            return out.calls[max(call - 1, 0)].order
 
     def end_withdrawn(self, numbers: Iterable[int]) -> None:
         """Cancel the calls of tasks that nodes have withdrawn; of a batch, those that are not wanted."""

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import cloudpickle
 
+from crosswind import _core
+
 MARK: Final = b"\xfd"
 """No pickle begins with it, nor a text in UTF-8."""
 LARGE: Final = 64 << 10
@@ -122,6 +124,18 @@ def parts_of(data: Data) -> tuple[memoryview, list[memoryview]]:
     if place != view.nbytes or len(sizes) != count or (not head and count != 1):
         raise ValueError("what was sent is damaged: its sizes do not fit")
     return head, buffers
+
+
+def are_same(head: Data, buffers: Sequence[memoryview], others: Sequence[Data]) -> bool:
+    """Whether a pickle and its buffers are the bytes of others, which are in the same order.
+
+    Examples
+    --------
+    >>> are_same(b"head", [memoryview(b"abc")], [b"head", b"abc"]), are_same(b"head", [], [b"head", b"abc"])
+    (True, False)
+    """
+    parts = [memoryview(head), *buffers]
+    return [one.nbytes for one in parts] == list(map(len, others)) and all(map(_core.same_bytes, parts, others))
 
 
 def own(buffer: memoryview) -> memoryview | bytearray:

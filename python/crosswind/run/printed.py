@@ -1,4 +1,4 @@
-"""What tasks print on the nodes, shown where the program runs as it comes: each line after its node, on standard error.
+"""What tasks print on the nodes, shown where the program runs as it comes: each line after its node and its task.
 
 Of commands it is their standard error, of Python functions both streams, with what programs print that they start. A
 node passes on limited amounts (crates/live, printer.rs) and counts what it leaves out.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from crosswind.terminal.printable import printable
@@ -19,22 +19,26 @@ class Printed(NamedTuple):
 
     node: str
     task: int
+    call: int
+    """The call of a batch that printed them, from 1; 0 for another task, and where it is not known."""
     left_out: int
     """Bytes before the text that were left out, because there were too many."""
     text: bytes
 
 
-def show(said: Iterable[Printed]) -> None:
-    r"""Show what calls printed, each line after the name of its node.
+def show(said: Iterable[Printed], number_of: Callable[[int, int], int | None]) -> None:
+    r"""Show what calls printed, each line after the name of its node and, where it is known, the number of its call.
 
     Examples
     --------
     >>> with contextlib.redirect_stderr(sys.stdout):
-    ...     show([Printed("cpu0", 3, 0, b"one\ntwo\n")])
-    [cpu0] one
-    [cpu0] two
+    ...     show([Printed("cpu0", 3, 2, 0, b"one\ntwo\n")], lambda task, call: 100 * task + call)
+    [cpu0] 302: one
+    [cpu0] 302: two
     """
-    write(line for one in said for line in lines_of(one, f"[{one.node}] "))
+    for one in said:
+        number = number_of(one.task, one.call)
+        write(lines_of(one, f"[{one.node}] " if number is None else f"[{one.node}] {number}: "))
 
 
 def lines_of(said: Printed, before: str) -> list[str]:

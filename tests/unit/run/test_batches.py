@@ -1,5 +1,6 @@
 """Batches: each call has its own outcome, one after the other, and what is given back was not begun."""
 
+import io
 import pickle
 import threading
 import time
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from crosswind.run import batches, plain_data
 from crosswind.run.batches import Batch, Overdue, outcomes_of
 from crosswind.run.calls import Performer, called, outcome
+from crosswind.run.task_output import TaskOutput
 
 
 def batch_of(function, items, form="atoms"):
@@ -135,6 +137,74 @@ def test_a_node_that_must_not_run_code_sends_plain_data():
     assert found[0] == 1
     with pytest.raises(ValueError, match="invalid literal"):
         outcome(found[1][0], False, "a", plain=False)
+
+
+class Prints:
+    """Stands for what is told which call prints."""
+
+    shows_prints = True
+
+    def __init__(self, *, has_shown=False):
+        self.has_shown_prints, self.calls = has_shown, []
+
+    def begin_call(self, call):
+        self.calls.append(call)
+
+    def __call__(self, outcomes):
+        pass
+
+
+@pytest.fixture
+def silent(monkeypatch):
+    """Calls of this process that have been told apart: none at first."""
+    monkeypatch.setattr(Batch, "_silent_calls", 0)
+
+
+@pytest.mark.parametrize("error", [None, ValueError, StopIteration, GeneratorExit])
+def test_each_call_is_told_apart_once_any_has_printed(silent, error):
+    def picky(item):
+        if error and item % 3 == 1:
+            raise error(item)
+        return item, prints.calls[-1]
+
+    prints = Prints(has_shown=True)
+    found, _ = outcomes(batch_of(picky, range(300)).run(prints))
+    assert [one[1] for one in found if type(one[0]) is int] == [
+        number + 1 for number in range(300) if not (error and number % 3 == 1)
+    ]
+    assert len(found) == 300
+
+
+def test_as_long_as_none_has_printed_a_hundred_calls_are_told_apart_and_then_none(silent):
+    for size in (30, 60, 50, 200):
+        prints = Prints()
+        assert len(outcomes(batch_of(abs, range(size)).run(prints))[0]) == size
+        assert prints.calls == {30: [*range(1, 32)], 60: [*range(1, 62)], 50: [*range(1, 11), 0], 200: []}[size]
+
+
+def test_a_stream_of_python_says_which_call_uses_it_and_that_its_line_is_over(silent, monkeypatch):
+    monkeypatch.setattr(Batch, "_silent_calls", 1_000)
+    written = io.BytesIO()
+    stream = TaskOutput(written, encoding="utf-8", newline="\n", write_through=True)
+    seen = []
+
+    def work(item):
+        if item % 50 == 7:
+            stream.write("begun ")
+            seen.append((item + 1, prints.calls[-1]))
+            stream.write(f"{item}\n")
+            assert prints.calls[-1] == 0
+        return item
+
+    prints, overdue = Prints(), Overdue()
+    monkeypatch.setattr(batches, "OVERDUE", overdue)
+    assert outcomes(overdue.run(batch_of(work, range(200)), prints))[0] == [*range(200)]
+    assert seen == [(item, item) for item in (8, 58, 108, 158)]
+    assert written.getvalue().decode() == "".join(f"begun {item}\n" for item in (7, 57, 107, 157))
+    stream.write("outside\n")
+    with pytest.raises(TypeError):
+        stream.write(5)
+    assert prints.calls[-1] == 0
 
 
 @pytest.mark.parametrize("clock", [lambda: 0.0, lambda: "noon"])

@@ -8,6 +8,7 @@ from concurrent.futures import CancelledError
 from functools import partial
 
 import cloudpickle
+import numpy as np
 import pytest
 from in_process import InProcess
 
@@ -16,6 +17,7 @@ from crosswind.run import agent, backoff, call_run
 from crosswind.run.functions import Functions, slots_of
 from crosswind.run.futures import pickled_function
 from crosswind.run.local_values import GoneError, value_at
+from crosswind.run.pieces import loads
 
 LIMIT = 3
 SEEN = [1]
@@ -25,9 +27,9 @@ SEEN = [1]
 def functions():
     pickled = []
 
-    def dumps(value):
+    def dumps(value, **options):
         pickled.append(value)
-        return cloudpickle.dumps(value)
+        return cloudpickle.dumps(value, **options)
 
     found = Functions(dumps)
     found.pickled = pickled
@@ -143,6 +145,80 @@ def test_a_large_function_is_where_agents_of_this_machine_read_it_as_long_as_it_
     assert pickle.loads(small) is abs
 
 
+DTYPES = ["f8", "u1", "i4"]
+
+
+@pytest.fixture(params=[True, False], ids=["agents of this machine", "others"])
+def with_arrays(request):
+    """Functions whose pickles are noted; what an agent makes of the bytes of one."""
+    heads = []
+
+    def dumps(value, **options):
+        heads.append(cloudpickle.dumps(value, **options))
+        return heads[-1]
+
+    found = Functions(dumps, local=request.param)
+    found.heads = heads
+    read = (lambda place: value_at(bytes(place), keep=True)) if request.param else (lambda one: one.loaded(loads))
+    return found, read
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_array_that_a_function_holds_is_compared_and_travels_again_once_it_changed(with_arrays, dtype):
+    functions, read = with_arrays
+    array = np.arange(2_000_000, dtype="f8").astype(dtype)
+    f = made("def f(): return held", held=array)
+    first = functions.bytes_of(f)
+    assert functions.bytes_of(f) is first
+    assert max(map(len, functions.heads)) < 5_000  # the array is in none of them
+    assert np.array_equal(read(first)(), array)
+    for place in (0, 999_999, -1):
+        before = array.copy()
+        array[place] += 1
+        changed = functions.bytes_of(f)
+        assert changed is not first
+        assert functions.bytes_of(f) is changed
+        assert np.array_equal(read(changed)(), array)
+        assert np.array_equal(read(first)(), before)
+        first = changed
+    array[:] = array[::-1].copy()
+    assert np.array_equal(read(functions.bytes_of(f))(), array)
+
+
+def test_an_array_that_is_replaced_by_a_like_one_need_not_travel_again(with_arrays):
+    functions, _ = with_arrays
+    f = made("def f(): return held", held=np.ones(300_000))
+    first = functions.bytes_of(f)
+    f.__globals__["held"] = np.ones(300_000)
+    assert functions.bytes_of(f) is first
+    f.__globals__["held"] = np.ones(300_000).reshape(3, -1)  # the same bytes in another shape
+    assert functions.bytes_of(f) is not first
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        np.ones((700, 700)).T,
+        np.asfortranarray(np.arange(490_000.0).reshape(700, 700)),
+        np.arange(900_000.0)[::3],
+        np.broadcast_to(np.arange(3.0), (100_000, 3)),
+        np.array([None, "a"] * 100_000, object),
+        np.zeros(0),
+        bytearray(3_000_000),
+        [np.ones(200_000), np.zeros(200_000), "and more"],
+        {"a": (np.arange(200_000),) * 2},
+    ],
+    ids=["transposed", "Fortran", "gaps", "broadcast", "objects", "empty", "bytearray", "several", "one twice"],
+)
+def test_arrays_of_any_form_are_what_they_were(with_arrays, held):
+    functions, read = with_arrays
+    f = made("def f(): return held", held=held)
+    data = functions.bytes_of(f)
+    found = (pickle.loads(data) if type(data) is bytes else read(data))()
+    assert pickle.dumps(found) == pickle.dumps(held)
+    assert functions.bytes_of(f) is data or type(data) is bytes
+
+
 @pytest.mark.parametrize("registered", ["crosswind", "crosswind.run", "crosswind.run.backoff"])
 def test_of_a_module_that_travels_by_value_nothing_is_known(functions, registered, monkeypatch):
     f = made("def f(): return backoff", backoff=backoff)
@@ -223,7 +299,7 @@ def test_a_function_has_one_number_as_long_as_its_bytes_are_the_same(monkeypatch
     for number in range(20):
         data = bytes([number]) * 20_000
         known.bytes_of(function)
-    assert sum(map(len, known._numbered.values())) <= 100_000
+    assert sum(len(data) for _, data in known._numbered.values()) <= 100_000
 
 
 def test_a_short_function_goes_with_its_calls():

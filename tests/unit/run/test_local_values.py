@@ -151,11 +151,11 @@ def test_what_reading_the_value_raises_is_not_taken_for_a_lost_agent():
 
 
 def test_functions_that_are_held_take_no_more_than_so_many_descriptors():
-    held = [Shared.of(b"x" * 2_000_000) for _ in range(80)]
+    held = [Shared.of(b"x" * 2_000_000, []) for _ in range(80)]
     assert Shared.alive == 64
     assert None in held
     del held
-    assert Shared.of(b"x") is not None
+    assert Shared.of(b"x", []) is not None
 
 
 def test_bytes_stay_where_they_are_until_they_are_read():

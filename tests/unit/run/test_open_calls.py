@@ -38,7 +38,7 @@ def performed(calls, due):
 
 def test_a_call_has_all_that_a_future_has():
     """It makes them itself: a Python whose futures hold something else must be seen here."""
-    own = {"_withdraw", "function", "arguments", "number", "withdrawn", "goes_alone"}
+    own = {"_withdraw", "function", "arguments", "order", "number", "withdrawn", "goes_alone"}
     assert set(vars(call_of())) == set(vars(Future())) | own
     assert {name for name in vars(Call) if not name.startswith("__")} >= {"result", "exception", "cancel"}
 

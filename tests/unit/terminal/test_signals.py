@@ -11,7 +11,11 @@ from concurrent.futures import Future
 
 import pytest
 
-from crosswind.terminal.signals import told_at, wait_for_all
+from crosswind.errors import AgentLost
+from crosswind.run.call_run import Setting
+from crosswind.run.map_calls import MapCalls
+from crosswind.run.open_calls import Call
+from crosswind.terminal.signals import as_done, join, mapped, threads, told_at, wait_for_all
 
 
 def test_sigterm_counts_once_and_ctrl_c_each_time_and_what_they_did_before_is_put_back():
@@ -115,8 +119,58 @@ def test_ctrl_c_is_answered_while_compiled_code_runs():
     assert done.stdout == "answered\n"
 
 
-def test_ctrl_c_that_wakes_no_wait_is_answered_all_the_same():
+def begun(over, then):
+    """A thread that does something once the test is over."""
+    thread = threading.Thread(target=lambda: (over.wait(), then()), daemon=True)
+    thread.start()
+    return thread
+
+
+def for_futures(over):
+    future = Future()
+    begun(over, lambda: future.set_result(None))
+    wait_for_all([future])
+
+
+def for_a_thread(over):
+    join(begun(over, lambda: None))
+
+
+def on_threads(over, take):
+    with threads(1) as pool:
+        try:
+            list(take(pool))
+        except KeyboardInterrupt:
+            over.set()  # what runs is waited for
+            raise
+
+
+def for_a_call(over):
+    call = Call(lambda calls: None)
+    begun(over, lambda: call.set_result(None))
+    call.result()
+
+
+def for_values_of_a_map(over):
+    calls = MapCalls(abs, ([1],), True, None, Setting(1, plain=False, local=False, tries_once=True, tells_each=False))
+    begun(over, lambda: calls.fail(AgentLost("the test is over")))
+    calls.take(None)
+
+
+WAITS = {
+    "futures": for_futures,
+    "a thread": for_a_thread,
+    "results of threads": lambda over: on_threads(over, lambda pool: mapped(pool, lambda _: over.wait(), range(3))),
+    "futures as they are done": lambda over: on_threads(over, lambda pool: as_done([pool.submit(over.wait)])),
+    "a call of a farm": for_a_call,
+    "values of a map": for_values_of_a_map,
+}
+
+
+@pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS)
+def test_ctrl_c_that_wakes_no_wait_is_answered_all_the_same(wait):
     """It came just before the wait began: here another thread takes it, so that nothing wakes the main thread."""
+    over, escaped = threading.Event(), []
 
     def interrupted():
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -124,8 +178,10 @@ def test_ctrl_c_that_wakes_no_wait_is_answered_all_the_same():
 
     def waits():
         timer.start()
-        wait_for_all([Future()])
+        wait(over)
 
+    escape = threading.Timer(60.0, lambda: (escaped.append(True), over.set()))
+    escape.start()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     timer = threading.Timer(0.05, interrupted)  # with the mask of this thread
     try:
@@ -134,3 +190,6 @@ def test_ctrl_c_that_wakes_no_wait_is_answered_all_the_same():
     finally:
         timer.join()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        escape.cancel()
+        over.set()
+    assert not escaped

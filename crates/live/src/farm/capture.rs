@@ -7,6 +7,7 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub(crate) struct Capture {
     pipe: OwnedFd,
     originals: [OwnedFd; 2],
     state: Mutex<State>,
+    /// Whether anything has been printed that a run shows.
+    has_shown: AtomicBool,
 }
 
 struct State {
@@ -54,7 +57,7 @@ impl Capture {
         let original = |stream| fcntl_dupfd_cloexec(stream, FIRST_FREE);
         let originals = [original(stdout())?, original(stderr())?];
         let state = Mutex::new(State { printer: None, room: KEPT, buffer: vec![0; READ] });
-        let capture = Arc::new(Self { pipe, originals, state });
+        let capture = Arc::new(Self { pipe, originals, state, has_shown: AtomicBool::new(false) });
         let own = Arc::clone(&capture);
         std::thread::Builder::new().name("cw-printed".into()).spawn(move || own.follow())?;
         dup2_stdout(&theirs)?;
@@ -69,7 +72,20 @@ impl Capture {
 
     /// Passes on what has been printed by now.
     pub fn drain(&self) {
-        self.state().pass(&self.pipe, &self.originals[1]);
+        self.pass(&mut self.state());
+    }
+
+    /// Whether anything has been printed that a run shows.
+    pub fn has_shown(&self) -> bool {
+        self.has_shown.load(Ordering::Relaxed)
+    }
+
+    fn pass(&self, state: &mut State) -> Option<usize> {
+        let passed = state.pass(&self.pipe, &self.originals[1]);
+        if state.printer.is_some() && passed.is_some_and(|bytes| bytes > 0) {
+            self.has_shown.store(true, Ordering::Relaxed);
+        }
+        passed
     }
 
     /// Lets this process print as before.
@@ -95,7 +111,8 @@ impl Capture {
             if linux::wait(&mut watched, None).is_err() {
                 return;
             }
-            match self.state().pass(&self.pipe, &self.originals[1]) {
+            let passed = self.pass(&mut self.state());
+            match passed {
                 None => return,
                 Some(few) if few < FEW => std::thread::sleep(PAUSE),
                 Some(_) => {}

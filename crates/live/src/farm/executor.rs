@@ -43,6 +43,26 @@ impl Early {
         self.shared.mailbox().partial.push((self.task, outcomes));
         self.shared.waker.wake();
     }
+
+    /// Returns whether what calls print is shown: then [`Self::begin_call`] says whose it is.
+    #[must_use]
+    pub fn shows_prints(&self) -> bool {
+        self.shared.prints.printer.is_some() && self.shared.prints.capture.is_some()
+    }
+
+    /// Returns whether this process's tasks have printed anything that was shown.
+    #[must_use]
+    pub fn has_shown_prints(&self) -> bool {
+        self.shared.prints.capture.as_ref().is_some_and(|capture| capture.has_shown())
+    }
+
+    /// Begins a call of the batch, by its number from 1: what is printed from now on is its. 0: it is not known whose.
+    pub fn begin_call(&self, call: u32) {
+        if let (Some(capture), Some(printer)) = (&self.shared.prints.capture, &self.shared.prints.printer) {
+            capture.drain();
+            printer.begin_call(call);
+        }
+    }
 }
 
 impl std::fmt::Debug for Early {

@@ -18,10 +18,12 @@ const AGAIN: f64 = BURST / 4.0;
 /// Bytes of a line; a longer one is divided.
 const LONGEST: usize = 8 << 10;
 
-/// Lines of one task.
+/// Lines of one task, or of one call of a batch.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Lines {
     pub task: u64,
+    /// The call of a batch, from 1; 0 for another task, and where the call is not known.
+    pub call: u32,
     /// Bytes before them that were left out.
     pub left_out: u64,
     pub text: Vec<u8>,
@@ -37,6 +39,7 @@ pub struct Printer {
 #[derive(Debug)]
 struct State {
     task: u64,
+    call: u32,
     /// The beginning of a line.
     begun: Vec<u8>,
     waiting: Vec<Lines>,
@@ -52,6 +55,7 @@ impl Printer {
     pub fn new(waker: Arc<Waker>) -> Self {
         let state = State {
             task: 0,
+            call: 0,
             begun: Vec::new(),
             waiting: Vec::new(),
             waiting_bytes: 0,
@@ -69,7 +73,16 @@ impl Printer {
     /// Begins a task: what is printed from now on is its.
     pub(crate) fn begin(&self, task: u64) {
         self.end();
-        self.state().task = task;
+        let mut state = self.state();
+        (state.task, state.call) = (task, 0);
+    }
+
+    /// Begins a call of the task, if it is another one: what is printed from now on is its. 0: it is not known whose.
+    pub(crate) fn begin_call(&self, call: u32) {
+        let wakes = self.state().begin_call(call);
+        if wakes {
+            self.waker.wake();
+        }
     }
 
     /// Takes what the task printed.
@@ -113,19 +126,33 @@ impl State {
         !waited && !self.waiting.is_empty()
     }
 
+    /// What is left out is counted with the lines that follow, whose ever they are: there may be many calls.
+    fn begin_call(&mut self, call: u32) -> bool {
+        let waited = !self.waiting.is_empty();
+        self.pass_rest();
+        self.call = call;
+        !waited && !self.waiting.is_empty()
+    }
+
     fn end(&mut self) -> bool {
         let waited = !self.waiting.is_empty();
-        if !self.begun.is_empty() {
-            self.pass_line();
-        }
+        self.pass_rest();
         if self.left_out > 0 {
             self.waiting.push(Lines {
                 task: self.task,
+                call: self.call,
                 left_out: std::mem::take(&mut self.left_out),
                 text: Vec::new(),
             });
         }
         !waited && !self.waiting.is_empty()
+    }
+
+    /// Passes on a line without an end.
+    fn pass_rest(&mut self) {
+        if !self.begun.is_empty() {
+            self.pass_line();
+        }
     }
 
     /// Passes on the line that has begun, as a terminal would show it at its end.
@@ -142,10 +169,17 @@ impl State {
         self.waiting_bytes += line.len();
         let left_out = std::mem::take(&mut self.left_out);
         match self.waiting.last_mut() {
-            Some(last) if last.task == self.task && left_out == 0 && last.text.len() + line.len() <= MOST_PRINTED => {
+            Some(last)
+                if (last.task, last.call) == (self.task, self.call)
+                    && left_out == 0
+                    && last.text.len() + line.len() <= MOST_PRINTED =>
+            {
                 last.text.extend(line);
             }
-            _ => self.waiting.push(Lines { task: self.task, left_out, text: line }),
+            _ => {
+                self.waiting_bytes += size_of::<Lines>(); // calls that print a letter each must not fill memory either
+                self.waiting.push(Lines { task: self.task, call: self.call, left_out, text: line });
+            }
         }
     }
 }
@@ -184,6 +218,25 @@ mod tests {
         assert_eq!(text(&printer.take()), "1:three\n2:\nother\n");
         printer.end();
         assert_eq!(printer.take(), []);
+    }
+
+    #[test]
+    fn lines_of_a_batch_are_passed_on_each_with_its_call() {
+        let printer = printer();
+        printer.begin(1);
+        for call in 1..=3 {
+            printer.begin_call(call);
+            printer.print(b"one\nand ");
+            printer.print(format!("{call}").as_bytes());
+        }
+        printer.begin_call(0);
+        printer.print(b"whose\n");
+        printer.begin(2);
+        printer.print(b"other\n");
+        let calls: Vec<_> = printer.take().into_iter().map(|lines| (lines.task, lines.call, lines.text)).collect();
+        let of_call = |call: u32| (1, call, format!("one\nand {call}\n").into_bytes());
+        let others = [(1, 0, b"whose\n".to_vec()), (2, 0, b"other\n".to_vec())];
+        assert_eq!(calls, [of_call(1), of_call(2), of_call(3)].into_iter().chain(others).collect::<Vec<_>>());
     }
 
     #[test]

@@ -112,14 +112,14 @@ impl<'a> NodeRuntime<'a> {
 
     fn act(&mut self, action: Action<Payload>) {
         match action {
-            Action::SendFrame { to: Peer::Parent, frame: Frame::Printed { node, task, left_out, text } } => {
+            Action::SendFrame { to: Peer::Parent, frame: Frame::Printed { node, task, call, left_out, text } } => {
                 let Some(link) = self.parent.as_deref_mut() else { return };
                 let left_out = left_out + std::mem::take(&mut self.unprinted_bytes);
                 // What tasks print must not fill this node's memory where its parent takes little.
                 if link.is_behind() {
                     self.unprinted_bytes = left_out + text.len() as u64;
                 } else {
-                    link.send_frame(&Frame::Printed { node, task, left_out, text });
+                    link.send_frame(&Frame::Printed { node, task, call, left_out, text });
                 }
             }
             Action::SendFrame { to, frame } => {
@@ -203,8 +203,8 @@ impl<'a> NodeRuntime<'a> {
         if let Processor::Thread(thread) = &self.processor {
             let done = thread.take().map_err(LiveError::Setup)?;
             done.partial.into_iter().for_each(|(task, outcomes)| self.agent.pass_partial(task, outcomes));
-            for Lines { task, left_out, text } in done.printed {
-                self.agent.pass_printed(task, left_out, text);
+            for Lines { task, call, left_out, text } in done.printed {
+                self.agent.pass_printed(task, call, left_out, text);
             }
             let is_command = matches!(self.agent.run().work, Work::Command { .. });
             for (worked, began_ns) in done.worked {

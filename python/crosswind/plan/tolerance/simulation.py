@@ -12,7 +12,6 @@ import copy
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -22,6 +21,7 @@ from crosswind.documents import Document
 from crosswind.errors import CrosswindError
 from crosswind.experiment import Experiment, ProgramPoint
 from crosswind.run.program import simulate_program
+from crosswind.terminal.signals import mapped, threads
 
 if TYPE_CHECKING:
     from crosswind.documents.tolerance import Limit
@@ -82,9 +82,9 @@ def simulated_limits(
 
 
 def _simulated(limit: Limit, slowed: Callable[[int, float], float], most: float, seeds: int) -> Limit:
-    with ThreadPoolExecutor(max_workers=seeds) as pool:
-        found = list(pool.map(lambda seed: _bisected(partial(slowed, seed), limit, most), range(seeds)))
-        at_limit = list(pool.map(lambda seed: slowed(seed, limit["limit"]), range(seeds)))
+    with threads(seeds) as pool:
+        found = list(mapped(pool, lambda seed: _bisected(partial(slowed, seed), limit, most), range(seeds)))
+        at_limit = list(mapped(pool, lambda seed: slowed(seed, limit["limit"]), range(seeds)))
     known = [value for value in found if value is not None]
     every = len(known) == len(found)
     return {

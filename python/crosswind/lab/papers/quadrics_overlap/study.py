@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 
 from crosswind.documents import Document, Row
@@ -13,6 +12,7 @@ from crosswind.lab.papers.quadrics_overlap.claims import claims
 from crosswind.lab.papers.quadrics_overlap.matrix import Matrix, simulate
 from crosswind.lab.papers.quadrics_overlap.tables import BURN_S, CELLS, SETTINGS, in_words, printed
 from crosswind.lab.papers.tabled_study import Drawing, Part, TabledStudy
+from crosswind.terminal.signals import as_done, threads
 
 __all__ = ["PAPER", "TITLE", "expected", "of", "studied", "study"]
 
@@ -33,9 +33,9 @@ def study(chosen: Calibration, work: Work) -> TabledStudy:
     """Simulate every table of the paper, matrices side by side, and grade its claims."""
     wanted, found = _wanted(chosen), dict[str, Matrix]()
     tell = work.tell(MATRICES, len(wanted))
-    with ThreadPoolExecutor(work.workers) as pool:
+    with threads(work.workers) as pool:
         futures = {pool.submit(simulate, **how): name for name, how in wanted.items()}
-        for future in as_completed(futures):
+        for future in as_done(futures):
             found[futures[future]] = future.result()
             tell(len(found) / len(wanted), f"{len(found)} of {len(wanted)} matrices")
     return studied(chosen, found)
