@@ -18,6 +18,7 @@ import pytest
 from farms import PATIENCE_S, wait_until
 
 import crosswind
+from crosswind.run.agents import Limits
 
 pytestmark = pytest.mark.live
 MAP = [sys.executable, "-m", "crosswind.cli", "map"]
@@ -180,6 +181,7 @@ def test_what_items_raise_comes_after_the_values_of_those_before(case):
 HEAD = """
 import atexit, gc, os, signal, sys, threading, time
 import crosswind
+from crosswind.run.agents import Limits
 def same(item): return item
 def waits(item):
     open("begun", "w").close()
@@ -386,7 +388,7 @@ def running(tmp_path):
     processes = []
 
     def start(*words, command="cat {}", out="out", temporary="temporary"):
-        ready = f"case {{number}} in 0|1) ;; *) until test -e {tmp_path}/go; do sleep 0.02; done;; esac; "
+        ready = f"case {{name}} in 00|01) ;; *) until test -e {tmp_path}/go; do sleep 0.02; done;; esac; "
         environment = {**os.environ, "TMPDIR": str(tmp_path / temporary)}
         line = [*MAP, ready + command, "in/*", "-o", out, "-j", "2", "--task-timeout", "30", *words]
         with (tmp_path / "said").open("w") as said:
@@ -593,7 +595,7 @@ def test_a_call_that_holds_the_interpreter_longer_than_a_silence_is_waited_for()
         ctypes.PyDLL(None).usleep(int(seconds * 1e6))
         return seconds
 
-    limits = crosswind.run.agents.Limits(silence_s=0.3)
+    limits = Limits(silence_s=0.3)
     with crosswind.Farm(max_workers=1, quiet=True, limits=limits) as farm:
         assert [farm.submit(holds, seconds).result(PATIENCE_S) for seconds in (1.5, 0.0)] == [1.5, 0.0]
 

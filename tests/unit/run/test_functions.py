@@ -16,7 +16,7 @@ import crosswind
 from crosswind.run import agent, backoff, call_run
 from crosswind.run.functions import Functions, slots_of
 from crosswind.run.futures import pickled_function
-from crosswind.run.local_values import GoneError, value_at
+from crosswind.run.local_values import GoneError, Shared, value_at
 from crosswind.run.pieces import loads
 
 LIMIT = 3
@@ -159,7 +159,12 @@ def with_arrays(request):
 
     found = Functions(dumps, local=request.param)
     found.heads = heads
-    read = (lambda place: value_at(bytes(place), keep=True)) if request.param else (lambda one: one.loaded(loads))
+
+    def read(data):
+        if isinstance(data, Shared):
+            return value_at(bytes(data), keep=True)
+        return loads(data) if isinstance(data, bytes) else data.loaded(loads)
+
     return found, read
 
 
@@ -214,8 +219,7 @@ def test_arrays_of_any_form_are_what_they_were(with_arrays, held):
     functions, read = with_arrays
     f = made("def f(): return held", held=held)
     data = functions.bytes_of(f)
-    found = (pickle.loads(data) if type(data) is bytes else read(data))()
-    assert pickle.dumps(found) == pickle.dumps(held)
+    assert pickle.dumps(read(data)()) == pickle.dumps(held)
     assert functions.bytes_of(f) is data or type(data) is bytes
 
 
