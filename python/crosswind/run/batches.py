@@ -6,7 +6,7 @@ outcomes that are there and gives back the calls that it has not begun, and the 
 another for longer than that.
 
 What calls print is shown with the number of its call. To ask between two calls whether one has printed would cost more
-than most calls take. So each of a process's first calls is told apart, and each one once any has printed. In other
+than most calls take. So a process announces each of its first calls, and every call once any has printed. In other
 batches Python's own streams say which call they are used by (`crosswind.run.task_output`), and what a program prints
 that a call starts is not known to be of one.
 
@@ -44,8 +44,8 @@ ATOMS: Final = NUMBERS | {str, bytes}
 _SHORT: Final = 4_096
 _MOST_SAID: Final = 4 << 20
 """Most bytes that are sent early: they travel between the pieces of larger values."""
-_TOLD_APART: Final = 100
-"""Calls in batches of a process that are told apart, though none has printed yet."""
+_ANNOUNCED_FIRST: Final = 100
+"""Calls in batches that a process announces, though none has printed yet."""
 
 Form = Literal["atoms", "tuples", "pickles"]
 """What the items of a batch are: one argument each, all positional arguments each, or a pickle of (args, kwargs)."""
@@ -103,7 +103,7 @@ class Batch:
     """
 
     _silent_calls: ClassVar[int] = 0
-    """Calls of this process that were told apart before one printed."""
+    """Calls that this process announced before any printed."""
 
     def __init__(
         self,
@@ -130,12 +130,12 @@ class Batch:
     def run(self, prints: EarlyOutcomes | None = None) -> bytes:
         """Do the calls, and return what came of them; with `prints`, say whose what they print is."""
         outcomes = self._outcomes
-        tells_apart = prints is not None and (prints.has_shown_prints or Batch._silent_calls < _TOLD_APART)
-        self._prints = None if tells_apart else prints
+        announces = prints is not None and (prints.has_shown_prints or Batch._silent_calls < _ANNOUNCED_FIRST)
+        self._prints = None if announces else prints
         add, numbers, other = outcomes.append, NUMBERS, self._other
         while True:
             try:
-                for value in self._told_apart(prints) if tells_apart and prints else self._values():
+                for value in self._announced(prints) if announces and prints else self._values():
                     add(value if type(value) in numbers else other(value))
                 if self._begun() is None:
                     break
@@ -168,11 +168,11 @@ class Batch:
             return starmap(self._function, self._todo)
         return map(self._called, self._todo)
 
-    def _told_apart(self, prints: EarlyOutcomes) -> Iterator[Any]:
+    def _announced(self, prints: EarlyOutcomes) -> Iterator[Any]:
         """Call the function on what is left, one by one, and say before each that it begins."""
         values = self._values()
         while (begun := self._begun()) is not None:
-            if Batch._silent_calls >= _TOLD_APART and not prints.has_shown_prints:
+            if Batch._silent_calls >= _ANNOUNCED_FIRST and not prints.has_shown_prints:
                 prints.begin_call(0)
                 self._prints = prints
                 yield from values
