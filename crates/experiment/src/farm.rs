@@ -13,6 +13,7 @@ use crosswind_schema::{ComputedBy, DescriptionError, Experiment, Node, Platform,
 use crosswind_sim::{Farm, Happened, NodeObserved, Options, Outcome, SimError, Trace, simulate, simulate_with};
 
 use crate::ExperimentError;
+use crate::flow::flow;
 
 /// One point of a farm experiment.
 pub struct FarmPoint<'a> {
@@ -143,6 +144,7 @@ impl<'a> FarmPoint<'a> {
         let mut outcome = run(&farm, Options { changes: &changes, trace })?;
         let trace = outcome.trace.take();
         let mut run = self.summary(&outcome);
+        run.flow = flow(&self.platform, &self.tasks, farm.result_size_mb, &outcome.done_s)?;
         self.complete(&mut run)?;
         Ok((run, trace))
     }
@@ -163,6 +165,11 @@ impl<'a> FarmPoint<'a> {
             let hint =
                 "a schedule that suits each task to its node may pass it; compare orders with each other instead";
             run.warnings.push(Warning::new("bound-of-mean-tasks", message, hint));
+        }
+        if self.tasks.arrivals.as_ref().is_some_and(|arrivals| !arrivals.release_s.is_empty()) {
+            let message = "tasks arrive over time: where they come more slowly than the bound, their rate is the limit";
+            let hint = "compare flow times; for throughput, run without arrivals";
+            run.warnings.push(Warning::new("bound-without-arrivals", message, hint));
         }
         if self.rates_change() {
             let message = "the platform changes in this run: the bound is that of the platform as it begins";
@@ -242,6 +249,7 @@ impl<'a> FarmPoint<'a> {
                 .collect(),
             events: outcome.events.iter().map(event).collect(),
             warnings: Vec::new(),
+            flow: None,
             resumed: None,
         }
     }

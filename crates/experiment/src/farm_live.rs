@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crosswind_agent::settings::{Patience, Recording, RunSettings, TaskLimits};
+use crosswind_schema::error::{DescriptionError, Problem};
 use crosswind_schema::units::Quantity;
 use serde::Deserialize;
 
@@ -41,6 +42,11 @@ impl FarmPoint<'_> {
     pub fn live(&self, work: &WorkOf, limits: &Limits, trace: bool) -> Result<RunSettings, ExperimentError> {
         let mean = self.mean();
         let workload = &self.experiment.workload;
+        if self.tasks.arrivals.is_some() {
+            let field = if workload.arrival_gap_s.is_some() { "workload.arrival_gap_s" } else { "workload.tasks_file" };
+            let problem = "has tasks that arrive over time or have deadlines; live runs have all tasks at the start";
+            return Err(DescriptionError::from(Problem::Value(problem.into()).at(field.into())).into());
+        }
         let mut children: HashMap<&str, usize> = HashMap::new();
         for parent in self.platform.nodes.iter().filter_map(|node| node.parent.as_deref()) {
             *children.entry(parent).or_default() += 1;

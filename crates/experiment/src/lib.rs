@@ -20,6 +20,7 @@ pub mod error;
 pub mod farm;
 pub mod farm_live;
 pub mod farm_root;
+mod flow;
 pub mod pool;
 pub mod program;
 pub mod program_live;

@@ -73,9 +73,41 @@ pub struct Run {
     pub events: Vec<RunEvent>,
     #[serde(default)]
     pub warnings: Vec<Warning>,
+    /// Times between arrival and end of tasks; absent if all tasks were there at the start and none has a deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Flow>,
     /// Results of earlier runs into the same directory that this one resumed; absent if it did not resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<Resumed>,
+}
+
+/// Flow times: from the arrival of a task at the root to its end (with results: to its result's arrival there).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Mean flow time, s.
+    pub mean_s: f64,
+    /// Half of the tasks have a shorter flow time, s.
+    pub median_s: f64,
+    /// 95 % of the tasks have a shorter flow time, s.
+    pub p95_s: f64,
+    /// 99 % of the tasks have a shorter flow time, s.
+    pub p99_s: f64,
+    /// The longest flow time, s.
+    pub most_s: f64,
+    /// Mean of flow time / time that the task would take alone on the node that would be done with it first.
+    pub mean_slowdown: f64,
+    /// The largest of these ratios.
+    pub most_slowdown: f64,
+    /// Tasks that ended after their deadline; absent if none has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<u64>,
+    /// Mean time after the deadline, s, 0 for a task in time, over the tasks with a deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_tardiness_s: Option<f64>,
+    /// The longest time after a deadline, s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_tardiness_s: Option<f64>,
 }
 
 /// Tasks of a resumed run, by what earlier runs left.

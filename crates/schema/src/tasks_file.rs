@@ -1,14 +1,19 @@
-//! A user's tasks: a CSV file with the columns `size_mb` and `work`, one line per task.
+//! A user's tasks: a CSV file with the columns `size_mb` and `work`, one line per task. Optional columns are `release_s`
+//! (when the task arrives) and `deadline_s` (by when it is wanted; the cell may be empty).
 //!
-//! It is comma-separated, starts with a header, and may have the columns in either order. Blank lines and lines that
+//! It is comma-separated, starts with a header, and may have the columns in any order. Blank lines and lines that
 //! start with `#` are skipped. Numbers may be in double quotes, as spreadsheets write them.
 
 use crate::error::{DescriptionError, Problem, nearest};
-use crate::experiment::draw::{Column, Tasks};
+use crate::experiment::draw::{Arrivals, Column, Tasks};
 use crate::read;
-use crate::units::{Megabytes, Quantity, WorkUnits};
+use crate::units::{Megabytes, Quantity, Seconds, WorkUnits};
 
-const COLUMNS: [&str; 2] = ["size_mb", "work"];
+const COLUMNS: [&str; 4] = ["size_mb", "work", "release_s", "deadline_s"];
+const SIZE: usize = 0;
+const WORK: usize = 1;
+const RELEASE: usize = 2;
+const DEADLINE: usize = 3;
 
 /// Parses the tasks of a file.
 ///
@@ -22,24 +27,46 @@ fn parse(text: &str) -> Result<Tasks, DescriptionError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.lines().enumerate().filter(|(_, line)| !is_skipped(line));
     let Some((at, header)) = lines.next() else { return Err(Problem::Empty.at_line(1, 1)) };
-    let of_size = size_first(header, at + 1)?;
-    let (mut sizes, mut works) = (Vec::new(), Vec::new());
+    let columns = columns(header, at + 1)?;
+    let mut values: [Vec<f64>; COLUMNS.len()] = Default::default();
     for (at, line) in lines {
-        let mut cells = line.split(',');
-        let (Some(first), Some(second), None) = (cells.next(), cells.next(), cells.next()) else {
-            let found = line.split(',').count();
-            let problem = Problem::Value(format!("the line has {found} values; it must have 2: {header}"));
+        let found = line.split(',').count();
+        if found != columns.len() {
+            let wanted = columns.len();
+            let problem = Problem::Value(format!("the line has {found} values; it must have {wanted}: {header}"));
             return Err(problem.at_line(at + 1, 1));
-        };
-        let second_at = first.chars().count() + 2;
-        let (size, work) = if of_size { ((first, 1), (second, second_at)) } else { ((second, second_at), (first, 1)) };
-        sizes.push(number(size.0, "size_mb", Megabytes::new).map_err(|p| p.at_line(at + 1, size.1))?);
-        works.push(number(work.0, "work", WorkUnits::new).map_err(|p| p.at_line(at + 1, work.1))?);
+        }
+        let mut character = 1;
+        for (&column, cell) in columns.iter().zip(line.split(',')) {
+            let value = value(column, cell, values[RELEASE].last()).map_err(|p| p.at_line(at + 1, character))?;
+            values[column].push(value);
+            character += cell.chars().count() + 1;
+        }
     }
-    if sizes.is_empty() {
+    let [size_mb, work, release_s, deadline_s] = values;
+    if size_mb.is_empty() {
         return Err(Problem::Value("there is no task below the header".into()).at_line(at + 1, 1));
     }
-    Ok(Tasks { count: sizes.len() as u64, size_mb: Column::Each(sizes), work: Column::Each(works) })
+    let arrivals = (columns.len() > 2).then_some(Arrivals { release_s, deadline_s });
+    Ok(Tasks { count: size_mb.len() as u64, size_mb: Column::Each(size_mb), work: Column::Each(work), arrivals })
+}
+
+fn value(column: usize, cell: &str, released: Option<&f64>) -> Result<f64, Problem> {
+    let name = COLUMNS[column];
+    match column {
+        SIZE => number(cell, name, Megabytes::new),
+        WORK => number(cell, name, WorkUnits::new),
+        DEADLINE if bare(cell).is_empty() => Ok(f64::INFINITY),
+        _ => {
+            let value = number(cell, name, Seconds::new)?;
+            match released {
+                Some(&before) if column == RELEASE && value < before => Err(Problem::Value(format!(
+                    "release_s is {value}, below the {before} of the task before; sort the lines by release_s"
+                ))),
+                _ => Ok(value),
+            }
+        }
+    }
 }
 
 fn is_skipped(line: &str) -> bool {
@@ -52,25 +79,29 @@ fn bare(cell: &str) -> &str {
     cell.strip_prefix('"').and_then(|c| c.strip_suffix('"')).unwrap_or(cell).trim()
 }
 
-/// Whether the first column is `size_mb` (and the second `work`) rather than the other way round.
-fn size_first(header: &str, line: usize) -> Result<bool, DescriptionError> {
-    let names: Vec<&str> = header.split(',').map(bare).collect();
-    let mut column = 1;
-    for (cell, name) in header.split(',').zip(&names) {
-        if !COLUMNS.contains(name) {
+/// Returns which of [`COLUMNS`] each column of the file is.
+fn columns(header: &str, line: usize) -> Result<Vec<usize>, DescriptionError> {
+    let mut columns = Vec::new();
+    let mut character = 1;
+    for cell in header.split(',') {
+        let name = bare(cell);
+        let Some(column) = COLUMNS.iter().position(|&column| column == name) else {
             let near =
                 nearest(name, COLUMNS.into_iter()).map(|n| format!("; the nearest is `{n}`")).unwrap_or_default();
             let shown: String = name.chars().take(40).collect();
-            let problem = format!("the column `{shown}` is neither `size_mb` nor `work`{near}");
-            return Err(Problem::Value(problem).at_line(line, column));
+            let known = "`size_mb`, `work`, `release_s` or `deadline_s`";
+            return Err(Problem::Value(format!("the column `{shown}` is not {known}{near}")).at_line(line, character));
+        };
+        if columns.contains(&column) {
+            return Err(Problem::Value(format!("the column `{name}` is there twice")).at_line(line, character));
         }
-        column += cell.chars().count() + 1;
+        columns.push(column);
+        character += cell.chars().count() + 1;
     }
-    match names[..] {
-        ["size_mb", "work"] => Ok(true),
-        ["work", "size_mb"] => Ok(false),
-        _ => Err(Problem::Value("the header must name `size_mb` and `work`, each once".into()).at_line(line, 1)),
+    if columns.contains(&SIZE) && columns.contains(&WORK) {
+        return Ok(columns);
     }
+    Err(Problem::Value("the header must name `size_mb` and `work`".into()).at_line(line, 1))
 }
 
 fn number<Q: Quantity>(cell: &str, name: &str, new: impl Fn(f64) -> Result<Q, String>) -> Result<f64, Problem> {

@@ -138,6 +138,7 @@ impl<P: Decide> Run<'_, P> {
         let sender = match &news {
             News::Requested { child, .. } | News::Returned { child, .. } => Some(*child),
             News::Other(event) => match **event {
+                Event::Given { first, .. } => return self.release(first),
                 Event::HandedBack { child, .. } => Some(child),
                 _ => None,
             },

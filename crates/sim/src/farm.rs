@@ -30,7 +30,7 @@ use crate::world::{Adaptation, Changing, Executor, Network, Progress, Recorded, 
 #[derive(Clone, Copy, Debug)]
 pub struct Farm<'a> {
     pub platform: &'a Platform,
-    /// The tasks. All are at the root at the start.
+    /// The tasks. All are at the root at the start, unless they arrive there over time.
     pub tasks: &'a Tasks,
     /// The order of service and the other options of the policy.
     pub farm_options: FarmOptions<'a>,
@@ -69,7 +69,7 @@ const STEPS_BETWEEN_LOOKS: u64 = 1 << 16;
 ///
 /// let text = "schema_version = 1\nname = \"one\"\n[[node]]\nname = \"root\"\ncompute_per_s = 4.0\n";
 /// let platform = Platform::from_toml(text.as_bytes(), "one.toml").expect("a right description");
-/// let tasks = Tasks { count: 8, size_mb: Column::Same(1.0), work: Column::Same(3.0) };
+/// let tasks = Tasks { count: 8, size_mb: Column::Same(1.0), work: Column::Same(3.0), arrivals: None };
 /// let farm_options = FarmOptions::of(&Policy::default(), MeanTask { size_mb: 1.0, work: 3.0 });
 /// let farm = Farm { platform: &platform, tasks: &tasks, farm_options, chunk_kib: 512, result_size_mb: 0.0 };
 /// let outcome = simulate(&farm, Options::default(), &mut |_| true)?;
@@ -210,7 +210,7 @@ impl<'a, P: Decide> Run<'a, P> {
             dirty: Vec::new(),
             sites,
             inbox: Inbox::default(),
-            progress: Progress::of(farm.tasks.count, farm.result_size_mb <= 0.0 && !elastic),
+            progress: Progress::of(farm.tasks, farm.result_size_mb <= 0.0 && !elastic),
             recorded: Recorded { trace: options.trace.then(Trace::default), events: Vec::new() },
         };
         Ok(Self { nodes, world, make, failed: None })
@@ -218,13 +218,12 @@ impl<'a, P: Decide> Run<'a, P> {
 
     fn run(mut self, watch: &mut dyn FnMut(u64) -> bool) -> Result<Outcome, SimError> {
         let (count, ports) = (self.nodes.len() as u32, self.world.network.ports.len() as u32);
-        let (tasks, root) = (self.world.farm.tasks.count, self.world.tree.root);
+        let tasks = self.world.farm.tasks.count;
         for n in 0..count {
             self.tell(n, Event::Started);
         }
         self.empty_inbox();
-        self.tell(root, Event::RemainingHint { tasks });
-        self.tell(root, Event::Given { first: 0, tasks });
+        self.release(0);
         self.empty_inbox();
         self.world.schedule_change(0);
         let mut steps = 0;
@@ -265,6 +264,24 @@ impl<'a, P: Decide> Run<'a, P> {
         match self.failed.take() {
             Some((node, why)) => Err(self.policy_failed(node, why)),
             None => Ok(self.world.outcome(steps)),
+        }
+    }
+
+    /// Gives the root the tasks that have arrived by now, from `first` on. Tasks that arrive later are not announced.
+    pub fn release(&mut self, first: u64) {
+        let (root, all) = (self.world.tree.root, self.world.farm.tasks.count);
+        let mut next = all;
+        if let Some(arrivals) = self.world.farm.tasks.arrivals.as_ref().filter(|one| !one.release_s.is_empty()) {
+            let later = &arrivals.release_s[first as usize..];
+            next = first + later.iter().take_while(|&&at_s| nanos(at_s) <= self.world.now).count() as u64;
+            if let Some(&at_s) = arrivals.release_s.get(next as usize) {
+                let wake = Event::Given { first: next, tasks: 0 };
+                self.world.agenda.post(nanos(at_s), root, News::of(wake));
+            }
+        }
+        if next > first {
+            self.tell(root, Event::RemainingHint { tasks: next - first });
+            self.tell(root, Event::Given { first, tasks: next - first });
         }
     }
 
@@ -365,9 +382,9 @@ impl<'a, P: Decide> Run<'a, P> {
         if let Some(trace) = &mut world.recorded.trace {
             trace.compute(node, task, (began, world.now), world.farm.tasks.work.get(task));
         }
-        world.progress.count_computed(world.now);
+        world.progress.count_computed(task, world.now);
         if world.network.uplinks.is_empty() {
-            world.count_done();
+            world.count_done(task);
         }
         if world.adaptation.is_on() {
             let work = world.farm.tasks.work.get(task);

@@ -36,7 +36,7 @@ impl World<'_> {
 
     pub fn begin_result(&mut self, node: u32, task: TaskId) {
         if node == self.tree.root {
-            self.count_done();
+            self.count_done(task);
             return;
         }
         if self.farm.result_size_mb <= 0.0 {

@@ -3,7 +3,7 @@
 use crosswind_policy::farm::estimate::{Estimator, Revision};
 use crosswind_policy::farm::{Child, Command, Commands, Event, Settings, TaskId};
 use crosswind_schema::Tree;
-use crosswind_schema::experiment::PlacedChange;
+use crosswind_schema::experiment::{PlacedChange, Tasks};
 
 use crate::agenda::Agenda;
 use crate::farm::Farm;
@@ -64,24 +64,30 @@ pub(crate) struct Progress {
     quarters: [Nanos; 2],
     /// Number of tasks at each of these.
     quarters_at: [u64; 2],
+    /// When each task was done; empty unless tasks arrive over time or have deadlines.
+    done_at: Vec<Nanos>,
 }
 
 impl Progress {
-    pub fn of(tasks: u64, by_computing: bool) -> Self {
-        let quarters_at = [tasks / 4, tasks - tasks / 4];
-        Self { done: 0, by_computing, computed: 0, last_computed: 0, quarters: [0; 2], quarters_at }
+    pub fn of(tasks: &Tasks, by_computing: bool) -> Self {
+        let quarters_at = [tasks.count / 4, tasks.count - tasks.count / 4];
+        let done_at = if tasks.arrivals.is_some() { vec![0; tasks.count as usize] } else { Vec::new() };
+        Self { done: 0, by_computing, computed: 0, last_computed: 0, quarters: [0; 2], quarters_at, done_at }
     }
 
     #[inline]
-    pub fn count_computed(&mut self, now: Nanos) {
+    pub fn count_computed(&mut self, task: TaskId, now: Nanos) {
         (self.computed, self.last_computed) = (self.computed + 1, now);
         if self.by_computing {
-            self.mark(self.computed, now);
+            self.mark(task, self.computed, now);
         }
     }
 
     #[inline]
-    fn mark(&mut self, count: u64, now: Nanos) {
+    fn mark(&mut self, task: TaskId, count: u64, now: Nanos) {
+        if let Some(done) = self.done_at.get_mut(task as usize) {
+            *done = now;
+        }
         for (quarter, at) in self.quarters.iter_mut().zip(self.quarters_at) {
             if count == at {
                 *quarter = now;
@@ -224,10 +230,10 @@ impl World<'_> {
     }
 
     #[inline]
-    pub fn count_done(&mut self) {
+    pub fn count_done(&mut self, task: TaskId) {
         self.progress.done += 1;
         if !self.progress.by_computing {
-            self.progress.mark(self.progress.done, self.now);
+            self.progress.mark(task, self.progress.done, self.now);
         }
     }
 
@@ -262,6 +268,7 @@ impl World<'_> {
             steady_tasks_per_s: if to > from { in_between / seconds(to - from) } else { throughput_tasks_per_s },
             nodes: nodes.collect(),
             seen,
+            done_s: self.progress.done_at.into_iter().map(seconds).collect(),
             events: self.recorded.events,
             steps,
             trace: self.recorded.trace,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // a failed step must stop the test
 
 mod adaptation;
+mod arrivals;
 mod closed_form;
 mod ending;
 mod farms;

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosswind.cli.answer import Answer, Section, section
 from crosswind.cli.console import number_of
+from crosswind.cli.flow_answers import flow_answer, has_flows
 from crosswind.cli.run_tables import REPEATED, formatted, paths_of, short_names, tables_of
 from crosswind.run.drift import STALE, observed_rates, rate_tables
 from crosswind.run.ranking import ORDER, ranking
@@ -57,6 +58,8 @@ def _answer(done: Runs[Any], most: int) -> Answer:
         return _programs(done, most)
     if done.kind == "streams":
         return _streams(done, most)
+    if has_flows(done):
+        return flow_answer(done, most)
     if len(done) == 1:
         return _one_farm(done[0], done, most)
     orders = {run.data["order"] for run in done}

@@ -18,6 +18,8 @@ from crosswind.tables import Column, Table
 ORDER = "policy.order"
 MEASURES = {"farm": "makespan_s", "program": "slowdown"}
 """What is compared by default; the smallest is the best."""
+FLOW = "flow.mean_s"
+"""What is compared by default where tasks arrive over time."""
 
 
 @dataclass(frozen=True)
@@ -143,8 +145,8 @@ def ranking(runs: Runs[Any], path: str = ORDER, measure: str | None = None) -> R
     path : str
         Of the sweep.
     measure : str, optional
-        A column of the runs (`Runs.to_arrow`) with numbers above 0; default: the makespan of farms, the slowdown of
-        programs.
+        A column of the runs (`Runs.to_arrow`) with numbers above 0; default: the makespan of farms, their mean
+        flow time where tasks arrive over time, the slowdown of programs.
 
     Returns
     -------
@@ -163,7 +165,7 @@ def ranking(runs: Runs[Any], path: str = ORDER, measure: str | None = None) -> R
     planned 1.0 1 0.00 % ± 0.00
     arrival 2.0 0 10.33 % ± 1.43
     """
-    measure = measure or MEASURES.get(runs.kind)
+    measure = measure or _usual(runs)
     if measure is None:
         return None
     cells = _cells(runs, path, measure)
@@ -180,6 +182,11 @@ def ranking(runs: Runs[Any], path: str = ORDER, measure: str | None = None) -> R
     return _ranked(
         table, [json.loads(key) for key in keys], path, measure, len(runs) - len(table) * len(seeds) * len(keys)
     )
+
+
+def _usual(runs: Runs[Any]) -> str | None:
+    flows = runs.kind == "farm" and all(run.data.get("flow") is not None for run in runs)
+    return FLOW if flows else MEASURES.get(runs.kind)
 
 
 def _cells(runs: Runs[AnyRun], path: str, measure: str) -> dict[str, dict[str, dict[int, float]]]:

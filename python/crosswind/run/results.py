@@ -38,7 +38,7 @@ _FIELDS: tuple[str, ...] = (
     "makespan_s",
     "throughput_tasks_per_s",
 )
-_FIELDS += ("bound_tasks_per_s", "root_only_tasks_per_s", "nodes", "events", "warnings", "resumed")
+_FIELDS += ("bound_tasks_per_s", "root_only_tasks_per_s", "nodes", "events", "warnings", "flow", "resumed")
 _NODE_FIELDS = ("name", "tasks", "busy_s", "received_mb", "seen")
 
 
@@ -140,6 +140,11 @@ class Run(AnyRun):
         return self.throughput_tasks_per_s / self.bound_tasks_per_s if self.bound_tasks_per_s else None
 
     @property
+    def flow(self) -> shared.Flow | None:
+        """Times between arrival and end of tasks; None where all tasks were there at the start."""
+        return self.data.get("flow")
+
+    @property
     def nodes(self) -> list[shared.RunNode]:
         """What each node did, in the platform's order."""
         return list(self.data["nodes"])
@@ -184,6 +189,7 @@ class Run(AnyRun):
             "of_root_only": self.of_root_only,
             "bound_of_root_only": self.bound_of_root_only,
             "events": len(self.events),
+            **{f"flow.{name}": value for name, value in (self.flow or {}).items()},
         }
 
     def __repr__(self) -> str:

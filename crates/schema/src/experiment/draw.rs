@@ -1,8 +1,8 @@
 //! Draws the tasks of a run, for the simulator and for live runs alike. Task sizes and works are drawn nowhere else.
 //!
 //! The same workload and seed give the same bytes on every machine: the generator is counter-based, and logarithms
-//! come from `libm` rather than from the system. Sizes and works come from two streams, so changing one leaves the
-//! other unchanged.
+//! come from `libm` rather than from the system. Sizes, works and arrivals come from streams of their own, so changing one
+//! leaves the others unchanged.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -14,6 +14,7 @@ use crate::units::Quantity;
 
 const SIZES: u64 = 0;
 const WORKS: u64 = 1;
+const ARRIVALS: u64 = 2;
 /// Upper limit of draws, so that no sum of them overflows.
 const LARGEST: f64 = 1e15;
 
@@ -37,6 +38,15 @@ impl Column {
     }
 }
 
+/// When tasks arrive at the root, and by when they are wanted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Arrivals {
+    /// When each task arrives, s since the start; ascending.
+    pub release_s: Vec<f64>,
+    /// When each is to be done, s since the start; infinite for a task without a deadline. Empty if none has one.
+    pub deadline_s: Vec<f64>,
+}
+
 /// The tasks of a run, numbered from 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tasks {
@@ -45,6 +55,8 @@ pub struct Tasks {
     pub size_mb: Column,
     /// Work of each, work units.
     pub work: Column,
+    /// `None`: all are at the root at the start, and none has a deadline.
+    pub arrivals: Option<Arrivals>,
 }
 
 impl Tasks {
@@ -55,17 +67,28 @@ impl Tasks {
     /// # Errors
     /// When the workload is invalid, or the file of tasks, with its line.
     pub fn draw(workload: &Workload, seed: u64, file: Option<&[u8]>) -> Result<Self, DescriptionError> {
-        match workload.source()? {
+        let mut tasks = match workload.source()? {
             Source::File(path) => {
                 let bytes = file.ok_or_else(|| Problem::Missing.at("workload.tasks_file".into()).in_file(path))?;
-                tasks_file::read(bytes, path)
+                tasks_file::read(bytes, path)?
             }
-            Source::Drawn { tasks, size, work } => Ok(Self {
+            Source::Drawn { tasks, size, work } => Self {
                 count: tasks,
                 size_mb: column(&size, tasks, seed, SIZES, whole_bytes),
                 work: column(&work, tasks, seed, WORKS, |work| work),
-            }),
+                arrivals: None,
+            },
+        };
+        if let Some(gap) = &workload.arrival_gap_s {
+            if tasks.arrivals.as_ref().is_some_and(|arrivals| !arrivals.release_s.is_empty()) {
+                let problem = "stands beside a tasks_file with release_s; tasks arrive either as the file says or as this";
+                return Err(Problem::Value(problem.into()).at("workload.arrival_gap_s".into()));
+            }
+            let gaps = tasks.count.div_ceil(workload.arrival_tasks.get());
+            let gaps = column(gap, gaps, seed, ARRIVALS, |gap| gap);
+            tasks.arrivals.get_or_insert_default().release_s = releases(&gaps, tasks.count, workload.arrival_tasks.get());
         }
+        Ok(tasks)
     }
 
     /// Returns the sum of all sizes, MB.
@@ -86,6 +109,22 @@ impl Tasks {
             Column::Each(amounts) => amounts.iter().sum(),
         }
     }
+}
+
+/// Returns when each task arrives: `at_once` tasks at the start, as many after each gap.
+fn releases(gaps: &Column, tasks: u64, at_once: u64) -> Vec<f64> {
+    let mut at_s = 0.0;
+    let mut releases = Vec::with_capacity(tasks as usize);
+    for task in 0..tasks {
+        if task > 0 && task % at_once == 0 {
+            at_s = match gaps {
+                Column::Same(gap) => gap * (task / at_once) as f64,
+                Column::Each(_) => at_s + gaps.get(task / at_once - 1),
+            };
+        }
+        releases.push(at_s);
+    }
+    releases
 }
 
 fn whole_bytes(size_mb: f64) -> f64 {

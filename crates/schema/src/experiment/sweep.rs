@@ -14,7 +14,7 @@ use crate::error::{DescriptionError, Problem, nearest};
 use crate::read;
 
 /// The dotted paths that a farm's sweep may vary, including the fields of a distribution's table.
-pub const SWEPT: [&str; 17] = [
+pub const SWEPT: [&str; 19] = [
     "execution.compute",
     "execution.task_retries",
     "execution.task_timeout_s",
@@ -27,6 +27,8 @@ pub const SWEPT: [&str; 17] = [
     "policy.order",
     "policy.ports",
     "seed",
+    "workload.arrival_gap_s",
+    "workload.arrival_tasks",
     "workload.result_size_mb",
     "workload.task_size_mb",
     "workload.task_work",

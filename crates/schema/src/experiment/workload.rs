@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::num::NonZero;
 
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
@@ -9,17 +10,17 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::{DescriptionError, Problem};
-use crate::units::{Megabytes, MegabytesOrNone, Quantity, Sigma, WorkUnits};
+use crate::units::{Megabytes, MegabytesOrNone, PositiveSeconds, Quantity, Sigma, WorkUnits};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkloadKind {
-    /// Independent tasks, all at the root at the start.
+    /// Independent tasks, at the root at the start or as they arrive there.
     Farm,
 }
 
-/// The workload: a farm of independent tasks, all at the root at the start. Either `tasks`, `task_size_mb` and
-/// `task_work`, or `tasks_file`.
+/// The workload: a farm of independent tasks, at the root at the start unless they arrive over time. Either `tasks`,
+/// `task_size_mb` and `task_work`, or `tasks_file`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
@@ -33,13 +34,29 @@ pub struct Workload {
     /// Work of each task, work units: a number, or a distribution to draw from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_work: Option<Amount<WorkUnits>>,
-    /// Path of a CSV file with the columns `size_mb` and `work`, one line per task, relative to this file.
+    /// Path of a CSV file with the columns `size_mb` and `work`, and optionally `release_s` and `deadline_s`, one line per
+    /// task, relative to this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub tasks_file: Option<String>,
     /// Result of each task, MB, which is sent back to the root.
     #[serde(default)]
     pub result_size_mb: MegabytesOrNone,
+    /// Time between two arrivals of tasks at the root, s: a number, or a distribution to draw from (exponential: a
+    /// Poisson process). The first arrive at the start. Absent: all tasks are there at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrival_gap_s: Option<Amount<PositiveSeconds>>,
+    /// Tasks that arrive at a time.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub arrival_tasks: NonZero<u64>,
+}
+
+const fn one() -> NonZero<u64> {
+    NonZero::<u64>::MIN
+}
+
+fn is_one(tasks: &NonZero<u64>) -> bool {
+    *tasks == one()
 }
 
 /// Most tasks: more do not fit into the memory of any machine that runs them.
@@ -201,6 +218,10 @@ impl Workload {
             ("task_size_mb", self.task_size_mb.is_some()),
             ("task_work", self.task_work.is_some()),
         ];
+        if self.arrival_gap_s.is_none() && !is_one(&self.arrival_tasks) {
+            let problem = "stands without workload.arrival_gap_s: when do they arrive?";
+            return Err(Problem::Value(problem.into()).at("workload.arrival_tasks".into()));
+        }
         if let Some(file) = &self.tasks_file {
             if let Some((field, _)) = written.iter().find(|(_, given)| *given) {
                 let problem = "stands beside workload.tasks_file; the tasks are either in a file or described here";
