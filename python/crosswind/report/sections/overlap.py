@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.errors import Notice
-from crosswind.overlap.result import Overlap, name_of
+from crosswind.overlap.result import Overlap
 from crosswind.overlap.verdict import WORDS
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.overlaps import alone_and_together
 from crosswind.report.sections.section import Answer, Kind, Term, each, of_type
 from crosswind.tables import Table
+from crosswind.terminal.sizes import size
 
 TERMS = (
     Term(
@@ -102,10 +103,14 @@ def _answers(overlap: Overlap) -> list[Answer]:
     return [Answer(f"{good} of {total}", text + rest, tone="good" if good == total else "" if good else "poor")]
 
 
+def _label(cell: Mapping[str, Any]) -> str:
+    return f"{cell['messages']:,} × {size(cell['message_bytes'])}, {cell['wait']}, nice {cell['burn_nice']}"
+
+
 def _times(overlap: Overlap, prefix: str) -> Figure | None:
     cells: Sequence[Mapping[str, Any]] = overlap.cells
     rows = [
-        {"cell": name_of(cell), "which": which, "alone": cell[f"{name}_alone_s"], "together": cell[f"{name}_s"]}
+        {"cell": _label(cell), "which": which, "alone": cell[f"{name}_alone_s"], "together": cell[f"{name}_s"]}
         for cell in cells
         for which, name in (("messages", "ping"), ("computation", "burn"))
     ]
