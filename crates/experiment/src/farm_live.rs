@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crosswind_agent::settings::{Patience, Recording, RunSettings, TaskLimits};
-use crosswind_schema::error::{DescriptionError, Problem};
+use crosswind_schema::error::Problem;
 use crosswind_schema::units::Quantity;
 use serde::Deserialize;
 
@@ -45,7 +45,7 @@ impl FarmPoint<'_> {
         if self.tasks.arrivals.is_some() {
             let field = if workload.arrival_gap_s.is_some() { "workload.arrival_gap_s" } else { "workload.tasks_file" };
             let problem = "has tasks that arrive over time or have deadlines; live runs have all tasks at the start";
-            return Err(DescriptionError::from(Problem::Value(problem.into()).at(field.into())).into());
+            return Err(Problem::Value(problem.into()).at(field.into()).into());
         }
         let mut children: HashMap<&str, usize> = HashMap::new();
         for parent in self.platform.nodes.iter().filter_map(|node| node.parent.as_deref()) {

@@ -50,7 +50,8 @@ pub(crate) fn flow(
     let count = flows.len() as f64;
     let slowdowns = || flows.iter().enumerate().map(|(task, &flow_s)| slowdown(task, flow_s));
     let (mean_slowdown, most_slowdown) = (slowdowns().sum::<f64>() / count, slowdowns().fold(0.0, f64::max));
-    let late = || done_s.iter().zip(&arrivals.deadline_s).filter(|(_, due)| due.is_finite()).map(|(done, due)| done - due);
+    let late =
+        || done_s.iter().zip(&arrivals.deadline_s).filter(|(_, due)| due.is_finite()).map(|(done, due)| done - due);
     let wanted = late().count();
     let tardiness = || late().map(|late_s| late_s.max(0.0));
     let mean_s = flows.iter().sum::<f64>() / count;

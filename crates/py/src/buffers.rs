@@ -59,14 +59,13 @@ impl Buffer {
 
 /// Returns whether two contiguous buffers hold the same bytes. Python's own comparison of views looks at each item.
 #[pyfunction]
-fn same_bytes(py: Python<'_>, one: PyBuffer<u8>, other: PyBuffer<u8>) -> bool {
-    let bytes = |buffer: &PyBuffer<u8>| {
-        let cells = buffer.as_slice(py)?;
-        // SAFETY: a cell is a byte, and the buffer lives as long as its `PyBuffer`. What another thread writes meanwhile may
-        // be seen or not, as by every reader of memory that is shared.
-        Some(unsafe { std::slice::from_raw_parts(cells.as_ptr().cast::<u8>(), cells.len()) })
-    };
-    bytes(&one).is_some_and(|found| Some(found) == bytes(&other))
+fn same_bytes(one: PyBuffer<u8>, other: PyBuffer<u8>) -> bool {
+    match (one.as_slice_ptr(), other.as_slice_ptr()) {
+        // SAFETY: both buffers live as long as their `PyBuffer`. What another thread writes meanwhile may be seen or not, as
+        // by every reader of memory that is shared.
+        (Some(one), Some(other)) => unsafe { one.as_ref() == other.as_ref() },
+        _ => false,
+    }
 }
 
 /// Where bytes are in this process's memory, for as long as they live.

@@ -60,7 +60,10 @@ fn a_task_that_arrives_late_is_sent_at_once_to_a_node_that_asked_before() {
         let outcome = run_with(&pair, &tasks, way(Order::Bandwidth, ports, None), 0.0, Options::default());
         assert_eq!(outcome.nodes[1].tasks, 2);
         let flows: Vec<f64> = outcome.done_s.iter().zip([10.0, 20.0]).map(|(done, at)| done - at).collect();
-        assert!(flows.iter().all(|flow| (flow - 4.0).abs() < 1e-6 || (flow - 6.0).abs() < 1e-6), "{ports:?}: {flows:?}");
+        assert!(
+            flows.iter().all(|flow| (flow - 4.0).abs() < 1e-6 || (flow - 6.0).abs() < 1e-6),
+            "{ports:?}: {flows:?}"
+        );
     }
 }
 
@@ -73,8 +76,8 @@ fn tasks_that_all_arrive_at_the_start_run_as_ever() {
     arriving.arrivals = Some(Arrivals { release_s: vec![0.0; 300], deadline_s: Vec::new() });
     for ports in PORTS {
         for order in [Order::Interference, Order::Bandwidth, Order::Arrival] {
-            let [plain, mut timed] =
-                [&at_once, &arriving].map(|tasks| run_with(&tree, tasks, way(order, ports, None), 0.1, Options::default()));
+            let [plain, mut timed] = [&at_once, &arriving]
+                .map(|tasks| run_with(&tree, tasks, way(order, ports, None), 0.1, Options::default()));
             assert_eq!(timed.done_s.iter().copied().fold(0.0, f64::max), plain.makespan_s);
             timed.done_s.clear();
             assert_eq!(timed, plain);

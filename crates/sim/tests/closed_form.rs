@@ -141,7 +141,8 @@ fn a_preferred_child_holds_another_at_the_end_of_its_chunk() {
         Spot { ir_send: 0.01, ..below(0, 2.0, 1.0) },
         Spot { ir_send: 0.02, ..below(0, 2.0, 1.0) },
     ];
-    let tasks = Tasks { count: 4, size_mb: Column::Same(0.8), work: Column::Each(vec![2.0, 1.0, 1.0, 1.0]), arrivals: None };
+    let tasks =
+        Tasks { count: 4, size_mb: Column::Same(0.8), work: Column::Each(vec![2.0, 1.0, 1.0, 1.0]), arrivals: None };
     let options = Options { trace: true, ..Options::default() };
     let outcome = run_with(&platform(&spots), &tasks, way(Order::Interference, Ports::Multi, Some(1)), 0.0, options);
     let trace = outcome.trace.unwrap();

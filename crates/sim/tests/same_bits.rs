@@ -147,7 +147,8 @@ fn outcome(order: Order, ports: Ports, seed: u64) -> String {
     let farm_options = if draw.one_in(5) { farm_options.with_recovery() } else { farm_options };
     let farm_options = if rates.is_empty() { farm_options } else { farm_options.with_plan(&rates) };
     let farm = Farm { platform: &platform, tasks: &tasks, farm_options, chunk_kib: policy.chunk_kib, result_size_mb };
-    format!("{:?}", simulate(&farm, options, &mut |_| true))
+    // The digests are older than the times at which tasks were done, which only runs with arrivals have.
+    format!("{:?}", simulate(&farm, options, &mut |_| true)).replace("done_s: [], ", "")
 }
 
 /// Returns the FNV-1a digest of all texts.

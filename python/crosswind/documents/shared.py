@@ -16,6 +16,21 @@ class EmbeddedFile(TypedDict):
     sha256: str
 
 
+class Flow(TypedDict):
+    """Flow times: from the arrival of a task at the root to its end (with results: to its result's arrival there)."""
+
+    late: NotRequired[int | None]
+    mean_s: float
+    mean_slowdown: float
+    mean_tardiness_s: NotRequired[float | None]
+    median_s: float
+    most_s: float
+    most_slowdown: float
+    most_tardiness_s: NotRequired[float | None]
+    p95_s: float
+    p99_s: float
+
+
 Loss: TypeAlias = list[float]
 
 
@@ -107,6 +122,7 @@ class Run(TypedDict):
     bound_tasks_per_s: NotRequired[float | None]
     compute: ComputedBy
     events: NotRequired[list[RunEvent]]
+    flow: NotRequired[Flow | None]
     makespan_s: float
     nodes: list[RunNode]
     order: Order

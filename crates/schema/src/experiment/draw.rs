@@ -81,12 +81,14 @@ impl Tasks {
         };
         if let Some(gap) = &workload.arrival_gap_s {
             if tasks.arrivals.as_ref().is_some_and(|arrivals| !arrivals.release_s.is_empty()) {
-                let problem = "stands beside a tasks_file with release_s; tasks arrive either as the file says or as this";
+                let problem =
+                    "stands beside a tasks_file with release_s; tasks arrive either as the file says or as this";
                 return Err(Problem::Value(problem.into()).at("workload.arrival_gap_s".into()));
             }
             let gaps = tasks.count.div_ceil(workload.arrival_tasks.get());
             let gaps = column(gap, gaps, seed, ARRIVALS, |gap| gap);
-            tasks.arrivals.get_or_insert_default().release_s = releases(&gaps, tasks.count, workload.arrival_tasks.get());
+            tasks.arrivals.get_or_insert_default().release_s =
+                releases(&gaps, tasks.count, workload.arrival_tasks.get());
         }
         Ok(tasks)
     }
