@@ -34,7 +34,8 @@ help:
 	@echo "make bench  the benchmarks behind the figures in the docs (about an hour; quiet host)"
 
 # One of these at a time: the extension as it is shipped, or, for tests, as `cargo test` compiles what it is made of, so that
-# nothing is compiled twice. Each stamp takes the other away.
+# nothing is compiled twice. Each stamp takes the other away. Tests start many processes, each of which would compile Python's
+# modules again where the environment has Python write no bytecode.
 build: $(VENV)/.built-release
 
 $(VENV)/.dependencies: pyproject.toml constraints.txt
@@ -46,6 +47,7 @@ $(VENV)/.dependencies: pyproject.toml constraints.txt
 
 $(VENV)/.built-%: $(VENV)/.dependencies $(RUST)
 	MATURIN_PEP517_ARGS="--profile $*" $(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q python/crosswind
 	@rm -f $(VENV)/.built-* && touch $@
 
 # zig links against an old glibc whatever this machine has, and for other processors; it comes as a wheel (group `wheel`).

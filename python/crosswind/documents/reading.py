@@ -45,6 +45,7 @@ def refuse_wrong_fields(document: Any, kind_of: Any, path: str | Path, hint: str
     Traceback (most recent call last):
     ...
     crosswind.errors.DescriptionError: a.json: alpha is 2.0: input should be less than 1
+    hint: make another
     """
     try:
         TypeAdapter(kind_of).validate_python(document, strict=True)

@@ -58,7 +58,7 @@ def test_a_unit_of_version_1_is_its_processes_as_they_come_and_go(tmp_path):
     ("name", "said"),
     [
         ("exportre", "no unit is called exportre.service; near: exporter.service"),
-        ("nothing-like-it", "no unit is called nothing-like-it.service$"),
+        ("nothing-like-it", "no unit is called nothing-like-it.service"),
         ("idle", "no process is in its group"),
         ("twice", "cgroup:/user.slice/a/twice.service, cgroup:/user.slice/b/twice.service"),
     ],

@@ -61,10 +61,11 @@ class KernelFilter:
 
     Examples
     --------
-    >>> KernelFilter("nosuch0", ["8001"], rate_mb_per_s=12.0)
+    >>> KernelFilter("nosuch0", ["8001"], rate_mb_per_s=12.0)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     crosswind.errors.DescriptionError: device 'nosuch0' does not exist in this network namespace
+    hint: here are ...
     """
 
     def __init__(
