@@ -20,8 +20,16 @@ dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 joblib = pytest.importorskip("joblib")
 
-for module in (executor_cases, sys.modules[__name__]):  # workers cannot import them
-    cloudpickle.register_pickle_by_value(module)
+
+@pytest.fixture(scope="module", autouse=True)
+def modules_travel():
+    """Workers cannot import these; for tests of other files in this process they are as ever."""
+    modules = (executor_cases, sys.modules[__name__])
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)
+    yield
+    for module in modules:
+        cloudpickle.unregister_pickle_by_value(module)
 
 
 @pytest.fixture(scope="module")

@@ -55,7 +55,6 @@ ANSWERS = {
         0,
         "of at most # by each source alone",
     ),
-    "crosswind check --history checks --seconds 10": (3, "No verdict: # of the # |unknown"),
     "crosswind lesson forked.toml -o lesson.html": (0, "Wrote lesson.html. Open it in a browser."),
     "crosswind report study.json --x policy.order -o figure.pdf": (0, "Wrote figure.pdf."),
     "crosswind run examples/fork_graph.toml --set platform=fork_of_table_4.toml --set repetitions=2": (

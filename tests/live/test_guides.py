@@ -23,7 +23,7 @@ NOT_RUN = {
     ),
     r"crosswind measure|measurement\.parquet": "takes a minute or more; the tutorial types a shorter one",
     r"overlap( *$| +#| --ping| --quick)|overlap\.json|reproduce": "takes minutes",
-    r"blame (traces|app\.trace|steps)": "needs a recording of the reader's; tests/unit/blame/test_recorded.py",
+    r"blame (traces|app\.trace|steps|nccl)": "needs a recording of the reader's; tests/unit/blame/test_recorded.py",
     r"(run|tolerance) app\.trace": "needs a recording of the reader's; tests/unit/run/test_recorded_runs.py",
     r"crosswind serve": "runs until it is interrupted",
     r"record": "takes 20 s; the start page of MPI developers types a shorter one",
@@ -32,6 +32,11 @@ NOT_RUN = {
     r"streams_sending_side\.toml --on local|local\.json": "takes a minute; test_run.py runs streams for real",
     r"em3d_here\.toml --on local|here\.json": "takes a minute; tests/live/test_ranks.py",
 }
+
+
+CLUSTER = """<platform version="4.1"><zone id="z" routing="Full">
+<cluster id="c" prefix="node-" suffix="" radical="0-3" speed="1Gf" bw="1Gbps" lat="50us"/></zone></platform>
+"""
 
 
 def reason(line: str) -> str | None:
@@ -43,6 +48,8 @@ def _settled(page: Path, folder: Path) -> None:
     typed.settle(page, folder)
     shutil.copy(folder / "examples" / "fork_of_table_4.toml", folder / "platform.toml")
     (folder / "flows.csv").write_text("flows,latency_s\n1,500e-6\n2,550e-6\n2,543e-6\n3,602e-6\n3,617e-6\n4,667e-6\n")
+    (folder / "cluster.xml").write_text(CLUSTER)
+    (folder / "topology.conf").write_text("SwitchName=s0 Nodes=n[0-3]\n")
     (folder / "src").mkdir()
     (folder / "src" / "one.c").write_text("int one(void) { return 1; }\n")
     (folder / "data").mkdir()

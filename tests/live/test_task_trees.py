@@ -318,8 +318,9 @@ def test_a_command_that_failed_for_want_of_space_says_so(inputs, tiny, seconds, 
 def test_a_temporary_directory_that_is_full_is_named(tiny, monkeypatch):
     filled(tiny, files=True)
     monkeypatch.setattr(tempfile, "tempdir", str(tiny))
-    with pytest.raises(MeasurementError, match=f"^no space left on {tiny}$") as raised:
+    with pytest.raises(MeasurementError) as raised:
         Spool()
+    assert str(raised.value) == f"no space left on {tiny}"
     assert raised.value.code == "disk-full"
     assert "TMPDIR" in raised.value.hint
 
