@@ -214,13 +214,15 @@ def test_a_tree_that_is_written_and_read_is_the_same(tmp_path_factory, data):
     after = import_platform(path)
     nodes, again = ({node["name"]: _given(node) for node in platform.nodes} for platform in (before, after))
     assert nodes.keys() == again.keys()
-    for name, fields in nodes.items():
-        assert again[name] == pytest.approx(fields, rel=1e-12)  # rates went through flop/s and bytes/s
+    for name, (parent, rates) in nodes.items():
+        assert again[name][0] == parent
+        assert again[name][1] == pytest.approx(rates, rel=1e-12)  # they went through flop/s and bytes/s
 
 
 def _given(node):
-    """Fields that are not at their default; pytest compares texts as they are."""
-    return {key: value for key, value in node.items() if value}
+    """The parent, and the numbers that are not at their default."""
+    numbers = {key: value for key, value in node.items() if value and key not in ("name", "parent")}
+    return node.get("parent"), numbers
 
 
 def test_what_simgrid_has_no_place_for_is_said():
