@@ -14,7 +14,7 @@ class Column:
     ----------
     label : str
     unit : str
-        Stands beside the label on a terminal, below it in the report.
+        Shown beside the label on a terminal, and below it in the report.
     term : str
         The term of the report's section that explains the label.
     numeric : bool

@@ -282,7 +282,7 @@ PROGRAMS = {
         """,
         "True",
     ),
-    "closes its farm twice and goes on": (
+    "closes its farm twice": (
         """
         f = crosswind.Farm(max_workers=1)
         f.shutdown(); f.shutdown()
@@ -326,7 +326,7 @@ AT_NIGHT = {
     "begins at its end",
     "ends with an idle farm",
     "ends by SystemExit in a farm",
-    "closes its farm twice and goes on",
+    "closes its farm twice",
 }
 MARK = f"CROSSWIND_TEST_{os.getpid()}"
 

@@ -300,12 +300,13 @@ def _opened_command(text: str, value: str, freezer: _core.Freezer) -> Target:
         raise DescriptionError(f"--of is {text!r}; {str(error).lower()}", "target", HINT) from None
     process, frozen = started(command, f"--of is {text!r}", freezer)
     target = Target(text, shortened(value), freezer, frozen, [process.pid], process=process)
-    time.sleep(_BEGUN_S)  # it may bind itself to a CPU, or fail
-    if process.poll() is not None:
-        message = f"--of is {text!r}; the command ended by itself, with status {process.returncode}"
-        target.close()
-        raise DescriptionError(message, "target", "what is investigated must run as long as the measurement")
-    return target
+    try:
+        status = process.wait(_BEGUN_S)  # it may bind itself to a CPU, or fail
+    except subprocess.TimeoutExpired:
+        return target
+    target.close()
+    message = f"--of is {text!r}; the command ended by itself, with status {status}"
+    raise DescriptionError(message, "target", "what is investigated must run as long as the measurement")
 
 
 def started(command: list[str], subject: str, freezer: _core.Freezer) -> tuple[subprocess.Popen[bytes], _core.Frozen]:

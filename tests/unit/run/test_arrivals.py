@@ -56,6 +56,16 @@ def test_a_file_says_when_tasks_arrive_and_by_when_they_are_wanted(tmp_path):
     assert "1 task ended after the deadline, by at most 1.00 s." in done.output
 
 
+def test_arrivals_are_said_once(tmp_path):
+    (tmp_path / "tasks.csv").write_text("work,size_mb,release_s\n2,1,0\n")
+    (tmp_path / "e.toml").write_text(
+        'schema_version = 1\nname = "two"\n[platform]\nschema_version = 1\nname = "p"\n[[platform.node]]\nname = "r"\n'
+        'compute_per_s = 1.0\n[workload]\nkind = "farm"\ntasks_file = "tasks.csv"\narrival_gap_s = 1.0\n'
+    )
+    with pytest.raises(DescriptionError, match=r"workload\.arrival_gap_s .* tasks_file .*release_s"):
+        crosswind.run(tmp_path / "e.toml")
+
+
 def test_ranks_go_by_the_flow_time():
     sweep = {"policy.order": ["bandwidth", "root-only"]}
     runs = crosswind.run(experiment({"arrival_gap_s": 1.1, "tasks": 20}, (ROOT, LEAF), sweep=sweep, repetitions=2))

@@ -140,7 +140,7 @@ def test_a_node_that_must_not_run_code_sends_plain_data():
 
 
 class Prints:
-    """Stands for what is told which call prints."""
+    """Keeps the numbers of the calls that print."""
 
     shows_prints = True
 

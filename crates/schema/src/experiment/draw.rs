@@ -81,8 +81,7 @@ impl Tasks {
         };
         if let Some(gap) = &workload.arrival_gap_s {
             if tasks.arrivals.as_ref().is_some_and(|arrivals| !arrivals.release_s.is_empty()) {
-                let problem =
-                    "stands beside a tasks_file with release_s; tasks arrive either as the file says or as this";
+                let problem = "is given, and the tasks_file has release_s; give one of the two";
                 return Err(Problem::Value(problem.into()).at("workload.arrival_gap_s".into()));
             }
             let gaps = tasks.count.div_ceil(workload.arrival_tasks.get());
