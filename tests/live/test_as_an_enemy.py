@@ -97,12 +97,15 @@ def writes_no_files(_):
     return bytes(3_000_000)
 
 
-def may_write_again(_):
-    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+def lifts_limits(_=None):
+    """Undo what a call before has set, if it ran in this process: which process takes a call is chance."""
+    for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE):
+        _, hard = resource.getrlimit(limit)
+        resource.setrlimit(limit, (hard, hard))
 
 
 def goes_elsewhere(_):
+    lifts_limits()
     with tempfile.TemporaryDirectory() as place:
         os.chdir(place)
     os.umask(0o777)
@@ -186,6 +189,7 @@ def asks(_):
 
 
 def starts_a_reader(_):
+    lifts_limits()
     return subprocess.run(["cat"], capture_output=True, check=True).stdout
 
 
@@ -319,7 +323,7 @@ RETURNS = {
     "few descriptors": (has_few_descriptors, bytes(3_000_000)),
     "few descriptors from here on": (keeps_few_descriptors, bytes(3_000_000)),
     "no files": (writes_no_files, bytes(3_000_000)),
-    "files again": (may_write_again, None),
+    "files again": (lifts_limits, None),
     "another directory, which is gone": (goes_elsewhere, "gone"),
     "no environment": (forgets_its_surroundings, "forgotten"),
     "no garbage collection": (collects_no_garbage, None),
