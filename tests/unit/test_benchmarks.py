@@ -106,6 +106,16 @@ def test_lateness_counts_from_the_start_and_inside_of_communication(jobs):
     assert jobs.cost_s("allreduce", [[first, *slow], [first, *often]], [1]) == pytest.approx(5e-9)
 
 
+def test_without_its_lateness_a_rank_is_still_as_late_as_the_others_are(jobs):
+    start = [0, 0, 0, 0, 0]
+    # In the third phase the healthy rank is 6 ns late itself; in the first, rank 1 by 20 ns.
+    healthy = [start, [0, 10, 32, 0, 0], [32, 42, 44, 0, 0], [44, 60, 62, 6, 0]]
+    late = [start, [0, 30, 32, 20, 0], [32, 42, 44, 0, 0], [44, 54, 62, 0, 0]]
+    cost = jobs.cost_s("allreduce", [healthy, late], [1])
+    assert 14e-9 < cost < 20e-9
+    assert cost == jobs.cost_s("allreduce", [healthy, late], [1])
+
+
 def test_of_two_ranks_that_hide_each_other_neither_costs_anything_alone(jobs):
     # In a halo rank 1 is late before it sends to its neighbours, and rank 3 before the reduction that follows.
     start = [0, 0, 0, 0, 0]

@@ -97,8 +97,19 @@ pub struct Away {
     pub end: i64,
     /// A phrase: `preempted by sshd (812)`.
     pub cause: Arc<str>,
-    /// Another rank of the program had the processor.
-    pub by_rank: bool,
+    pub by: By,
+}
+
+/// Who had the processor of a rank that was kept from running.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum By {
+    /// A process that is no part of the program, or none.
+    #[default]
+    Other,
+    /// Another rank.
+    Rank,
+    /// Crosswind, which recorded the program: no rank is to blame for it.
+    Recorder,
 }
 
 impl Trace {

@@ -215,7 +215,7 @@ class _Preemptions:
         intervals, causes = attributed(self._quotas, intervals, told["causes"])
         for cause in causes:
             if cause["pid"] == os.getpid():
-                cause["name"] = _OWN_NAME
+                cause |= {"name": _OWN_NAME, "recorder": True}
         absences = {
             one["pid"]: Absences(intervals[one["pid"]], one["short"], one["short_s"]) for one in told["processes"]
         }

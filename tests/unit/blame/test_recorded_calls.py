@@ -34,8 +34,9 @@ def poll_record(t0, t1, cpu, request):
 class Ring:
     """Ranks that compute and then wait for others, in one form or another."""
 
-    def __init__(self, form, extra_ns=EXTRA_NS):
-        self.form = form
+    def __init__(self, form, extra_ns=EXTRA_NS, taken=None, taken_ns=3_000_000):
+        """`taken`: a rank that loses its processor for `taken_ns` in each step: `away`."""
+        self.form, self.away = form, []
         self.records = [self.begun(rank) for rank in range(RANKS)]
         now, cpu = [ORIGIN] * RANKS, [0] * RANKS
         for step in range(STEPS):
@@ -43,6 +44,11 @@ class Ring:
             posted = [now[rank] + work[rank] for rank in range(RANKS)]
             for rank in range(RANKS):
                 cpu[rank] += work[rank]
+                if rank == taken:
+                    begin = now[rank] + 100_000
+                    self.away.append((rank, begin, begin + taken_ns, 0))
+                    posted[rank] += taken_ns
+            for rank in range(RANKS):
                 over = max(posted[one] for one in self.needed(rank)) + 10_000
                 self.records[rank] += self.step(rank, step, posted[rank], over, (cpu[rank],) * 2)
                 now[rank] = over
@@ -182,6 +188,22 @@ def test_waits_that_are_not_modelled_are_refused_by_name(tmp_path, form):
     name = "waits for calls that are not modelled" if form in known else form
     assert found["reason"].startswith(name), found["reason"]
     assert found["reason"].endswith("not modelled: the waits in them are not seen")
+
+
+def test_no_rank_is_named_for_time_that_the_recorder_took(tmp_path):
+    ring = Ring("nonblocking", 0, taken=1)
+    for recorder, named in ((False, [[1]]), (True, [])):
+        causes = [{"name": "crosswind record", "pid": 77, "recorder": recorder}]
+        found = blame_recorded([ring.write(tmp_path / "app.trace", away=ring.away, causes=causes)]).data
+        assert [culprit["ranks"] for culprit in found["culprits"]] == named, found["reason"]
+        said = any(
+            note.startswith("the recording took part: it had the processor of rank 1 for 0.060 s")
+            for note in found["notes"]
+        )
+        assert said is recorder
+    both = Ring("nonblocking", taken=1)
+    found = blame_recorded([both.write(tmp_path / "app.trace", away=both.away, causes=causes)]).data
+    assert [culprit["ranks"] for culprit in found["culprits"]] == [[LATE]], found["reason"]
 
 
 def test_ranks_whose_threads_call_mpi_are_refused(tmp_path):

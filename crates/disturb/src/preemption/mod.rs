@@ -36,8 +36,8 @@ const DRAIN: Duration = Duration::from_millis(250);
 const SETTLED_NS: u64 = 2_000_000_000;
 /// How full a processor's buffer may be before the thread that reads the trace takes more of a processor: it shares the
 /// processors with the ranks, and takes only what they leave as long as it keeps up.
-const SOME: f64 = 0.05;
-const FULL: f64 = 0.5;
+const SOME: f64 = 0.3;
+const FULL: f64 = 0.6;
 const NICE: i32 = 19;
 /// Most absences kept: they take 80 MB of memory.
 const MOST: usize = 2_000_000;
@@ -281,7 +281,7 @@ mod tests {
             // SAFETY: no pointers.
             unsafe { libc::sched_getscheduler(0) }
         };
-        let policies = std::thread::spawn(move || [0.0, 0.2, 0.0].map(apply)).join().unwrap();
+        let policies = std::thread::spawn(move || [0.0, 0.4, 0.0].map(apply)).join().unwrap();
         assert_eq!(policies, [libc::SCHED_IDLE, libc::SCHED_OTHER, libc::SCHED_IDLE]);
         assert_eq!(Urgency::of(0.9), Urgency::Usual);
     }

@@ -10,7 +10,7 @@ use super::series::{What, usual};
 use super::steps::Step;
 use crate::graph::Times;
 use crate::matching::Matched;
-use crate::trace::{Act, Away, Kind, Trace};
+use crate::trace::{Act, Away, By, Kind, Trace};
 
 /// A rank that was kept from running counts as suspect from this share of the run on.
 const LEAST: f64 = 0.01;
@@ -172,7 +172,7 @@ impl<'a> Absences<'a> {
         let common = |rank: u32, at: i64| self.matched.clocks.common(rank as usize, at);
         let lost = |away: &Away| {
             let (begin, end) = (common(rank, away.start.max(during.0)), common(rank, away.end.min(during.1)));
-            let order = |rank: u32, away: &Away| (away.by_rank, common(rank, away.start), rank);
+            let order = |rank: u32, away: &Away| (away.by == By::Rank, common(rank, away.start), rank);
             let mut others: Vec<(i64, i64)> = Vec::new();
             for meeting in self.meetings(rank, self.act(rank, cell)) {
                 for &(other, at) in self.waiting[meeting as usize].iter().filter(|one| one.0 != rank) {

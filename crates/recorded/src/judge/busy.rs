@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::trace::{Away, Trace};
+use crate::trace::{Away, By, Trace};
 
 /// A rank was kept from running where that took this share of its run.
 const SHARE: f64 = 0.02;
 
 /// Returns what to say of a host whose other processes, or whose ranks themselves, took the processors of several ranks.
 pub fn notes(traces: &[Trace]) -> Vec<String> {
-    let others = kept(traces, |away| !away.by_rank && away.cause.starts_with("preempted"));
-    let each_other = kept(traces, |away| away.by_rank);
+    let others = kept(traces, |away| away.by == By::Other && away.cause.starts_with("preempted"));
+    let each_other = kept(traces, |away| away.by == By::Rank);
     let mut notes = Vec::new();
     if let Some(Kept { ranks, seconds, most, most_s }) = others {
         notes.push(format!(
@@ -25,7 +25,29 @@ pub fn notes(traces: &[Trace]) -> Vec<String> {
             traces.len()
         ));
     }
+    let recorder = traces.iter().map(|trace| (share(trace, |away| away.by == By::Recorder), trace.number()));
+    if let Some(((ns, of_run), rank)) = recorder.max_by_key(|one| one.0.0)
+        && of_run >= SHARE
+    {
+        notes.push(format!(
+            "the recording took part: it had the processor of rank {rank} for {:.3} s, {:.0} % of the run; with a processor \
+             that no rank uses it would not",
+            ns as f64 * 1e-9,
+            100.0 * of_run
+        ));
+    }
     notes
+}
+
+/// Returns how long a rank was away for reasons of a kind, ns, and which share of its run.
+fn share(trace: &Trace, of_kind: impl Fn(&Away) -> bool) -> (i64, f64) {
+    let (mut sum, mut over) = (0i64, i64::MIN);
+    for away in trace.away.iter().filter(|away| of_kind(away)) {
+        // Several threads of a rank may be away at a time.
+        sum = sum.saturating_add(away.end.saturating_sub(away.start.max(over)).max(0));
+        over = over.max(away.end);
+    }
+    (sum, sum as f64 / trace.ended.saturating_sub(trace.began).max(1) as f64)
 }
 
 struct Kept {
@@ -40,16 +62,12 @@ fn kept(traces: &[Trace], of_kind: impl Fn(&Away) -> bool) -> Option<Kept> {
     let (mut ranks, mut total) = (0, 0);
     let mut causes: BTreeMap<&str, i64> = BTreeMap::new();
     for trace in traces {
-        let (mut sum, mut over) = (0, i64::MIN);
         for away in trace.away.iter().filter(|away| of_kind(away)) {
-            // Several threads of a rank may be away at a time.
-            let length = away.end.saturating_sub(away.start.max(over)).max(0);
-            over = over.max(away.end);
-            sum = i64::saturating_add(sum, length);
             let of = causes.entry(&away.cause).or_default();
-            *of = of.saturating_add(length);
+            *of = of.saturating_add(away.end.saturating_sub(away.start));
         }
-        if sum as f64 >= SHARE * trace.ended.saturating_sub(trace.began) as f64 && sum > 0 {
+        let (sum, of_run) = share(trace, &of_kind);
+        if of_run >= SHARE {
             ranks += 1;
             total = i64::saturating_add(total, sum);
         }

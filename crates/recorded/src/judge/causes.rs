@@ -10,7 +10,7 @@ use super::series::{Series, What};
 use super::shares::Estimate;
 use super::steps::Step;
 use crate::matching::Matched;
-use crate::trace::Trace;
+use crate::trace::{By, Trace};
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Cause {
@@ -36,11 +36,38 @@ pub struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
+    /// Returns which share of what a rank costs is that its recording had its processor.
+    #[must_use]
+    pub fn of_recorder(&self, rank: u32) -> f64 {
+        let away = self.traces.iter().flat_map(|trace| &trace.away);
+        let Some(recorder) = away.clone().find(|away| away.by == By::Recorder) else { return 0.0 };
+        let parts = self.parts(&[rank]);
+        let total: f64 = parts.values().sum();
+        if total > 0.0 { parts.get(&recorder.cause).copied().unwrap_or(0.0) / total } else { 0.0 }
+    }
+
     /// Splits the cost of ranks by what they did longer than their peers.
     ///
     /// What kept a rank from running is known. Only the rest can be that it computed for longer, or slept.
     #[must_use]
     pub fn causes(&self, ranks: &[u32], whole: Estimate) -> Vec<Cause> {
+        let parts = self.parts(ranks);
+        let total: f64 = parts.values().sum();
+        if total <= 0.0 {
+            return Vec::new();
+        }
+        let cause = |(name, part): (Arc<str>, f64)| {
+            let part = part / total;
+            Cause { name: name.to_string(), seconds: whole.mean * part, ci95: [whole.low * part, whole.high * part] }
+        };
+        let mut causes: Vec<Cause> = parts.into_iter().map(cause).collect();
+        causes.retain(|cause| cause.seconds > LEAST * whole.mean);
+        causes.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+        causes
+    }
+
+    /// Returns how much longer ranks took than their peers, ns, by cause.
+    fn parts(&self, ranks: &[u32]) -> BTreeMap<Arc<str>, f64> {
         let mut parts: BTreeMap<Arc<str>, f64> = BTreeMap::new();
         for &rank in ranks {
             self.add_known(rank, &mut parts);
@@ -59,18 +86,7 @@ impl Evidence<'_> {
             *parts.entry(busy.into()).or_default() += longer;
             *parts.entry(idle.into()).or_default() += excess - longer;
         }
-        let total: f64 = parts.values().sum();
-        if total <= 0.0 {
-            return Vec::new();
-        }
-        let cause = |(name, part): (Arc<str>, f64)| {
-            let part = part / total;
-            Cause { name: name.to_string(), seconds: whole.mean * part, ci95: [whole.low * part, whole.high * part] }
-        };
-        let mut causes: Vec<Cause> = parts.into_iter().map(cause).collect();
-        causes.retain(|cause| cause.seconds > LEAST * whole.mean);
-        causes.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
-        causes
+        parts
     }
 
     /// Adds what kept a rank from running for longer than its peers.

@@ -249,37 +249,37 @@ impl<'a> Case<'a> {
         let mut costs = shares(matched, &suspect, &known, &shape, blocks);
         found.replays = costs.replays + 6;
         let unexplained = (found.replayed_s - found.recorded_s).abs();
-        let mut named = self.conspicuous(&costs, run, unexplained);
+        let evidence =
+            Evidence { traces: self.traces, matched, steps: &self.steps, absences: &absences, suspect: &suspect };
+        let mut named = self.conspicuous(&costs, &evidence, run, unexplained);
         if !named.is_empty() && named.len() < costs.costs.len() {
             // What they cost with all other ranks as recorded; if that is nothing, since others hide it, their share stays.
             let of_named: Vec<&Series> = suspect.iter().copied().filter(|one| named.contains(&one.rank)).collect();
             let alone = shares(matched, &of_named, &known.of(&named), &shape, blocks);
             found.replays += alone.replays;
-            let still = self.conspicuous(&alone, run, unexplained);
+            let still = self.conspicuous(&alone, &evidence, run, unexplained);
             if still.len() == named.len() {
                 (named, costs) = (still, alone);
             }
         }
         found.notes.extend(unknowable(&all, &rest, run, |rank| self.traces[rank as usize].number()));
-        let evidence =
-            Evidence { traces: self.traces, matched, steps: &self.steps, absences: &absences, suspect: &suspect };
         self.name(found, &evidence, &costs, &named, run)
     }
 
-    /// Returns the ranks that cost enough, for sure, and more than others, the most costly first.
-    fn conspicuous(&self, shares: &Shares, run: f64, unexplained: f64) -> Vec<u32> {
-        let mut all: Vec<f64> = shares.costs.iter().map(|cost| cost.share.mean).collect();
+    /// Returns the ranks that cost enough, for sure, and more than others, the most costly first. That the recorder had
+    /// their processors does not count.
+    fn conspicuous(&self, shares: &Shares, evidence: &Evidence<'_>, run: f64, unexplained: f64) -> Vec<u32> {
+        let own = |cost: &Cost| cost.share.mean * (1.0 - evidence.of_recorder(cost.rank));
+        let mut all: Vec<f64> = shares.costs.iter().map(own).collect();
         all.resize(self.traces.len(), 0.0);
-        let stands_out = |cost: &Cost| {
+        let stands_out = |(at, cost): &(usize, &Cost)| {
             let mut others = all.clone();
-            if let Some(at) = others.iter().position(|&share| share == cost.share.mean) {
-                others.swap_remove(at);
-            }
+            let own = others.swap_remove(*at);
             others.sort_unstable_by(f64::total_cmp);
             let most = others[(others.len() - 1) / 2].max(0.0);
-            cost.share.mean > MATERIAL * run && cost.share.low > 0.0 && cost.share.mean > STANDS_OUT * most
+            own > MATERIAL * run && cost.share.low > cost.share.mean - own && own > STANDS_OUT * most
         };
-        let mut named: Vec<&Cost> = shares.costs.iter().filter(|cost| stands_out(cost)).collect();
+        let mut named: Vec<&Cost> = shares.costs.iter().enumerate().filter(stands_out).map(|(_, cost)| cost).collect();
         named.sort_by(|one, other| other.share.mean.total_cmp(&one.share.mean));
         if named.iter().map(|cost| cost.share.mean).sum::<f64>() < unexplained {
             named.clear();

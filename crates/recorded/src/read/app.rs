@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::app_rank::Rank;
 use super::{ReadError, json};
-use crate::trace::{Away, Trace};
+use crate::trace::{Away, By, Trace};
 
 const LONGEST_HEAD: usize = 1 << 20;
 /// Longest block of JSON, bytes.
@@ -55,12 +55,13 @@ struct Named {
     name: String,
     pid: Option<i64>,
     cgroup: String,
+    recorder: bool,
 }
 
 impl Named {
     /// Returns what an absence of a kind is called.
     fn phrase(&self, kind: u16) -> String {
-        let Self { name, pid, cgroup } = self;
+        let Self { name, pid, cgroup, .. } = self;
         match (kind, pid) {
             (0, Some(pid)) => format!("preempted by {name} ({pid})"),
             (0, None) => format!("preempted by {name}"),
@@ -292,8 +293,12 @@ impl AppReader {
             for Absence { start, end, kind, cause, .. } in self.away.remove(&trace.number()).into_iter().flatten() {
                 let named = self.causes.get(cause as usize).unwrap_or(&unknown);
                 let cause = phrases.entry((kind, cause)).or_insert_with(|| named.phrase(kind).into());
-                let by_rank = named.pid.is_some_and(|pid| self.threads.contains(&pid));
-                trace.away.push(Away { start, end, cause: Arc::clone(cause), by_rank });
+                let by = match named.pid {
+                    _ if named.recorder => By::Recorder,
+                    Some(pid) if self.threads.contains(&pid) => By::Rank,
+                    _ => By::Other,
+                };
+                trace.away.push(Away { start, end, cause: Arc::clone(cause), by });
             }
             trace.away.sort_by_key(|away| away.start);
         }
@@ -311,6 +316,7 @@ fn causes(list: &[u8]) -> Vec<Named> {
             match name {
                 b"name" => found.name = json::string(value).unwrap_or_default().into_owned(),
                 b"pid" => found.pid = json::scaled(value, 0),
+                b"recorder" => found.recorder = value == b"true",
                 b"cgroup" => found.cgroup = json::string(value).unwrap_or_default().into_owned(),
                 _ => {}
             }
