@@ -100,7 +100,7 @@ pub struct Away {
     pub by: By,
 }
 
-/// Who had the processor of a rank that was kept from running.
+/// What had the processor of a rank that was kept from running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum By {
     /// A process that is no part of the program, or none.
