@@ -19,7 +19,7 @@ WHEEL_GLIBC := manylinux_2_28
 SCHEDULES ?= 100000
 SEED ?= 0
 
-.PHONY: help build wheel docs screenshots demo test test-all test-fast test-rust test-unit test-lab test-live test-long test-fuzz test-faults fuzz lint schemas bench clean
+.PHONY: help build wheel docs screenshots demo test test-all test-fast test-rust test-unit test-lab test-live test-long test-fuzz test-faults fuzz lint lint-rust lint-python schemas bench clean
 
 help:
 	@echo "make demo   measure this machine, fit, plan, compare policies, and write one HTML report ($(DEMO)/report.html)"
@@ -45,10 +45,15 @@ $(VENV)/.dependencies: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
 	@touch $@
 
-$(VENV)/.built-%: $(VENV)/.dependencies $(RUST)
+$(VENV)/.built-%: pyproject.toml constraints.txt $(RUST)
+	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.dependencies crates-$*
 	MATURIN_PEP517_ARGS="--profile $*" $(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable .
 	@$(BIN)/python -m compileall -q python/crosswind
 	@rm -f $(VENV)/.built-* && touch $@
+
+# While pip installs, which takes one CPU, crates compile that need no Python.
+crates-%:
+	@cargo build --quiet --profile $* --workspace --exclude crosswind-py --exclude crosswind-faults --lib
 
 # zig links against an old glibc whatever this machine has, and for other processors; it comes as a wheel (group `wheel`).
 wheel: $(VENV)/.wheel-tools
@@ -84,10 +89,15 @@ test-fast: $(VENV)/.built-dev
 	$(BIN)/python -m pytest -m "not nightly" --numprocesses auto --ignore tests/unit/cli tests/unit
 
 lint: $(VENV)/.built-dev
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-rust lint-python
+
+lint-rust:
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path benchmarks/rust/Cargo.toml --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+lint-python:
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -99,7 +109,7 @@ test-rust:
 	cargo test --quiet
 
 # Each stage collects its own folders. Tests wait for processes and disks, so there are more of them at a time than CPUs. What
-# starts real processes, or a browser, is handed out by whole files.
+# starts real processes, or a browser, is handed out by whole files, in the order of tests/conftest.py.
 UNIT := tests/unit tests/golden tests/property $(wildcard tests/test_*.py) python/crosswind
 LIVE := tests/live tests/browser
 test-unit: $(VENV)/.built-dev
@@ -120,14 +130,14 @@ test-lab: $(VENV)/.built-dev
 	else $(BIN)/python -m pytest -m "not nightly" --numprocesses 3 $(LAB); fi
 
 test-live: $(VENV)/.built-dev
-	$(BIN)/python -m pytest -m "not nightly and not alone" --numprocesses 4 --dist loadfile $(LIVE)
+	$(BIN)/python -m pytest -m "not nightly and not alone" --numprocesses 4 --dist loadfile --no-loadscope-reorder $(LIVE)
 
 # What takes long, is a statistic of many draws, or asserts how long something takes and so has the machine to itself.
 test-long: $(VENV)/.built-dev
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group notebook
 	PROPTEST_RNG_SEED=$$(date +%Y%m%d) cargo test --quiet --workspace --lib --bins --tests -- --include-ignored --skip to_65_536
 	$(BIN)/python -m pytest -m nightly --numprocesses auto $(UNIT) tests/lab
-	$(BIN)/python -m pytest -m "nightly and not alone" --numprocesses 2 --dist loadfile $(LIVE)
+	$(BIN)/python -m pytest -m "nightly and not alone" --numprocesses 2 --dist loadfile --no-loadscope-reorder $(LIVE)
 	$(BIN)/python -m pytest -m alone tests/live
 
 # Farms of agents under drawn faults, in virtual time; two thousand schedules are part of test-rust.

@@ -1,4 +1,6 @@
-"""Claim: `make test` takes at most 9 minutes once built, on 2 cores, and passes each time, also beside two busy loops.
+"""Claim: `make test` takes at most 15 minutes on a clean clone with 2 cores, at most 9 once built, and passes.
+
+It passes each time, also beside two busy loops.
 
     python benchmarks/suite.py RUNS [BUSY]
 
@@ -22,7 +24,8 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 PATH = ROOT / "benchmarks" / "records" / "suite.json"
 STAGES = ("lint", "test-rust", "test-unit", "test-lab", "test-live")
-MOST_S = 9 * 60
+BUILD = ".venv/.built-dev"
+MOST_S = {"clean": 15 * 60, "built": 9 * 60}
 SLOWEST = 30
 
 
@@ -47,12 +50,12 @@ def stage(name: str, where: Path) -> tuple[float, bool, list[str], dict[str, flo
     return time.monotonic() - began, done.returncode == 0, ["".join(one) for one in failed], took
 
 
-def suite(where: Path, busy: int) -> tuple[dict[str, Any], dict[str, float]]:
+def suite(where: Path, busy: int, stages: tuple[str, ...] = STAGES) -> tuple[dict[str, Any], dict[str, float]]:
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
     run: dict[str, Any] = {"busy_loops": busy, "load_1_min": os.getloadavg()[0], "stages_s": {}, "failed": []}
     tests: dict[str, float] = {}
     try:
-        for name in STAGES:
+        for name in stages:
             seconds, passed, failed, took = stage(name, where)
             run["stages_s"][name] = round(seconds, 1)
             run["failed"] += failed or ([] if passed else [name])
@@ -73,14 +76,18 @@ def keep(run: dict[str, Any], tests: dict[str, float]) -> None:
     at = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
     runs = [*before, {"at": at, **code, **run}]
     slowest = sorted(tests.items(), key=lambda one: -one[1])[:SLOWEST]
-    built = [one["seconds"] for one in runs if not one.get("clean") and not one["busy_loops"]]
+    took: dict[str, list[float]] = {how: [] for how in MOST_S}
+    for one in runs:
+        if not one["busy_loops"]:
+            took["clean" if one.get("clean") else "built"].append(one["seconds"])
     print(
         record.write(
             "suite",
             [],
             passed=sum(one["passed"] for one in runs),
             of=len(runs),
-            reached=bool(built) and max(built) <= MOST_S and all(one["passed"] for one in runs),
+            reached=all(one["passed"] for one in runs)
+            and all(took[how] and max(took[how]) <= most for how, most in MOST_S.items()),
             slowest_s=dict(slowest),
             runs=runs,
         )
@@ -97,7 +104,7 @@ def main() -> None:
             Path(folder).chmod(0o755)  # tests run as another user, too
             clone = Path(folder) / "crosswind"
             subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
-            run, tests = suite(clone, busy)
+            run, tests = suite(clone, busy, (BUILD, *STAGES))
         keep({"clean": True, **run}, tests)
         return
     for _ in range(int(sys.argv[1])):

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -34,10 +35,26 @@ LEFT_TO_THE_NIGHT = [
     for line in (HERE / "nightly.txt").read_text().splitlines()
     if line.strip() and not line.startswith("#")
 ]
+FEW_AND_LONG = {
+    f"tests/{file}.py"
+    for file in (
+        *("live/test_readme", "live/test_measured_cluster", "live/test_inject_exposed", "live/test_first_screen"),
+        *("browser/test_site_in_chromium", "browser/test_report_in_chromium", "browser/test_pdf_by_chromium"),
+        *("live/test_record_program", "live/test_cost", "live/test_hosts", "live/test_dask", "live/test_measure"),
+    )
+}
+"""Files that begin first where whole files are handed out: as the last, each would keep one process of several busy."""
+
+
+def _file_of(item):
+    return item.nodeid.split("::")[0]
 
 
 def pytest_collection_modifyitems(config, items):
     """Mark what `nightly.txt` lists; an entry that no test has any more is an error. `*` stands for any text."""
+    sizes = Counter(map(_file_of, items))
+    if all(file.startswith(("tests/live/", "tests/browser/")) for file in sizes):
+        items.sort(key=lambda item: (_file_of(item) not in FEW_AND_LONG, -sizes[_file_of(item)]))
     found = set()
     patterns = {entry: re.escape(entry).replace(r"\*", ".*") for entry in LEFT_TO_THE_NIGHT if "*" in entry}
     for item in items:
@@ -46,7 +63,7 @@ def pytest_collection_modifyitems(config, items):
         if listed := names.intersection(LEFT_TO_THE_NIGHT):
             item.add_marker(pytest.mark.nightly)
             found |= listed
-    files = {item.nodeid.split("::")[0] for item in items}
+    files = set(sizes)
     gone = [entry for entry in LEFT_TO_THE_NIGHT if entry.split("::")[0] in files and entry not in found]
     if gone and not any("::" in argument for argument in config.args):
         raise pytest.UsageError(f"tests/nightly.txt: no such tests: {gone}")

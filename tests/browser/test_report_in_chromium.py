@@ -2,6 +2,8 @@
 
 import html
 import re
+from dataclasses import dataclass
+from pathlib import Path
 
 import disturbed
 import interacting
@@ -94,83 +96,124 @@ def messages_page(tmp_path_factory):
     return report(items, tmp_path_factory.mktemp("messages") / "report.html")
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize(("which", "figures"), [("page", 20), ("disturbed_page", 55), ("messages_page", 29)])
-def test_every_figure_is_drawn_without_complaint(browser, request, which, figures, width):
-    show(browser, request.getfixturevalue(which), width)
-    drawn = browser.execute_script("""
-        return [...document.querySelectorAll(".chart")].map((box) => {
-            const marks = [...box.querySelectorAll("svg .role-mark *")].filter((mark) => {
-                const size = mark.getBBox ? mark.getBBox() : {width: 0, height: 0};
-                return mark.childElementCount === 0 && (size.width > 0 || size.height > 0);
-            });
-            const svg = box.querySelector("svg");
-            return [box.dataset.spec, svg ? svg.clientWidth / box.clientWidth : 0, marks.length];
-        });
-    """)
-    assert len(drawn) == figures
-    for name, share, marks in drawn:
-        assert 0.85 < share <= 1.0, (name, share)
-        assert marks >= 1, name
-    assert complaints(browser) == []
+FIGURES = {"page": 20, "disturbed_page": 55, "messages_page": 29}
+"""Page -> how many figures it has."""
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_no_request_leaves_the_page(browser, page, width):
-    show(browser, page, width)
-    assert requests(browser) == []
+@dataclass
+class Drawn:
+    """A page that is drawn, and what was noted until then."""
+
+    name: str
+    file: Path
+    complaints: list[str]
+    requests: list[str]
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("which", ["page", "hostile_page", "disturbed_page", "messages_page"])
-def test_the_page_never_scrolls_sideways(browser, request, which, width):
-    show(browser, request.getfixturevalue(which), width)
-    browser.execute_script("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
-    wide = browser.execute_script("""
+def drawn_in(request, browser):
+    which, width = request.param
+    file = request.getfixturevalue(which)
+    show(browser, file, width)
+    return Drawn(which, file, complaints(browser), requests(browser))
+
+
+def each_width(*pages):
+    """Return parameters for a fixture: each page in a wide and in a narrow window."""
+    looks = [(page, width) for page in pages for width in WIDTHS]
+    return {"scope": "class", "params": looks, "ids": [f"{page}-{width}" for page, width in looks]}
+
+
+@pytest.fixture(**each_width(*FIGURES))
+def drawn(request, browser):
+    """A page that the tests of a class look at and leave as it is: to draw it takes longer than to look."""
+    return drawn_in(request, browser)
+
+
+@pytest.fixture(**each_width("hostile_page"))
+def drawn_hostile(request, browser):
+    return drawn_in(request, browser)
+
+
+def beyond_the_margin(browser):
+    """Return by how much a page is too wide, and what sticks out, with all of it unfolded; it is folded again."""
+    return browser.execute_script("""
+        const folded = [...document.querySelectorAll("details:not([open])")];
+        folded.forEach((d) => { d.open = true; });
         const limit = document.documentElement.clientWidth;
         const boxed = (e) => e.closest(".table-box") || e.closest("svg");
         const beyond = [...document.body.querySelectorAll("*")]
             .filter((e) => !boxed(e) && e.getBoundingClientRect().right > limit + 1);
-        return [document.documentElement.scrollWidth - limit, beyond.map((e) => e.outerHTML.slice(0, 90))];
+        const found = [document.documentElement.scrollWidth - limit, beyond.map((e) => e.outerHTML.slice(0, 90))];
+        folded.forEach((d) => { d.open = false; });
+        return found;
     """)
-    assert wide == [0, []]
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("which", ["page", "disturbed_page", "messages_page"])
-def test_no_words_of_a_figure_are_cut_off_or_lie_on_each_other(browser, request, which, width):
-    show(browser, request.getfixturevalue(which), width)
-    cut, crossed = browser.execute_script("""
-        const cut = [], crossed = [];
-        for (const box of document.querySelectorAll(".chart")) {
-            const frame = box.getBoundingClientRect();
-            const words = [...box.querySelectorAll("svg text")]
-                .filter((t) => t.textContent.trim() && getComputedStyle(t).opacity !== "0")
-                .map((t) => [t.textContent, t.getBoundingClientRect()]);
-            for (const [text, at] of words)
-                if (at.left < frame.left - 2 || at.right > frame.right + 2) cut.push([box.dataset.spec, text]);
-            words.forEach(([a, p], k) => words.slice(k + 1).forEach(([b, q]) => {
-                const across = Math.min(p.right, q.right) - Math.max(p.left, q.left);
-                const down = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
-                if (across > 2 && down > 4) crossed.push([box.dataset.spec, a, b]);
-            }));
-        }
-        return [cut, crossed];
-    """)
-    assert cut == []
-    assert crossed == []
+class TestPages:
+    def test_every_figure_is_drawn_without_complaint(self, browser, drawn):
+        found = browser.execute_script("""
+            return [...document.querySelectorAll(".chart")].map((box) => {
+                const marks = [...box.querySelectorAll("svg .role-mark *")].filter((mark) => {
+                    const size = mark.getBBox ? mark.getBBox() : {width: 0, height: 0};
+                    return mark.childElementCount === 0 && (size.width > 0 || size.height > 0);
+                });
+                const svg = box.querySelector("svg");
+                return [box.dataset.spec, svg ? svg.clientWidth / box.clientWidth : 0, marks.length];
+            });
+        """)
+        assert len(found) == FIGURES[drawn.name]
+        for name, share, marks in found:
+            assert 0.85 < share <= 1.0, (name, share)
+            assert marks >= 1, name
+        assert drawn.complaints == []
+
+    def test_no_request_leaves_the_page(self, drawn):
+        assert drawn.requests == []
+
+    def test_the_page_never_scrolls_sideways(self, browser, drawn):
+        assert beyond_the_margin(browser) == [0, []]
+
+    def test_no_words_of_a_figure_are_cut_off_or_lie_on_each_other(self, browser, drawn):
+        cut, crossed = browser.execute_script("""
+            const cut = [], crossed = [];
+            for (const box of document.querySelectorAll(".chart")) {
+                const frame = box.getBoundingClientRect();
+                const words = [...box.querySelectorAll("svg text")]
+                    .filter((t) => t.textContent.trim() && getComputedStyle(t).opacity !== "0")
+                    .map((t) => [t.textContent, t.getBoundingClientRect()]);
+                for (const [text, at] of words)
+                    if (at.left < frame.left - 2 || at.right > frame.right + 2) cut.push([box.dataset.spec, text]);
+                words.forEach(([a, p], k) => words.slice(k + 1).forEach(([b, q]) => {
+                    const across = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+                    const down = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+                    if (across > 2 && down > 4) crossed.push([box.dataset.spec, a, b]);
+                }));
+            }
+            return [cut, crossed];
+        """)
+        assert cut == []
+        assert crossed == []
+
+    def test_a_screen_reader_is_told_what_each_figure_shows(self, browser, drawn):
+        labels = re.findall(r'class="chart" role="img" aria-label="([^"]+)"', drawn.file.read_text())
+        tree = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+        images = [node["name"]["value"] for node in tree if node.get("role", {}).get("value") in ("image", "img")]
+        assert images == [html.unescape(label) for label in labels]
+        assert not [node for node in tree if "Vega" in str(node.get("name", {}).get("value"))]
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_hostile_names_stay_text(browser, hostile_page, width):
-    show(browser, hostile_page, width)
-    assert complaints(browser) == []
-    assert requests(browser) == []
-    assert browser.execute_script("return window.attacked") is None
-    assert browser.execute_script("return document.querySelectorAll('img, .chart script').length") == 0
-    text = browser.execute_script("return document.body.textContent")
-    for name in reported.HOSTILE:
-        assert name in text
+class TestHostileNames:
+    def test_the_page_never_scrolls_sideways(self, browser, drawn_hostile):
+        assert beyond_the_margin(browser) == [0, []]
+
+    def test_they_stay_text(self, browser, drawn_hostile):
+        assert drawn_hostile.complaints == []
+        assert drawn_hostile.requests == []
+        assert browser.execute_script("return window.attacked") is None
+        assert browser.execute_script("return document.querySelectorAll('img, .chart script').length") == 0
+        text = browser.execute_script("return document.body.textContent")
+        for name in reported.HOSTILE:
+            assert name in text
 
 
 @pytest.mark.parametrize("width", [1280, 400])
@@ -202,19 +245,6 @@ def test_text_and_figures_stand_out_from_the_page(browser, page, scheme, width):
     assert ratios["dots"] >= 3.0
     # A scale of lightness cannot stand out everywhere on light and on dark; position and shape tell the rest.
     assert ratios["scale"] >= 1.5
-
-
-@pytest.mark.parametrize("which", ["page", "disturbed_page", "messages_page"])
-def test_a_screen_reader_is_told_what_each_figure_shows(browser, request, which):
-    file = request.getfixturevalue(which)
-    labels = re.findall(r'class="chart" role="img" aria-label="([^"]+)"', file.read_text())
-    written = [html.unescape(label) for label in labels]
-    for width in WIDTHS:
-        show(browser, file, width)
-        tree = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
-        images = [node["name"]["value"] for node in tree if node.get("role", {}).get("value") in ("image", "img")]
-        assert images == written
-        assert not [node for node in tree if "Vega" in str(node.get("name", {}).get("value"))]
 
 
 def test_a_figure_that_is_drawn_again_keeps_its_words(browser, page):

@@ -41,6 +41,15 @@ def both_clients(cluster):
         yield client, farm
 
 
+def _scattered(client):
+    """Scatter a list under a key of its own: by its hash, Dask may lose one that was let go and scattered again."""
+    return client.scatter([1, 2, 3], hash=False)
+
+
+def _sum_of(either, data):
+    return either.submit(sum, data).result()
+
+
 def outcome(call):
     """Return a value, or the type and arguments of what was raised."""
     try:
@@ -144,8 +153,8 @@ DIFFERENT = {
         lambda f: f.submit(square, _client_of(f).submit(square, 3)).result(),
     ),
     "scattered data": (
-        lambda c: c.submit(sum, c.scatter([1, 2, 3])).result(),
-        lambda f: f.submit(sum, _client_of(f).scatter([1, 2, 3])).result(),
+        lambda c: _sum_of(c, _scattered(c)),
+        lambda f: _sum_of(f, _scattered(_client_of(f))),
     ),
     "delayed": (
         lambda c: dask.delayed(square)(dask.delayed(square)(2)).compute(scheduler=c),

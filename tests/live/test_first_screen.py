@@ -19,6 +19,10 @@ TASK = "--task-size-mb 2 --task-work 5"
 pytestmark = pytest.mark.live
 
 ANSWERS = {
+    "crosswind blame examples/barriers_under_daemons.toml --seeds 8 --set workload.parameters.iterations=50": (
+        0,
+        "All causes slow the program by # % ± #",
+    ),
     "crosswind blame examples/barriers_under_daemons.toml --seeds 2": (0, "All causes slow the program by # % ± #"),
     "crosswind blame examples/barriers_under_daemons.toml --seeds 8": (
         0,
