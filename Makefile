@@ -19,7 +19,7 @@ WHEEL_GLIBC := manylinux_2_28
 SCHEDULES ?= 100000
 SEED ?= 0
 
-.PHONY: help build wheel docs screenshots demo test test-all test-fast test-rust test-unit test-lab test-live test-long test-fuzz test-faults fuzz lint lint-rust lint-python schemas bench clean
+.PHONY: help build crates wheel docs screenshots demo test test-all test-fast test-rust test-unit test-lab test-live test-long test-fuzz test-faults fuzz lint lint-rust lint-python schemas bench clean
 
 help:
 	@echo "make demo   measure this machine, fit, plan, compare policies, and write one HTML report ($(DEMO)/report.html)"
@@ -46,14 +46,14 @@ $(VENV)/.dependencies: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.built-%: pyproject.toml constraints.txt $(RUST)
-	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.dependencies crates-$*
+	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.dependencies $(if $(filter test test-all,$(MAKECMDGOALS)),crates)
 	MATURIN_PEP517_ARGS="--profile $*" $(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable .
 	@$(BIN)/python -m compileall -q python/crosswind
 	@rm -f $(VENV)/.built-* && touch $@
 
-# While pip installs, which takes one CPU, crates compile that need no Python.
-crates-%:
-	@cargo build --quiet --profile $* --workspace --exclude crosswind-py --exclude crosswind-faults --lib
+# Before all tests: while pip installs, which takes one CPU, what needs no Python compiles. The extension shares its crates.
+crates:
+	@cargo test --quiet --no-run
 
 # zig links against an old glibc whatever this machine has, and for other processors; it comes as a wheel (group `wheel`).
 wheel: $(VENV)/.wheel-tools
