@@ -8,8 +8,9 @@ is made late by at least 5 % of the run:
   hog     another process computes on its CPU
 Of 30 such runs the right rank must be named in 29; in 27 its seconds must lie within the interval, and the cause must
 be named. `pair`: two ranks hide each other, and both must be named. `none`: nothing is done, and no rank may be named.
-The truth is of the ranks' own stamps (`recorded_jobs/jobs.py`): when the job had ended without the lateness that the
-rank itself has measured, from MPI_Init on: in its work, and while it communicated. Ranks that do not compute sleep
+The truth is of the ranks' own stamps (`recorded_jobs/jobs.py`): when the job had ended, had the rank been as late as the
+others are, from MPI_Init on: in its work, and while it communicated. What the stamps leave open is drawn; the interval
+must hold the truth within the error of both. `alone` counts those that hold its mean. Ranks that do not compute sleep
 until their work is over, so two CPUs do; whatever else the host does makes ranks late that are not meant to be.
 The master does what no other rank does, so that it always sleeps longer cannot be told; in `sleep` and `pair`, a worker
 is late.
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import sys
@@ -139,6 +141,7 @@ def one(directory: Path, kind: str, pattern: str, number: int) -> dict[str, Any]
     loads.append(os.getloadavg()[0])
     guilty = {"pair": [late, other], "none": []}.get(kind, [late])
     found, truth = blamed(directory), stamps(directory / "out", RANKS)
+    true_s, error_s = cost_s(pattern, truth, guilty)
     culprits = found["culprits"]
     causes = sorted((cause for one in culprits for cause in one["causes"]), key=lambda cause: -cause["seconds"])
     return {
@@ -150,8 +153,9 @@ def one(directory: Path, kind: str, pattern: str, number: int) -> dict[str, Any]
         "verdict": found["verdict"],
         "reason": found["reason"],
         "job_s": seconds,
-        "true_s": cost_s(pattern, truth, guilty),
-        "alone_s": [cost_s(pattern, truth, [rank]) for rank in guilty],
+        "true_s": true_s,
+        "true_error_s": error_s,
+        "alone_s": [cost_s(pattern, truth, [rank])[0] for rank in guilty],
         "seconds": [one["seconds"] for one in culprits],
         "ci95": [one["ci95"] for one in culprits],
         "causes": [[cause["name"], cause["seconds"]] for cause in causes],
@@ -160,14 +164,15 @@ def one(directory: Path, kind: str, pattern: str, number: int) -> dict[str, Any]
 
 
 def judged(run: dict[str, Any]) -> dict[str, bool]:
-    """Return whether a run's ranks, seconds and cause are right."""
+    """Return whether a run's ranks, seconds and cause are right; `alone`: the truth taken as exact."""
     # Shares of ranks that are named apart add up to what they cost together.
     low, high = (sum(ends[at] for ends in run["ci95"]) for at in (0, 1))
-    whole = bool(run["ci95"]) and low <= run["true_s"] <= high
+    off, half = abs(run["true_s"] - (low + high) / 2), (high - low) / 2
     cause = CAUSES.get(run["kind"])
     return {
         "rank": run["named"] == run["guilty"],
-        "seconds": whole,
+        "seconds": bool(run["ci95"]) and off <= math.hypot(half, 1.96 * run["true_error_s"]),
+        "alone": bool(run["ci95"]) and off <= half,
         "cause": cause is None or bool(run["causes"] and cause in run["causes"][0][0]),
     }
 
@@ -181,7 +186,7 @@ def counted(runs: list[dict[str, Any]]) -> dict[str, Any]:
             of = [run for run in of if run["true_s"] >= LEAST * run["job_s"]]
         if of:
             right = [judged(run) for run in of]
-            names = ["rank"] if kind == "none" else ["rank", "seconds"] if kind == "pair" else list(right[0])
+            names = ["rank"] if kind == "none" else ["rank", "seconds", "alone"] if kind == "pair" else list(right[0])
             table[kind] = {"runs": len(of)} | {name: sum(each[name] for each in right) for name in names}
     return table
 
@@ -243,7 +248,7 @@ def main() -> None:
                 continue
             runs.append(last)
             right = judged(last)
-            wrong = [name for name in right if not right[name] and not (kind == "none" and name != "rank")]
+            wrong = [name for name in right if not right[name] and name != "alone" and (kind, name) != ("none", "seconds")]
             found = [[round(end, 3) for end in ends] for ends in last["ci95"]]
             causes = [(name, round(seconds, 3)) for name, seconds in last["causes"][:2]]
             said = f" WRONG: {', '.join(wrong)}" if wrong else ""

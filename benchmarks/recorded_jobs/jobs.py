@@ -89,13 +89,14 @@ def stamps(out: Path, ranks: int) -> list[list[list[int]]]:
     return [[list(map(int, line.split())) for line in text.splitlines()] for text in texts]
 
 
-def cost_s(pattern: str, found: list[list[list[int]]], without: Sequence[int]) -> float:
-    """Return how much sooner the job had ended, had some ranks been as late as the others are, s, by its own stamps.
+def cost_s(pattern: str, found: list[list[list[int]]], without: Sequence[int]) -> tuple[float, float]:
+    """Return how much sooner the job had ended, had some ranks been as late as the others are, by its own stamps.
 
+    The mean, and the standard deviation of what these stamps leave open, s.
     In its work such a rank is then at most as late as one of the others was in a phase of that kind: drawn for each
-    phase, and the mean of many draws. Without any lateness it would be better than a healthy rank.
+    phase. Without any lateness it would be better than a healthy rank.
     In communication a rank ends a phase some time after the last rank that it needs has arrived. A longer time than in
-    the middle one of its phases is lateness of the ranks without which is asked, as far as they were off their
+    another of its phases, drawn as well, is lateness of the ranks without which is asked, as far as they were off their
     processor meanwhile for longer than in their middle phase: a rank that waits for others is off it anyway.
     """
     ranks, phases = range(len(found)), range(len(found[0]))
@@ -103,29 +104,24 @@ def cost_s(pattern: str, found: list[list[list[int]]], without: Sequence[int]) -
         (rank, at): needs(pattern, (at + 1) % 2, rank, len(found)) if at else ranks for rank in ranks for at in phases
     }
     took = {(rank, at): found[rank][at][2] - max(found[other][at][1] for other in on[rank, at]) for rank, at in on}
-
-    def middle(of: Callable[[int, int], int]) -> dict[tuple[int, int], float]:
-        return {
-            (rank, odd): statistics.median(of(rank, at) for at in phases if at % 2 == odd)
-            for rank in ranks
-            for odd in (0, 1)
-        }
-
-    usual, usually_off = middle(lambda rank, at: took[rank, at]), middle(lambda rank, at: found[rank][at][4])
+    alike = {odd: [at for at in phases[1:] if at % 2 == odd] for odd in (0, 1)}
+    kinds = [(rank, odd) for rank in ranks for odd in (0, 1)]
+    usually = {(rank, odd): statistics.median([took[rank, at] for at in alike[odd]] or [0]) for rank, odd in kinds}
+    usually_off = {
+        (rank, odd): statistics.median([found[rank][at][4] for at in alike[odd]] or [0]) for rank, odd in kinds
+    }
     healthy = [
-        [max(0, found[rank][at][3]) for rank in ranks if rank not in without for at in phases[1:] if at % 2 == odd]
+        [max(0, found[rank][at][3]) for rank in ranks if rank not in without for at in alike[odd]] or [0]
         for odd in (0, 1)
     ]
-    kept = {
-        (rank, at): max(
-            0,
-            min(
-                took[rank, at] - usual[rank, at % 2],
-                max(found[other][at][4] - usually_off[other, at % 2] for other in on[rank, at] if other in without),
-            ),
-        )
+    # How long the culprits were off their processor in each phase beyond what is usual.
+    off = {
+        (rank, at): max([0, *(found[one][at][4] - usually_off[one, at % 2] for one in on[rank, at] if one in without)])
         for rank, at in on
-        if any(other in without for other in on[rank, at])
+    }
+    others = {
+        (rank, odd): [took[rank, at] for at in alike[odd] if off[rank, at] <= usually[rank, odd]] or [usually[rank, odd]]
+        for rank, odd in kinds
     }
     draw = random.Random(42)
 
@@ -136,13 +132,17 @@ def cost_s(pattern: str, found: list[list[list[int]]], without: Sequence[int]) -
             for rank in ranks:
                 began, arrival, late = found[rank][at - 1][2] if at else found[rank][0][0], found[rank][at][1], 0
                 if rank in without:
-                    late = max(0, found[rank][at][3] - (draw.choice(healthy[at % 2]) if at and healthy[at % 2] else 0))
+                    late = max(0, found[rank][at][3] - (draw.choice(healthy[at % 2]) if at else 0))
                 arrived.append(now[rank] + arrival - began - late)
             for rank in ranks:
-                now[rank] = max(arrived[other] for other in on[rank, at]) + took[rank, at] - kept.get((rank, at), 0)
+                ends = max(arrived[other] for other in on[rank, at]) + took[rank, at]
+                if off[rank, at] and took[rank, at] > usually[rank, at % 2]:
+                    ends -= max(0, min(off[rank, at], took[rank, at] - draw.choice(others[rank, at % 2])))
+                now[rank] = ends
         return max(now)
 
-    return (max(lines[-1][2] for lines in found) - statistics.fmean(end() for _ in range(DRAWS))) / 1e9
+    ended, ends = max(lines[-1][2] for lines in found), [end() for _ in range(DRAWS)]
+    return (ended - statistics.fmean(ends)) / 1e9, statistics.stdev(ends) / 1e9
 
 
 def blamed(directory: Path, trace: str = "app.trace") -> dict[str, Any]:

@@ -77,20 +77,25 @@ def jobs(monkeypatch):
     return importlib.import_module("jobs")
 
 
-def test_what_a_straggler_costs_follows_from_the_stamps_of_the_ranks(jobs):
+@pytest.fixture
+def cost_s(jobs):
+    return lambda *words: jobs.cost_s(*words)[0]
+
+
+def test_what_a_straggler_costs_follows_from_the_stamps_of_the_ranks(cost_s):
     # Begin, arrival, end, lateness, time off the processor in communication: rank 1 is 20 ns late for one allreduce.
     start = [0, 0, 0, 0, 0]
     early, late = [start, [0, 10, 32, 0, 0], [32, 42, 44, 0, 0]], [start, [0, 30, 32, 20, 0], [32, 42, 44, 0, 0]]
-    assert jobs.cost_s("allreduce", [early, late], [1]) == pytest.approx(20e-9)
-    assert jobs.cost_s("allreduce", [early, late], [0]) == 0
+    assert cost_s("allreduce", [early, late], [1]) == pytest.approx(20e-9)
+    assert cost_s("allreduce", [early, late], [0]) == 0
 
 
-def test_lateness_counts_from_the_start_and_inside_of_communication(jobs):
+def test_lateness_counts_from_the_start_and_inside_of_communication(cost_s):
     start = [0, 5, 25, 0, 0]
     phases = [[25 + 12 * at, 35 + 12 * at, 37 + 12 * at, 0, 0] for at in range(6)]
     late = [[0, 24, 25, 19, 0], *phases]
     others = [start, *phases]
-    assert jobs.cost_s("allreduce", [others, late], [1]) == pytest.approx(19e-9)
+    assert cost_s("allreduce", [others, late], [1]) == pytest.approx(19e-9)
     first = [0, 5, 6, 0, 0]
     # In the fourth phase rank 1 is off its processor for 7 of the 9 ns that it takes all of them.
     early = [[begin - 19, arrival - 19, end - 19] for begin, arrival, end, *_ in phases]
@@ -99,24 +104,26 @@ def test_lateness_counts_from_the_start_and_inside_of_communication(jobs):
         for at, (begin, arrival, end) in enumerate(early)
     ]
     off = [[*row[:4], 50 if at == 3 else 0] for at, row in enumerate(slow)]
-    assert jobs.cost_s("allreduce", [[first, *slow], [first, *off]], [1]) == pytest.approx(7e-9)
-    assert jobs.cost_s("allreduce", [[first, *slow], [first, *off]], [0]) == 0
+    assert cost_s("allreduce", [[first, *slow], [first, *off]], [1]) == pytest.approx(7e-9)
+    assert cost_s("allreduce", [[first, *slow], [first, *off]], [0]) == 0
     # A rank that is off its processor for 45 ns in each phase is so for 5 ns more in this one.
     often = [[*row[:4], 50 if at == 3 else 45] for at, row in enumerate(slow)]
-    assert jobs.cost_s("allreduce", [[first, *slow], [first, *often]], [1]) == pytest.approx(5e-9)
+    assert cost_s("allreduce", [[first, *slow], [first, *often]], [1]) == pytest.approx(5e-9)
 
 
-def test_without_its_lateness_a_rank_is_still_as_late_as_the_others_are(jobs):
+def test_without_its_lateness_a_rank_is_still_as_late_as_the_others_are(jobs, cost_s):
     start = [0, 0, 0, 0, 0]
     # In the third phase the healthy rank is 6 ns late itself; in the first, rank 1 by 20 ns.
     healthy = [start, [0, 10, 32, 0, 0], [32, 42, 44, 0, 0], [44, 60, 62, 6, 0]]
     late = [start, [0, 30, 32, 20, 0], [32, 42, 44, 0, 0], [44, 54, 62, 0, 0]]
-    cost = jobs.cost_s("allreduce", [healthy, late], [1])
+    cost = cost_s("allreduce", [healthy, late], [1])
     assert 14e-9 < cost < 20e-9
-    assert cost == jobs.cost_s("allreduce", [healthy, late], [1])
+    assert cost == cost_s("allreduce", [healthy, late], [1])
+    # Which of the two it is cannot be known: 6 ns in some phase, or none.
+    assert 1e-9 < jobs.cost_s("allreduce", [healthy, late], [1])[1] < 5e-9
 
 
-def test_of_two_ranks_that_hide_each_other_neither_costs_anything_alone(jobs):
+def test_of_two_ranks_that_hide_each_other_neither_costs_anything_alone(jobs, cost_s):
     # In a halo rank 1 is late before it sends to its neighbours, and rank 3 before the reduction that follows.
     start = [0, 0, 0, 0, 0]
     halo = [
@@ -125,8 +132,8 @@ def test_of_two_ranks_that_hide_each_other_neither_costs_anything_alone(jobs):
         [start, [0, 10, 31, 0, 0], [31, 41, 42, 0, 0]],
         [start, [0, 10, 11, 0, 0], [11, 41, 42, 20, 0]],
     ]
-    assert jobs.cost_s("halo", halo, [1]) == jobs.cost_s("halo", halo, [3]) == 0
-    assert jobs.cost_s("halo", halo, [1, 3]) == pytest.approx(20e-9)
+    assert cost_s("halo", halo, [1]) == cost_s("halo", halo, [3]) == 0
+    assert cost_s("halo", halo, [1, 3]) == pytest.approx(20e-9)
     # Sends wait for their receivers; the master serves the workers in their order.
     assert [jobs.needs("ring", 0, rank, 4) for rank in range(2)] == [[0, 1, 3], [0, 1, 2]]
     assert [jobs.needs("master", phase, rank, 3) for phase in (0, 1) for rank in range(3)] == 2 * [

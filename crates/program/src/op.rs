@@ -51,7 +51,7 @@ pub enum Op {
         to: u32,
         kind: Kind,
         /// Bytes on the wire, at least 1. For a get, those of the request.
-        bytes: u32,
+        bytes: u64,
         /// Payload passed to the receiver's [`crate::Rank::handle`].
         body: Body,
     },
@@ -90,8 +90,7 @@ impl Op {
     #[inline]
     pub fn message_bytes(&self) -> u64 {
         match *self {
-            Self::Message { bytes, .. } => u64::from(bytes.max(1)),
-            Self::Send { bytes, .. } => bytes.max(1),
+            Self::Message { bytes, .. } | Self::Send { bytes, .. } => bytes.max(1),
             _ => 0,
         }
     }

@@ -100,7 +100,7 @@ pub fn run<P: Program>(program: &P, order: u64) -> Result<Outcome, Stuck> {
 }
 
 enum Parcel {
-    Message { kind: Kind, bytes: u32, body: Body },
+    Message { kind: Kind, bytes: u64, body: Body },
     Answer { body: Body },
     Sent { tag: u32 },
 }
@@ -224,8 +224,8 @@ impl<R: Rank> Run<R> {
             Op::Message { to, kind, bytes, body } => {
                 let slot = Kind::ALL.iter().position(|k| *k == kind).unwrap_or(0);
                 tally.messages[slot] += 1;
-                tally.bytes[slot] += u64::from(bytes);
-                tally.largest_bytes = tally.largest_bytes.max(u64::from(bytes));
+                tally.bytes[slot] += bytes;
+                tally.largest_bytes = tally.largest_bytes.max(bytes);
                 if kind.is_answered() {
                     self.places[from as usize].unanswered += 1;
                 } else {
@@ -269,7 +269,7 @@ impl<R: Rank> Run<R> {
                 let reply = place.rank.handle(from, kind, body);
                 place.tally.handler_ns += reply.ns;
                 if kind == Kind::Store {
-                    place.stored += u64::from(bytes);
+                    place.stored += bytes;
                 }
                 if kind.is_answered() {
                     place.tally.answer_bytes += u64::from(reply.bytes);

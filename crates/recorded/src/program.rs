@@ -16,7 +16,7 @@ use crate::trace::{Key, Kind, Part, Trace};
 /// Returns the program of all ranks, which must be numbered from 0.
 ///
 /// # Errors
-/// A message is larger than 4 GiB.
+/// A message is larger than 1 TiB.
 pub fn program(traces: &[Trace], matched: &Matched) -> Result<Goal, String> {
     let mut members = vec![Vec::new(); matched.graph.meetings as usize];
     for (rank, meetings) in (0u32..).zip(&matched.meeting) {
@@ -66,9 +66,13 @@ fn tag(meeting: u32, round: u32) -> u64 {
     u64::from(meeting) << 32 | u64::from(round)
 }
 
-fn bytes_of(bytes: u64) -> Result<u32, String> {
-    u32::try_from(bytes.max(1))
-        .map_err(|_| format!("a message has {bytes} bytes; on a simulated network it must have less than 4 GiB"))
+/// Largest message, bytes, as of a GOAL schedule.
+const LARGEST: u64 = 1 << 40;
+
+fn bytes_of(bytes: u64) -> Result<u64, String> {
+    let fits = bytes <= LARGEST;
+    fits.then_some(bytes.max(1))
+        .ok_or_else(|| format!("a message has {bytes} bytes; on a simulated network it must have at most {LARGEST}"))
 }
 
 impl Messages<'_> {

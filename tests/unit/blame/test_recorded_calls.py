@@ -34,8 +34,11 @@ def poll_record(t0, t1, cpu, request):
 class Ring:
     """Ranks that compute and then wait for others, in one form or another."""
 
-    def __init__(self, form, extra_ns=EXTRA_NS, taken=None, taken_ns=3_000_000):
-        """`taken`: a rank that loses its processor for `taken_ns` in each step: `away`."""
+    def __init__(self, form, extra_ns=EXTRA_NS, taken=None, taken_ns=3_000_000, asleep=False):
+        """`taken`: a rank that loses its processor for `taken_ns` in each step: `away`.
+
+        `asleep`: the late rank sleeps for what it takes longer, and computes for 2 ms more in every sixth step.
+        """
         self.form, self.away = form, []
         self.records = [self.begun(rank) for rank in range(RANKS)]
         now, cpu = [ORIGIN] * RANKS, [0] * RANKS
@@ -44,6 +47,10 @@ class Ring:
             posted = [now[rank] + work[rank] for rank in range(RANKS)]
             for rank in range(RANKS):
                 cpu[rank] += work[rank]
+                if asleep and rank == LATE:
+                    more = 2_000_000 * (step % 6 == 5)
+                    cpu[rank] += more - extra_ns
+                    posted[rank] += more
                 if rank == taken:
                     begin = now[rank] + 100_000
                     self.away.append((rank, begin, begin + taken_ns, 0))
@@ -188,6 +195,14 @@ def test_waits_that_are_not_modelled_are_refused_by_name(tmp_path, form):
     name = "waits for calls that are not modelled" if form in known else form
     assert found["reason"].startswith(name), found["reason"]
     assert found["reason"].endswith("not modelled: the waits in them are not seen")
+
+
+def test_a_rank_that_sleeps_is_not_said_to_compute_for_longer_since_it_did_in_some_steps(tmp_path):
+    [culprit] = blame_recorded([Ring("nonblocking", asleep=True).write(tmp_path / "app.trace")]).data["culprits"]
+    causes = {cause["name"]: cause["seconds"] for cause in culprit["causes"]}
+    assert culprit["ranks"] == [LATE]
+    assert causes.pop("off the processor") == pytest.approx(20 * EXTRA_NS * 1e-9, rel=0.05)
+    assert causes == {"computing takes longer": pytest.approx(3 * 0.002, rel=0.5)}
 
 
 def test_no_rank_is_named_for_time_that_the_recorder_took(tmp_path):

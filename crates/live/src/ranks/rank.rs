@@ -211,7 +211,7 @@ impl<R: Rank> RankRuntime<R> {
         Err(LiveError::Setup(format!("rank {own} {does} rank {other}; it must be another one below {ranks}")))
     }
 
-    fn message(&mut self, to: u32, kind: Kind, bytes: u32, body: Body) -> Result<(), LiveError> {
+    fn message(&mut self, to: u32, kind: Kind, bytes: u64, body: Body) -> Result<(), LiveError> {
         self.open += u64::from(kind.is_answered());
         self.one_way_sent += u64::from(!kind.is_answered());
         if to == self.number {
@@ -224,7 +224,7 @@ impl<R: Rank> RankRuntime<R> {
         }
         self.known(to, "sends to")?;
         is_sendable(&body)?;
-        self.packets(to, bytes.into(), |packets| Wire::Message { kind, packets, bytes, body })
+        self.packets(to, bytes, |packets| Wire::Message { kind, packets, bytes, body })
     }
 
     fn send(&mut self, to: u32, tag: u32, bytes: u64) -> Result<(), LiveError> {
@@ -410,13 +410,13 @@ impl<R: Rank> RankRuntime<R> {
         Ok(())
     }
 
-    fn handle(&mut self, from: u32, kind: Kind, bytes: u32, body: Body) -> Result<crosswind_program::Reply, LiveError> {
+    fn handle(&mut self, from: u32, kind: Kind, bytes: u64, body: Body) -> Result<crosswind_program::Reply, LiveError> {
         let reply = self.rank.handle(from, kind, body);
         self.compute(reply.ns)?;
         self.events += 1;
         self.one_way_handled += u64::from(!kind.is_answered());
         if kind == Kind::Store {
-            self.stored_bytes += u64::from(bytes);
+            self.stored_bytes += bytes;
         }
         Ok(reply)
     }

@@ -34,7 +34,7 @@ pub enum Wire {
         /// Number of packets in this frame.
         packets: u32,
         /// Size of the whole message, bytes.
-        bytes: u32,
+        bytes: u64,
         body: Body,
     },
     /// The last packets of a send.
@@ -269,7 +269,7 @@ impl RankFields for Reader<'_> {
             PART_OF => Wire::Part { packets: self.u32()? },
             MESSAGE => {
                 let packets = self.u32()?;
-                Wire::Message { packets, kind: self.message_kind()?, bytes: self.u32()?, body: self.body()? }
+                Wire::Message { packets, kind: self.message_kind()?, bytes: self.u64()?, body: self.body()? }
             }
             SENT => {
                 let packets = self.u32()?;
@@ -322,7 +322,7 @@ mod tests {
         let bytes = || proptest::collection::vec(any::<u8>(), 0..100);
         prop_oneof![
             any::<u32>().prop_map(|packets| Wire::Part { packets }),
-            (kind, any::<u32>(), any::<u32>(), bodies()).prop_map(|(kind, packets, bytes, body)| Wire::Message {
+            (kind, any::<u32>(), any::<u64>(), bodies()).prop_map(|(kind, packets, bytes, body)| Wire::Message {
                 kind,
                 packets,
                 bytes,

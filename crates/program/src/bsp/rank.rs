@@ -88,7 +88,7 @@ impl BspRank {
         // The receiver sees it arrive from the opposite direction.
         let body = Body::Pair([tag(self.iteration, direction ^ 1, false), self.value]);
         let to = self.neighbours[direction as usize];
-        Op::Message { to, kind: Kind::Store, bytes: self.bsp.halo_bytes, body }
+        Op::Message { to, kind: Kind::Store, bytes: self.bsp.halo_bytes.into(), body }
     }
 
     /// Adds the store of a round to the sum if it has arrived. Returns whether it has.
@@ -133,7 +133,7 @@ impl Rank for BspRank {
                         let body = pack(tag(self.iteration, round, true), &sum.words()[part]);
                         sum.sent();
                         let bytes = self.bytes(words);
-                        return Op::Message { to, kind: Kind::Store, bytes, body };
+                        return Op::Message { to, kind: Kind::Store, bytes: bytes.into(), body };
                     }
                     Action::Wait { round } => {
                         if !self.take_early(round) {

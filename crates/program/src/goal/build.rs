@@ -14,7 +14,7 @@ pub enum Operation {
     Send {
         to: u32,
         tag: u64,
-        bytes: u32,
+        bytes: u64,
     },
     /// `from`: the sender; `None`: any.
     Receive {

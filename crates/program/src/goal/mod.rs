@@ -26,7 +26,7 @@ use crate::rank::Program;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
-    Send { to: u32, tag: u64, bytes: u32 },
+    Send { to: u32, tag: u64, bytes: u64 },
     Receive { from: Option<u32>, tag: Option<u64> },
     Calc { ns: u64 },
 }

@@ -22,6 +22,8 @@ use super::{Act, Schedule};
 /// Limits on ranks, and on operations and requirements per file, so that they fit into memory.
 const MOST_RANKS: u64 = 1_000_000;
 const MOST_LINES: usize = 500_000_000;
+/// Largest message, bytes: a packet of it is an event of the simulation.
+const LARGEST_BYTES: u64 = 1 << 40;
 /// Longest computation, ns: about a hundred years.
 const LONGEST_NS: u64 = 3_000_000_000_000_000_000;
 
@@ -270,10 +272,7 @@ fn act_of(words: &[&str], ranks: u32) -> Result<Act, String> {
                 return Err(format!("{name} must be like {name} 8b {} 1 tag 0", if sends { "to" } else { "from" }));
             };
             let digits = size.strip_suffix('b').ok_or_else(|| format!("size {size:?} must end with b, like 8b"))?;
-            let bytes = number(Some(&digits), "size", u64::from(u32::MAX)).map_err(|problem| {
-                let hint = "; sizes have 32 bits: divide the message into several sends and receives";
-                if problem.contains("at most") { problem + hint } else { problem }
-            })? as u32;
+            let bytes = number(Some(&digits), "size", LARGEST_BYTES)?;
             let expected = if sends { "to" } else { "from" };
             if *way != expected {
                 return Err(format!("{way:?} stands where {expected:?} must"));
@@ -352,8 +351,10 @@ mod tests {
         assert!(problem("num_ranks 99999999999\n").contains("at most 1000000"));
         assert!(problem("num_ranks 1\nrank 0 {\na: calc 1\na: calc 2\n}").contains("rename one"));
         assert!(problem("\u{2}\0\0\0\u{8}").contains("the file is binary"));
-        let large = "num_ranks 2\nrank 0 {\nsend 5368709120b to 1 tag 1\n}\n";
-        assert!(problem(large).contains("at most 4294967295; sizes have 32 bits: divide"));
+        let sized = |bytes| format!("num_ranks 2\nrank 0 {{\nsend {bytes}b to 1 tag 1\n}}\n");
+        let read = parse(sized("5368709120").as_bytes()).unwrap();
+        assert_eq!(read[0].acts, [Act::Send { to: 1, tag: 1, bytes: 5_368_709_120 }]);
+        assert!(problem(&sized("18446744073709551615")).contains("at most 1099511627776"));
         let tag = |tag| format!("num_ranks 2\nrank 0 {{\nsend 1b to 1 tag {tag}\n}}\n");
         let read = parse(tag("18446744073709551615").as_bytes()).unwrap();
         assert_eq!(read[0].acts, [Act::Send { to: 1, tag: u64::MAX, bytes: 1 }]);

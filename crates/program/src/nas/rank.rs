@@ -54,7 +54,7 @@ impl Rank for SkeletonRank {
                     };
                     self.phase = Phase::Sends(place + 1);
                     let body = Body::Pair([u64::from(self.step), Skeleton::sent(self.value, self.step, to)]);
-                    return Op::Message { to, kind: Kind::Store, bytes: step.bytes, body };
+                    return Op::Message { to, kind: Kind::Store, bytes: step.bytes.into(), body };
                 }
                 Phase::Awaits => {
                     let (count, sum) = self.came.front().copied().unwrap_or_default();

@@ -120,7 +120,7 @@ impl ColumnRank {
     fn store(&mut self, to: u32, keys: Box<[u64]>) -> Op {
         let bytes = ADDRESS_BYTES + KEY_BYTES * keys.len() as u32;
         let gathered = keys.len() as u64;
-        self.after(gathered, Op::Message { to, kind: Kind::Store, bytes, body: Body::Words(keys) })
+        self.after(gathered, Op::Message { to, kind: Kind::Store, bytes: bytes.into(), body: Body::Words(keys) })
     }
 
     /// Performs one round of a transposition. The pairing works for any number of ranks.

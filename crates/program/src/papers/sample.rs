@@ -124,7 +124,8 @@ impl Rank for SampleRank {
                         return Op::Compute { ns: self.parameters.operation_s.ns(mine) };
                     }
                     let bytes = ADDRESS_BYTES + KEY_BYTES * samples.len() as u32;
-                    let store = Op::Message { to: 0, kind: Kind::Store, bytes, body: Body::Words(samples) };
+                    let store =
+                        Op::Message { to: 0, kind: Kind::Store, bytes: bytes.into(), body: Body::Words(samples) };
                     return self.after(mine, store);
                 }
                 Phase::Gathered => {
@@ -149,7 +150,12 @@ impl Rank for SampleRank {
                     let to = 2 * u64::from(self.me) + u64::from(child);
                     if to < u64::from(self.ranks) {
                         let body = Body::Words(self.borders.clone());
-                        return Op::Message { to: to as u32, kind: Kind::Store, bytes: self.border_bytes(), body };
+                        return Op::Message {
+                            to: to as u32,
+                            kind: Kind::Store,
+                            bytes: self.border_bytes().into(),
+                            body,
+                        };
                     }
                 }
                 Phase::Sends { key } if key == self.parameters.keys_per_rank.get() => {
@@ -165,7 +171,8 @@ impl Rank for SampleRank {
                         self.share.push(key);
                         return Op::Compute { ns: self.parameters.operation_s.ns(compared) };
                     }
-                    let post = Op::Message { to, kind: Kind::Post, bytes: KEY_BYTES, body: Body::Pair([key, 0]) };
+                    let post =
+                        Op::Message { to, kind: Kind::Post, bytes: KEY_BYTES.into(), body: Body::Pair([key, 0]) };
                     return self.after(compared, post);
                 }
                 Phase::Sorts => {

@@ -131,27 +131,42 @@ impl Evidence<'_> {
         })
     }
 
-    /// Returns for how much longer a rank had a processor, ns; `None` where that is not recorded. Where some of its times are
-    /// much longer than others, these say it: a peer may spend the same time in another way.
+    /// Returns for how much longer a rank had a processor, ns; `None` where that is not recorded.
+    ///
+    /// Where some of its times are much longer than others, these say it: a peer may spend the same time in another way. But
+    /// what all of them take longer is no computing that its peers do as well.
     fn ran_longer(&self, series: &Series, excess: f64) -> Option<f64> {
+        // A mean, where more than half of the steps have it.
+        let known = |ran: &[Option<f64>]| {
+            let count = ran.iter().flatten().count();
+            (2 * count > ran.len()).then(|| ran.iter().flatten().sum::<f64>() / count as f64)
+        };
         let ran = self.ran(series.rank, &series.cells);
-        if ran.len() < 2 || 2 * ran.iter().flatten().count() <= ran.len() {
-            return None;
-        }
+        let usual = known(&ran).filter(|_| ran.len() > 1)?;
+        let mut peers: Vec<f64> =
+            self.peers(series).iter().filter_map(|(rank, cells)| known(&self.ran(*rank, cells))).collect();
+        peers.sort_unstable_by(f64::total_cmp);
+        let peer = peers.len().checked_sub(1).map(|last| peers[last / 2]);
         let count = ran.len() as f64;
         let mean = series.values.iter().sum::<f64>() / count;
-        let usual = ran.iter().flatten().sum::<f64>() / ran.iter().flatten().count() as f64;
         let squares = series.values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-        if squares > count * (UNEVEN * series.level.spread).powi(2) {
-            let both =
-                series.values.iter().zip(&ran).map(|(value, ran)| (value - mean) * (ran.unwrap_or(usual) - usual));
-            return Some(excess * both.sum::<f64>() / squares);
+        if squares <= count * (UNEVEN * series.level.spread).powi(2) {
+            return Some(count * (usual - peer?));
         }
-        let sum = |ran: Vec<Option<f64>>| ran.into_iter().sum::<Option<f64>>();
-        let mut peers: Vec<f64> =
-            self.peers(series).iter().filter_map(|(rank, cells)| sum(self.ran(*rank, cells))).collect();
-        peers.sort_unstable_by(f64::total_cmp);
-        Some(usual * count - peers.get(peers.len().checked_sub(1)? / 2)?)
+        let ran: Vec<f64> = ran.into_iter().map(|ran| ran.unwrap_or(usual)).collect();
+        let both = series.values.iter().zip(&ran).map(|(value, ran)| (value - mean) * (ran - usual));
+        let part = both.sum::<f64>() / squares;
+        let always = (middle(series.values.clone()) - series.level.center).max(0.0);
+        let in_all = peer.map_or(f64::INFINITY, |peer| (middle(ran.clone()) - peer).max(0.0));
+        let took = series.cells.iter().map(|&cell| self.matched.own.computing[cell as usize] as f64);
+        let longer = |((value, ran), took): ((&f64, &f64), f64)| {
+            let excess = value - series.level.center;
+            let here = always.min(excess.max(0.0));
+            let most = excess.min(*ran).max(0.0);
+            let least = (excess - (took - ran).max(0.0)).clamp(0.0, most);
+            ((part * here).min(in_all) + part * (excess - here)).clamp(least, most)
+        };
+        Some(series.values.iter().zip(&ran).zip(took).map(longer).sum::<f64>().min(excess))
     }
 
     /// Returns the ranks that do the same as a series at its steps, with their cells at its place.
@@ -171,4 +186,9 @@ impl Evidence<'_> {
         let ran = cells.iter().map(|&cell| trace.acts[cell as usize - first].ran);
         ran.map(|ran| (ran >= 0).then_some(ran as f64)).collect()
     }
+}
+
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
 }

@@ -8,6 +8,11 @@ use super::network::Gap;
 /// No window: the rank is in no list of the calendar.
 pub const NEVER_VISITED: u64 = u64::MAX;
 
+/// Returns the length of a message as its packets carry it: receivers count the bytes of stores, which stay far below 4 GiB.
+pub fn carried(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Message(Kind),

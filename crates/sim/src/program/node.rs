@@ -4,7 +4,7 @@ use crosswind_policy::window::{Credits, Moment, ReturnedBy};
 use crosswind_program::{Body, Kind, Op, Rank, Reply};
 use crosswind_schema::disturbance::{NEVER, Timeline};
 
-use super::inbox::{Inbox, Packet, What};
+use super::inbox::{Inbox, Packet, What, carried};
 use super::matching::Matching;
 use super::meeting::Purpose;
 use super::watch::Watch;
@@ -196,8 +196,9 @@ impl<R: Rank> Node<R> {
             if let Op::Message { to, kind, bytes, body } = op {
                 if self.now == polled && self.goes_at_once(me, to, bytes, wires) {
                     self.count(kind, wires);
-                    let envelope = Envelope { from: me, to, what: What::Message(kind), word: bytes, credit: false };
-                    self.transmit(envelope, bytes.max(1), true, body, wires);
+                    let envelope =
+                        Envelope { from: me, to, what: What::Message(kind), word: carried(bytes), credit: false };
+                    self.transmit(envelope, carried(bytes).max(1), true, body, wires);
                     self.rank.sent();
                     self.end = self.end.max(self.now);
                 } else {
@@ -232,10 +233,10 @@ impl<R: Rank> Node<R> {
 
     /// Whether a message is one packet that can be sent at once.
     #[inline(always)]
-    fn goes_at_once(&self, me: u32, to: u32, bytes: u32, wires: &Wires) -> bool {
+    fn goes_at_once(&self, me: u32, to: u32, bytes: u64, wires: &Wires) -> bool {
         self.credits.is_none()
             && self.interface <= self.now
-            && bytes <= wires.network.packet_bytes
+            && bytes <= wires.network.packet_bytes.into()
             && (to != me || R::ITSELF_BY_NETWORK)
             && to < wires.ranks
     }
@@ -287,7 +288,7 @@ impl<R: Rank> Node<R> {
                 self.work(reply.ns);
                 self.heard = true;
                 if kind == Kind::Store {
-                    self.stored += u64::from(bytes);
+                    self.stored += bytes;
                 }
                 if kind.is_answered() {
                     self.rank.answered(me, reply.body);
@@ -331,7 +332,7 @@ impl<R: Rank> Node<R> {
             return self.kept_back(left, self.interface, wires);
         }
         let (to, what, word) = match self.op {
-            Op::Message { to, kind, bytes, .. } => (to, What::Message(kind), bytes),
+            Op::Message { to, kind, bytes, .. } => (to, What::Message(kind), carried(bytes)),
             Op::Send { to, tag, .. } => (to, What::Send, tag),
             _ => return Until::Polled,
         };

@@ -251,5 +251,5 @@ impl Rank for CholeskyRank {
 /// Announces a completed sum, or requests one.
 fn message(to: u32, kind: Kind, number: u32, matrix: u64) -> Op {
     let body = Body::Pair([u64::from(number), matrix]);
-    Op::Message { to, kind, bytes: ADDRESS_BYTES + INTEGER_BYTES, body }
+    Op::Message { to, kind, bytes: (ADDRESS_BYTES + INTEGER_BYTES).into(), body }
 }

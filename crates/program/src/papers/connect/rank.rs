@@ -159,13 +159,13 @@ impl ConnectRank {
 
     fn post(&mut self, to: u32, tag: u64, vertex: u64, value: u64) -> Op {
         let body = Body::Pair([vertex << tag::BITS | tag, value]);
-        self.after_work(Op::Message { to, kind: Kind::Post, bytes: BYTES, body })
+        self.after_work(Op::Message { to, kind: Kind::Post, bytes: BYTES.into(), body })
     }
 
     fn get(&mut self, vertex: u64, place: usize) -> Op {
         self.gets += 1;
         let body = Body::Pair([vertex, place as u64]);
-        self.after_work(Op::Message { to: self.owner(vertex), kind: Kind::Get, bytes: BYTES, body })
+        self.after_work(Op::Message { to: self.owner(vertex), kind: Kind::Get, bytes: BYTES.into(), body })
     }
 
     /// Returns element `at` of a permutation of `all` places in which neighbours are far apart and which starts

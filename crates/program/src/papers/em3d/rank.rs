@@ -198,7 +198,7 @@ impl Em3dRank {
                     [node] => Body::Pair([address, target.values[*node as usize].to_bits()]),
                     _ => Body::Words(std::iter::once(address).chain(values).collect()),
                 };
-                Op::Message { to, kind: Kind::Store, bytes, body }
+                Op::Message { to, kind: Kind::Store, bytes: bytes.into(), body }
             }
             None => {
                 self.half_steps_left -= 1;
@@ -232,12 +232,13 @@ impl Rank for Em3dRank {
                     if first_of_owner && !base_said {
                         self.phase = Phase::Asks { field, at, base_said: true };
                         let body = Body::Pair([((self.nodes + at) as u64) << 2 | BASE | field as u64, 0]);
-                        return Op::Message { to, kind: Kind::Store, bytes: ADDRESS_BYTES + 4, body };
+                        return Op::Message { to, kind: Kind::Store, bytes: (ADDRESS_BYTES + 4).into(), body };
                     }
                     self.phase = Phase::Asks { field, at: at + 1, base_said: false };
                     let body = Body::Pair([node, field as u64]);
                     // Looking up a ghost costs about as much as computing an own node.
-                    return self.after(self.degree, Op::Message { to, kind: Kind::Post, bytes: NODE_BYTES, body });
+                    return self
+                        .after(self.degree, Op::Message { to, kind: Kind::Post, bytes: NODE_BYTES.into(), body });
                 }
                 Phase::Gathers => {
                     self.phase = Phase::Fetches { at: 0 };
@@ -257,7 +258,8 @@ impl Rank for Em3dRank {
                     let node = self.fields[MAGNETIC].ghosts[*ghost as usize];
                     self.phase = Phase::Fetches { at: at + 1 };
                     let (to, body) = (self.owner(node), Body::Pair([node, u64::from(*ghost)]));
-                    return self.after(self.degree, Op::Message { to, kind: Kind::Request, bytes: NODE_BYTES, body });
+                    return self
+                        .after(self.degree, Op::Message { to, kind: Kind::Request, bytes: NODE_BYTES.into(), body });
                 }
                 Phase::Steps { .. } if self.half_steps_left == 0 => self.phase = Phase::Over,
                 // All ranks have stored what this half-step reads, but it may not have been handled here. A barrier

@@ -6,7 +6,7 @@ use crosswind_policy::window::{Credits, Moment, ReturnedBy, WindowSettings};
 use crosswind_program::{Body, Kind, Op, Rank};
 use crosswind_schema::disturbance::Timeline;
 
-use super::super::inbox::{Packet, What};
+use super::super::inbox::{Packet, What, carried};
 use super::super::matching::Matching;
 use super::super::meeting::{Meeting, Purpose};
 use super::super::network::Network;
@@ -265,7 +265,7 @@ impl<R: Rank> Processor<R> {
                 self.work(reply.ns);
                 self.heard = true;
                 if kind == Kind::Store {
-                    self.stored += u64::from(bytes);
+                    self.stored += bytes;
                 }
                 if kind.is_answered() {
                     self.rank.answered(me, reply.body);
@@ -302,7 +302,7 @@ impl<R: Rank> Processor<R> {
     /// Sends one packet of the message. Requires a credit and room.
     fn send(&mut self, me: u32, left: u64, shared: &mut Shared) {
         let (to, what, word) = match self.op {
-            Op::Message { to, kind, bytes, .. } => (to, What::Message(kind), bytes),
+            Op::Message { to, kind, bytes, .. } => (to, What::Message(kind), carried(bytes)),
             Op::Send { to, tag, .. } => (to, What::Send, tag),
             _ => return,
         };
