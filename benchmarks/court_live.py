@@ -8,9 +8,9 @@ is made late by at least 5 % of the run:
   hog     another process computes on its CPU
 Of 30 such runs the right rank must be named in 29; in 27 its seconds must lie within the interval, and the cause must
 be named. `pair`: two ranks hide each other, and both must be named. `none`: nothing is done, and no rank may be named.
-The truth is of the ranks' own stamps (`recorded_jobs/jobs.py`): when the job had ended, had the rank been as late as the
-others are, from MPI_Init on: in its work, and while it communicated. What the stamps leave open is drawn; the interval
-must hold the truth within the error of both. `alone` counts those that hold its mean. Ranks that do not compute sleep
+The truth is of the ranks' own stamps (`recorded_jobs/jobs.py`): when the job had ended, had the rank been as late as
+the others are, from MPI_Init on: in its work, and while it communicated. What the stamps leave open is drawn; the
+interval must hold the truth within the error of both. `alone` counts those that hold its mean. Ranks that do not compute sleep
 until their work is over, so two CPUs do; whatever else the host does makes ranks late that are not meant to be.
 The master does what no other rank does, so that it always sleeps longer cannot be told; in `sleep` and `pair`, a worker
 is late.
@@ -248,7 +248,9 @@ def main() -> None:
                 continue
             runs.append(last)
             right = judged(last)
-            wrong = [name for name in right if not right[name] and name != "alone" and (kind, name) != ("none", "seconds")]
+            wrong = [
+                name for name in right if not right[name] and name != "alone" and (kind, name) != ("none", "seconds")
+            ]
             found = [[round(end, 3) for end in ends] for ends in last["ci95"]]
             causes = [(name, round(seconds, 3)) for name, seconds in last["causes"][:2]]
             said = f" WRONG: {', '.join(wrong)}" if wrong else ""

@@ -9,7 +9,7 @@ import shutil
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -120,7 +120,8 @@ def cost_s(pattern: str, found: list[list[list[int]]], without: Sequence[int]) -
         for rank, at in on
     }
     others = {
-        (rank, odd): [took[rank, at] for at in alike[odd] if off[rank, at] <= usually[rank, odd]] or [usually[rank, odd]]
+        (rank, odd): [took[rank, at] for at in alike[odd] if off[rank, at] <= usually[rank, odd]]
+        or [usually[rank, odd]]
         for rank, odd in kinds
     }
     draw = random.Random(42)
