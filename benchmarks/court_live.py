@@ -10,8 +10,9 @@ Of 30 such runs the right rank must be named in 29; in 27 its seconds must lie w
 be named. `pair`: two ranks hide each other, and both must be named. `none`: nothing is done, and no rank may be named.
 The truth is of the ranks' own stamps (`recorded_jobs/jobs.py`): when the job had ended, had the rank been as late as
 the others are, from MPI_Init on: in its work, and while it communicated. What the stamps leave open is drawn; the
-interval must hold the truth within the error of both. `alone` counts those that hold its mean. Ranks that do not compute sleep
-until their work is over, so two CPUs do; whatever else the host does makes ranks late that are not meant to be.
+interval must hold the truth within the error of both. `alone` counts those that hold its mean.
+Ranks that do not compute sleep until their work is over, so two CPUs do; whatever else the host does makes ranks late
+that are not meant to be.
 The master does what no other rank does, so that it always sleeps longer cannot be told; in `sleep` and `pair`, a worker
 is late.
 
