@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from crosswind.doctor import doctor
     from crosswind.errors import AgentLost, CrosswindError, DescriptionError, InfeasibleError, MeasurementError
     from crosswind.exchange import export_platform, import_platform
+    from crosswind.exchange.workloads import ImportedTasks, import_tasks
     from crosswind.experiment import Experiment, Point, ProgramPoint
     from crosswind.inject import Injected, inject
     from crosswind.lab.lesson import lesson
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from crosswind.run.rerun import Rerun, run_again
     from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
     from crosswind.run.trace import Trace
+    from crosswind.run.utilisation import utilisation
     from crosswind.serve import serve
 
 __all__ = [
@@ -84,6 +86,7 @@ __all__ = [
     "Farm",
     "Fit",
     "Grid",
+    "ImportedTasks",
     "InfeasibleError",
     "Injected",
     "Links",
@@ -120,6 +123,7 @@ __all__ = [
     "fit",
     "fit_contention",
     "import_platform",
+    "import_tasks",
     "inject",
     "lesson",
     "map",
@@ -141,6 +145,7 @@ __all__ = [
     "run",
     "run_again",
     "serve",
+    "utilisation",
     "write_points",
     "write_ranks",
 ]
@@ -162,6 +167,7 @@ _HOMES = {
     "doctor": ["doctor"],
     "errors": ["AgentLost", "CrosswindError", "DescriptionError", "InfeasibleError", "MeasurementError"],
     "exchange": ["export_platform", "import_platform"],
+    "exchange.workloads": ["ImportedTasks", "import_tasks"],
     "experiment": ["Experiment", "Point", "ProgramPoint"],
     "inject": ["Injected", "inject"],
     "lab.lesson": ["lesson"],
@@ -194,6 +200,7 @@ _HOMES = {
     "run.rerun": ["Rerun", "run_again"],
     "run.results": ["ProgramRun", "Run", "Runs", "StreamsRun"],
     "run.trace": ["Trace"],
+    "run.utilisation": ["utilisation"],
     "serve": ["serve"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

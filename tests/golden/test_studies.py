@@ -65,6 +65,17 @@ def tree_with_changes():
     )
 
 
+def failing_nodes():
+    """The same tree with drawn failures and slowdowns, and tasks that arrive after measured gaps."""
+    description = tree_with_changes().to_dict()
+    gaps = {"distribution": "empirical", "values": [0.1, 0.1, 0.7]}
+    description["workload"] |= {"arrival_gap_s": gaps}
+    slow = {"node": "l3", "mtbf_s": 9.0, "mttr_s": 4.0, "shape": 0.7, "compute_factor": 0.25, "link_factor": 0.5}
+    description["failure"] = [{"mtbf_s": 30.0, "mttr_s": 3.0}, slow]
+    description["sweep"] = {"failure[0].mtbf_s": [15.0, 60.0], "policy.order": ["interference", "arrival"]}
+    return Experiment.from_dict(description)
+
+
 def program():
     """A parallel program under daemons."""
     fixed = {"workload.ranks": 16, "workload.parameters.steps": 20, "repetitions": 2}
@@ -81,7 +92,8 @@ def streams():
     return Experiment.from_dict(description, EXAMPLES)
 
 
-MADE = {"fork_graph": fork_graph, "tree_with_changes": tree_with_changes, "program": program, "streams": streams}
+MADE = {"fork_graph": fork_graph, "tree_with_changes": tree_with_changes, "failing_nodes": failing_nodes}
+MADE |= {"program": program, "streams": streams}
 
 
 @pytest.mark.parametrize("name", MADE)

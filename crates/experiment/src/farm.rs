@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use crosswind_model::{Task, plan, with_planned_lines};
 use crosswind_policy::farm::own::{OwnNode, OwnPolicy, OwnState};
 use crosswind_policy::farm::{FarmOptions, MeanTask, Settings};
-use crosswind_schema::experiment::{Amount, ChangeKind, Order, Params, Tasks, change};
+use crosswind_schema::experiment::{Amount, ChangeKind, Order, Params, Tasks, change, failure};
 use crosswind_schema::plan::{Method, Plan};
-use crosswind_schema::run::{ObservedNode, Run, RunEvent, RunNode};
+use crosswind_schema::run::{NodeFailures, ObservedNode, Run, RunEvent, RunNode};
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{ComputedBy, DescriptionError, Experiment, Node, Platform, Warning};
 use crosswind_sim::{Farm, Happened, NodeObserved, Options, Outcome, SimError, Trace, simulate, simulate_with};
@@ -141,7 +141,8 @@ impl<'a> FarmPoint<'a> {
             result_size_mb: self.experiment.workload.result_size_mb.get(),
         };
         let changes = change::placed(&self.experiment.changes, &self.platform)?;
-        let mut outcome = run(&farm, Options { changes: &changes, trace })?;
+        let failures = failure::placed(&self.experiment.failures, &self.platform, self.experiment.seed)?;
+        let mut outcome = run(&farm, Options { changes: &changes, failures: &failures, trace })?;
         let trace = outcome.trace.take();
         let mut run = self.summary(&outcome);
         run.flow = flow(&self.platform, &self.tasks, farm.result_size_mb, &outcome.done_s)?;
@@ -192,7 +193,7 @@ impl<'a> FarmPoint<'a> {
 
     fn tasks_differ(&self) -> bool {
         let workload = &self.experiment.workload;
-        !matches!((workload.task_size_mb, workload.task_work), (Some(Amount::Fixed(_)), Some(Amount::Fixed(_))))
+        !matches!((&workload.task_size_mb, &workload.task_work), (Some(Amount::Fixed(_)), Some(Amount::Fixed(_))))
     }
 
     fn rates_change(&self) -> bool {
@@ -244,6 +245,11 @@ impl<'a> FarmPoint<'a> {
                     tasks: node.tasks,
                     busy_s: node.busy_s,
                     received_mb: node.received_mb,
+                    failures: outcome.failures.get(at as usize).map(|one| NodeFailures {
+                        count: one.count,
+                        failed_s: one.failed_s,
+                        tasks_again: one.redone,
+                    }),
                     seen: outcome.seen.get(at as usize).map(|seen| beside(&self.platform.nodes[at as usize], seen)),
                 })
                 .collect(),

@@ -47,6 +47,10 @@ impl FarmPoint<'_> {
             let problem = "has tasks that arrive over time or have deadlines; live runs have all tasks at the start";
             return Err(Problem::Value(problem.into()).at(field.into()).into());
         }
+        if !self.experiment.failures.is_empty() {
+            let problem = "draws failures of nodes in virtual time; live runs have only those that happen to them";
+            return Err(Problem::Value(problem.into()).at("failure[0]".into()).into());
+        }
         let mut children: HashMap<&str, usize> = HashMap::new();
         for parent in self.platform.nodes.iter().filter_map(|node| node.parent.as_deref()) {
             *children.entry(parent).or_default() += 1;

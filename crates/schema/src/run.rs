@@ -133,9 +133,24 @@ pub struct RunNode {
     pub busy_s: f64,
     /// Data received from the parent, MB.
     pub received_mb: f64,
+    /// Its drawn failures; absent in an experiment without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<NodeFailures>,
     /// Observed rates compared with the platform; absent if nothing was estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<ObservedNode>,
+}
+
+/// Drawn failures of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeFailures {
+    /// How often it failed or was slowed down.
+    pub count: u64,
+    /// Time for which it had failed or was slowed down, s; of several tables of failures that name it, the sum.
+    pub failed_s: f64,
+    /// Tasks that it and the nodes below it held when it failed, which were done again.
+    pub tasks_again: u64,
 }
 
 /// Observed rates of a node and its link, each compared with the platform.

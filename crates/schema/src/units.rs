@@ -121,77 +121,69 @@ macro_rules! default {
 
 default!(SecondsPerMegabyte: 0.0, Ratio: 0.0, Seconds: 0.0, MegabytesOrNone: 0.0, TimeScale: 1.0);
 
-/// Share of a processor or of a link, above 0 and at most 1.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
-#[serde(transparent)]
-pub struct Share(f64);
+macro_rules! between {
+    ($(#[$doc:meta])* $name:ident, $minimum:literal to $maximum:literal, exclusive: $exclusive:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
+        #[serde(transparent)]
+        pub struct $name(f64);
+
+        impl $name {
+            pub const MAXIMUM: f64 = $maximum;
+
+            #[must_use]
+            pub fn get(self) -> f64 {
+                self.0
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let value = f64::deserialize(deserializer)?;
+                if ($minimum..=$maximum).contains(&value) && !($exclusive && value == $minimum) {
+                    return Ok(Self(value));
+                }
+                let relation = if $exclusive { "greater than " } else { "" };
+                let and = if $exclusive { "and at most" } else { "to" };
+                Err(D::Error::custom(format!("is {value}; it must be {relation}{} {and} {}", $minimum, $maximum)))
+            }
+        }
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn inline_schema() -> bool {
+                true
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let bound = if $exclusive { "exclusiveMinimum" } else { "minimum" };
+                let mut schema = schemars::json_schema!({ "type": "number" });
+                schema.insert(bound.to_owned(), $minimum.into());
+                schema.insert("maximum".to_owned(), $maximum.into());
+                schema
+            }
+        }
+    };
+}
+
+between!(/// Share of a processor or of a link, above 0 and at most 1.
+    Share, 0.0 to 1.0, exclusive: true);
+between!(/// Part of a rate that is left, which may be nothing.
+    Part, 0.0 to 1.0, exclusive: false);
+between!(/// Standard deviation of a logarithm, 0 to 5: a factor of 150 either way.
+    Sigma, 0.0 to 5.0, exclusive: false);
+between!(/// Shape of a Weibull distribution.
+    WeibullShape, 0.1 to 100.0, exclusive: false);
 
 impl Share {
     /// The whole of it.
     pub const ALL: Self = Self(1.0);
-
-    #[must_use]
-    pub fn get(self) -> f64 {
-        self.0
-    }
 }
 
-impl<'de> Deserialize<'de> for Share {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = f64::deserialize(deserializer)?;
-        if value > 0.0 && value <= 1.0 {
-            return Ok(Self(value));
-        }
-        Err(D::Error::custom(format!("is {value}; it must be greater than 0 and at most 1")))
-    }
-}
-
-impl schemars::JsonSchema for Share {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Share".into()
-    }
-    fn inline_schema() -> bool {
-        true
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "number", "exclusiveMinimum": 0.0, "maximum": 1.0 })
-    }
-}
-
-/// Standard deviation of a logarithm, 0 to 5: a factor of 150 either way.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
-#[serde(transparent)]
-pub struct Sigma(f64);
-
-impl Sigma {
-    pub const MAXIMUM: f64 = 5.0;
-
-    #[must_use]
-    pub fn get(self) -> f64 {
-        self.0
-    }
-}
-
-impl<'de> Deserialize<'de> for Sigma {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = f64::deserialize(deserializer)?;
-        if (0.0..=Self::MAXIMUM).contains(&value) {
-            return Ok(Self(value));
-        }
-        Err(D::Error::custom(format!("is {value}; it must be 0 to {}", Self::MAXIMUM)))
-    }
-}
-
-impl schemars::JsonSchema for Sigma {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Sigma".into()
-    }
-    fn inline_schema() -> bool {
-        true
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "number", "minimum": 0.0, "maximum": Self::MAXIMUM })
-    }
+impl WeibullShape {
+    /// That of an exponential distribution.
+    pub const EXPONENTIAL: Self = Self(1.0);
 }
 
 #[cfg(test)]

@@ -114,7 +114,7 @@ fn a_sweep_is_the_product_in_the_order_of_the_file_with_the_last_path_fastest() 
             assert_eq!(names, ["workload.task_work", "policy.order"]);
             let here = &point.experiment;
             assert!(here.sweep.is_empty() && here.repetitions == 1);
-            (here.workload.task_work.expect("set").mean(), here.policy.order, here.seed)
+            (here.workload.task_work.as_ref().expect("set").mean(), here.policy.order, here.seed)
         })
         .collect();
     let expected =

@@ -182,6 +182,10 @@ impl Agenda {
         self.letters.push(Reverse(Letter { at: (time, self.counter), node, news }));
     }
 
+    pub fn has_messages(&self) -> bool {
+        !self.letters.is_empty()
+    }
+
     /// Drops the messages in transit to the nodes for which `is_lost` holds.
     pub fn lose(&mut self, is_lost: impl Fn(u32) -> bool) {
         self.letters.retain(|Reverse(letter)| !is_lost(letter.node));

@@ -5,24 +5,42 @@
 //! as a new child.
 
 use crosswind_policy::farm::{Decide, Event};
-use crosswind_schema::experiment::ChangeKind;
+use crosswind_schema::experiment::failure::Effect;
+use crosswind_schema::experiment::{ChangeKind, Due, PlacedChange, PlacedFailure};
 
+use crate::error::SimError;
 use crate::farm::Run;
 use crate::inbox::News;
 use crate::outcome::Happened;
-use crate::port::NO_NODE;
+use crate::port::{NO_NODE, Port};
+use crate::processor::IDLE;
+use crate::results::Uplink;
 use crate::time::{nanos, seconds};
-use crate::world::World;
+use crate::world::{Changing, InVain, World};
+
+/// Tasks that failures may cut short one after the other without any task done in between, and more for each node that
+/// fails.
+const MOST_REDONE: (u64, u64) = (10_000, 100);
+/// Drawn changes without any task done, between two checks whether anything can happen.
+const CHANGES_BETWEEN_CHECKS: u64 = 1 << 12;
 
 impl World<'_> {
     fn change_slot(&self) -> u32 {
         (self.sites.len() + self.network.ports.len() + self.network.uplinks.len()) as u32
     }
 
-    pub fn schedule_change(&mut self, at: usize) {
-        if let Some(change) = self.changing.placed.get(at) {
-            self.agenda.at(nanos(change.at_s).max(self.now), self.change_slot());
+    pub fn schedule_change(&mut self) {
+        if let Some(due) = self.changing.next {
+            self.agenda.at(nanos(due.change.at_s).max(self.now), self.change_slot());
         }
+    }
+
+    /// Whether something other than a change may still happen.
+    fn is_under_way(&self) -> bool {
+        self.agenda.has_messages()
+            || self.sites.iter().any(|site| site.processor.task != IDLE)
+            || self.network.ports.iter().any(Port::is_sending)
+            || self.network.uplinks.iter().any(Uplink::is_sending)
     }
 
     /// Applies new rates to a node. A result in transit keeps the rate at which it began.
@@ -42,9 +60,12 @@ impl World<'_> {
 }
 
 impl<P: Decide> Run<'_, P> {
-    pub fn next_change(&mut self) {
-        let at = self.world.recorded.events.len();
-        let Some(&change) = self.world.changing.placed.get(at) else { return };
+    /// Applies the next change.
+    ///
+    /// # Errors
+    /// When failures keep the farm from getting on with its tasks.
+    pub fn next_change(&mut self) -> Result<(), SimError> {
+        let Some(Due { change, drawn }) = self.world.changing.next.take() else { return Ok(()) };
         let tasks = match change.kind {
             ChangeKind::Leaves => self.leave(change.node),
             ChangeKind::Joins => self.join(change.node),
@@ -53,13 +74,45 @@ impl<P: Decide> Run<'_, P> {
                 0
             }
         };
-        self.world.recorded.events.push(Happened {
-            t_s: seconds(self.world.now),
-            node: change.node,
-            kind: change.kind,
-            tasks,
-        });
-        self.world.schedule_change(at + 1);
+        let recorded = &mut self.world.recorded;
+        if drawn {
+            recorded.redone[change.node as usize] += tasks;
+        } else {
+            let t_s = seconds(self.world.now);
+            recorded.events.push(Happened { t_s, node: change.node, kind: change.kind, tasks });
+        }
+        let changing = &mut self.world.changing;
+        changing.next = changing.upcoming.next();
+        self.world.schedule_change();
+        if drawn { self.check_progress(change, tasks) } else { Ok(()) }
+    }
+
+    /// Counts a drawn change, and checks that tasks are done between such changes: failures have no end.
+    fn check_progress(&mut self, change: PlacedChange, redone: u64) -> Result<(), SimError> {
+        let (done, nodes) = (self.world.progress.done, self.nodes.len());
+        let Changing { in_vain, failures, .. } = &mut self.world.changing;
+        if in_vain.done != done {
+            *in_vain = InVain { done, ..InVain::default() };
+        }
+        (in_vain.changes, in_vain.redone) = (in_vain.changes + 1, in_vain.redone + redone);
+        if change.kind == ChangeKind::Joins && !in_vain.back.is_empty() {
+            self.world.tree.below(change.node).into_iter().for_each(|n| in_vain.back[n as usize] = true);
+        }
+        let redone = in_vain.redone;
+        if redone >= MOST_REDONE.0 + MOST_REDONE.1 * failures.len() as u64 {
+            let (tasks, time_s) = (self.world.farm.tasks.count, seconds(self.world.now));
+            return Err(SimError::Failing { done, tasks, time_s, redone });
+        }
+        // A node that came back and could compute a task has got one, which was done, was cut short or is under way.
+        let all_back =
+            |failure: &PlacedFailure| failure.effect != Effect::Leaves || in_vain.back[failure.node as usize];
+        let is_due = redone == 0 && in_vain.changes % CHANGES_BETWEEN_CHECKS == 0;
+        if is_due && in_vain.back.is_empty() {
+            in_vain.back = vec![false; nodes];
+        } else if is_due && failures.iter().all(all_back) && !self.world.is_under_way() {
+            return Err(self.stuck());
+        }
+        Ok(())
     }
 
     /// Removes a node and its subtree. Returns how many of the parent's tasks were outstanding there.

@@ -41,6 +41,18 @@ pub enum SimError {
         /// Why, and what to change.
         why: Idle,
     },
+    /// Nodes fail so often that no task is done.
+    #[error(
+        "after {done} of {tasks} tasks nodes failed until {time_s} s with {redone} tasks begun and none done: tasks take \
+         longer than nodes stay up; make failure.mtbf_s longer, or tasks shorter"
+    )]
+    Failing {
+        done: u64,
+        tasks: u64,
+        time_s: f64,
+        /// Tasks that were cut short since the last one was done.
+        redone: u64,
+    },
     /// A policy of the user's own failed, or made a choice that is not permitted.
     #[error("the policy of node {node:?}, at {time_s} s: {why}")]
     Policy { node: String, time_s: f64, why: String },

@@ -63,11 +63,11 @@ impl World<'_> {
             return;
         }
         let (platform, farm_options) = (self.farm.platform, &self.farm.farm_options);
-        let basis = Basis::of(platform, &self.tree, farm_options);
+        let basis = Basis::of(platform, self.tree, farm_options);
         for n in self.tree.below(node) {
-            self.adaptation.estimators[n as usize] = Estimator::of_node(platform, &self.tree, farm_options, &basis, n);
+            self.adaptation.estimators[n as usize] = Estimator::of_node(platform, self.tree, farm_options, &basis, n);
         }
-        self.adaptation.estimators[parent as usize].joined(platform, &self.tree, farm_options, &basis, node);
+        self.adaptation.estimators[parent as usize].joined(platform, self.tree, farm_options, &basis, node);
     }
 
     /// Returns what was observed of each node, by itself and by its parent.

@@ -8,11 +8,12 @@
 
 use crosswind_policy::farm::estimate::Estimator;
 use crosswind_policy::farm::{Child, Decide, Event, FarmOptions, Node, Settings};
-use crosswind_schema::experiment::{ChangeKind, Order, PlacedChange, Tasks, change};
+use crosswind_schema::experiment::failure::Effect;
+use crosswind_schema::experiment::{ChangeKind, Order, PlacedChange, PlacedFailure, Tasks, Upcoming, change};
 use crosswind_schema::plan::Ports;
 use crosswind_schema::platform::Loss;
 use crosswind_schema::units::Quantity;
-use crosswind_schema::{Node as PlatformNode, Platform};
+use crosswind_schema::{Node as PlatformNode, Platform, Tree};
 
 use crate::agenda::{Agenda, Next};
 use crate::error::{Idle, SimError};
@@ -25,7 +26,7 @@ use crate::shared::Shared;
 use crate::site::{Link, Site};
 use crate::time::{NEVER, nanos, seconds};
 use crate::trace::Trace;
-use crate::world::{Adaptation, Changing, Executor, Network, Progress, Recorded, World};
+use crate::world::{Adaptation, Changing, Executor, InVain, Network, Progress, Recorded, World};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Farm<'a> {
@@ -45,6 +46,8 @@ pub struct Farm<'a> {
 pub struct Options<'a> {
     /// Nodes that leave, join or change their rates, in order of time.
     pub changes: &'a [PlacedChange],
+    /// Failures of nodes, drawn at random.
+    pub failures: &'a [PlacedFailure],
     /// Whether to record a trace.
     pub trace: bool,
 }
@@ -81,7 +84,8 @@ pub fn simulate(
     options: Options<'_>,
     watch: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Outcome, SimError> {
-    Run::new(farm, options, &mut |_, settings| Node::new(settings))?.run(watch)
+    let tree = farm.platform.tree().map_err(Box::new)?;
+    Run::new(farm, &tree, options, &mut |_, settings| Node::new(settings))?.run(watch)
 }
 
 /// Runs a farm to its end, with other decisions than those of [`Node`]: `make` creates what decides for the node of an
@@ -95,7 +99,8 @@ pub fn simulate_with<P: Decide>(
     make: &mut dyn FnMut(u32, Settings) -> P,
     watch: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Outcome, SimError> {
-    Run::new(farm, options, make)?.run(watch)
+    let tree = farm.platform.tree().map_err(Box::new)?;
+    Run::new(farm, &tree, options, make)?.run(watch)
 }
 
 pub(crate) struct Run<'a, P> {
@@ -110,17 +115,17 @@ pub(crate) struct Run<'a, P> {
 impl<'a, P: Decide> Run<'a, P> {
     fn new(
         farm: &'a Farm<'a>,
+        tree: &'a Tree,
         options: Options<'a>,
         make: &'a mut dyn FnMut(u32, Settings) -> P,
     ) -> Result<Self, SimError> {
         let platform = farm.platform;
         let count = platform.nodes.len();
-        let tree = platform.tree().map_err(Box::new)?;
         let planned = farm.farm_options.planned_tasks_per_s;
         if farm.farm_options.order == Order::Planned && planned.is_none_or(|rates| rates.len() != count) {
             return Err(SimError::NoPlan { nodes: count });
         }
-        change::possible(options.changes, &tree).map_err(|(at, field, why)| SimError::Change {
+        change::possible(options.changes, tree).map_err(|(at, field, why)| SimError::Change {
             at,
             node: options.changes[at].node,
             field,
@@ -129,11 +134,13 @@ impl<'a, P: Decide> Run<'a, P> {
         let mut farm_options = farm.farm_options;
         // Returned results reveal which node has which task. Empty results cost nothing.
         farm_options.returns |= farm.result_size_mb > 0.0 || farm_options.levels() || P::IS_OWN;
-        let elastic = options.changes.iter().any(|change| change.kind == ChangeKind::Leaves);
+        let elastic = options.changes.iter().any(|change| change.kind == ChangeKind::Leaves)
+            || options.failures.iter().any(|failure| failure.effect == Effect::Leaves);
+        let mut upcoming = Upcoming::new(options.changes, options.failures, platform, tree);
         if elastic {
             farm_options = farm_options.with_recovery();
         }
-        let settings = Settings::each(platform, &tree, &farm_options);
+        let settings = Settings::each(platform, tree, &farm_options);
         let kept = elastic.then(|| settings.clone().collect());
         let nodes: Vec<P> = (0u32..).zip(settings).map(|(n, settings)| make(n, settings)).collect();
         let is_bent = |node: &PlatformNode| !node.receive_losses.is_empty() || !node.send_losses.is_empty();
@@ -184,9 +191,15 @@ impl<'a, P: Decide> Run<'a, P> {
             (farm_options.ports == Ports::Multi && root_port != NO_NODE).then(|| [tree.root, count as u32 + root_port]);
         let world = World {
             farm,
-            changing: Changing { placed: options.changes, settings: kept },
+            changing: Changing {
+                next: upcoming.next(),
+                upcoming,
+                failures: options.failures,
+                settings: kept,
+                in_vain: InVain::default(),
+            },
             adaptation: Adaptation {
-                estimators: if farm_options.adapt { Estimator::of(platform, &tree, &farm_options) } else { Vec::new() },
+                estimators: if farm_options.adapt { Estimator::of(platform, tree, &farm_options) } else { Vec::new() },
                 revisions: Vec::new(),
             },
             now: 0,
@@ -201,6 +214,7 @@ impl<'a, P: Decide> Run<'a, P> {
                 sends_interfere: farm_options.ports == Ports::Multi
                     || farm_options.levels()
                     || !options.changes.is_empty()
+                    || !options.failures.is_empty()
                     || sites.iter().any(Site::interferes),
                 ports,
                 chunk: farm.chunk_kib as f64 * 1024.0 / 1e6,
@@ -211,7 +225,11 @@ impl<'a, P: Decide> Run<'a, P> {
             sites,
             inbox: Inbox::default(),
             progress: Progress::of(farm.tasks, farm.result_size_mb <= 0.0 && !elastic),
-            recorded: Recorded { trace: options.trace.then(Trace::default), events: Vec::new() },
+            recorded: Recorded {
+                trace: options.trace.then(Trace::default),
+                events: Vec::new(),
+                redone: vec![0; if options.failures.is_empty() { 0 } else { count }],
+            },
         };
         Ok(Self { nodes, world, make, failed: None })
     }
@@ -225,7 +243,7 @@ impl<'a, P: Decide> Run<'a, P> {
         self.empty_inbox();
         self.release(0);
         self.empty_inbox();
-        self.world.schedule_change(0);
+        self.world.schedule_change();
         let mut steps = 0;
         while self.world.progress.done < tasks {
             self.world.take_up_rates();
@@ -247,7 +265,7 @@ impl<'a, P: Decide> Run<'a, P> {
                 Next::Slot(slot) if slot < count + ports + self.world.network.uplinks.len() as u32 => {
                     self.world.end_result(slot - count - ports);
                 }
-                Next::Slot(_) => self.next_change(),
+                Next::Slot(_) => self.next_change()?,
                 Next::Message { node, news } => self.deliver(node, news),
             }
             self.empty_inbox();
@@ -293,7 +311,7 @@ impl<'a, P: Decide> Run<'a, P> {
 
     /// Explains why tasks remain when no event is pending.
     #[cold]
-    fn stuck(&self) -> SimError {
+    pub fn stuck(&self) -> SimError {
         let world = &self.world;
         if P::IS_OWN {
             let node = self.nodes.iter().position(|node| node.waiting() > 0).unwrap_or(0);

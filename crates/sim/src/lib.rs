@@ -44,5 +44,5 @@ mod world;
 
 pub use error::{Idle, SimError};
 pub use farm::{Farm, Options, simulate, simulate_with};
-pub use outcome::{Happened, NodeObserved, NodeOutcome, Outcome};
+pub use outcome::{Happened, NodeFailures, NodeObserved, NodeOutcome, Outcome};
 pub use trace::{Activity, Trace};

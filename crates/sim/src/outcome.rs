@@ -23,6 +23,8 @@ pub struct Outcome {
     pub done_s: Vec<f64>,
     /// Changes applied and their effects.
     pub events: Vec<Happened>,
+    /// Drawn failures, one entry per node. Empty without any; `events` does not have them.
+    pub failures: Vec<NodeFailures>,
     pub steps: u64,
     /// Activities of each node, if requested.
     pub trace: Option<Trace>,
@@ -36,6 +38,16 @@ pub struct NodeOutcome {
     pub busy_s: f64,
     /// Received from the parent, MB. Includes the part of a task that was in transit when the node left.
     pub received_mb: f64,
+}
+
+/// Drawn failures of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct NodeFailures {
+    pub count: u64,
+    /// Seconds for which it had failed or was slowed down, added over the tables of failures that name it.
+    pub failed_s: f64,
+    /// Tasks outstanding in its subtree when it failed, which are done again.
+    pub redone: u64,
 }
 
 /// What was observed of a node and its link.

@@ -15,6 +15,12 @@ pub(crate) struct Port {
     pub shared: Option<Box<Shared>>,
 }
 
+impl Port {
+    pub fn is_sending(&self) -> bool {
+        self.single.child != NO_NODE || self.shared.as_ref().is_some_and(|shared| shared.is_sending())
+    }
+}
+
 /// One send at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SingleSend {

@@ -29,6 +29,12 @@ pub(crate) struct Uplink {
     waiting: VecDeque<TaskId>,
 }
 
+impl Uplink {
+    pub fn is_sending(&self) -> bool {
+        self.sending.is_some()
+    }
+}
+
 impl World<'_> {
     fn result_slot(&self, node: u32) -> u32 {
         (self.sites.len() + self.network.ports.len()) as u32 + node

@@ -131,6 +131,10 @@ impl Shared {
         &self.sends[child as usize]
     }
 
+    pub fn is_sending(&self) -> bool {
+        self.fair + self.capped > 0
+    }
+
     /// Returns the children whose sends are fair.
     pub fn fair(&self) -> impl Iterator<Item = u32> + '_ {
         self.fair_ends.numbers()

@@ -3,12 +3,12 @@
 use crosswind_policy::farm::estimate::{Estimator, Revision};
 use crosswind_policy::farm::{Child, Command, Commands, Event, Settings, TaskId};
 use crosswind_schema::Tree;
-use crosswind_schema::experiment::{PlacedChange, Tasks};
+use crosswind_schema::experiment::{Due, PlacedFailure, Tasks, Upcoming};
 
 use crate::agenda::Agenda;
 use crate::farm::Farm;
 use crate::inbox::{Inbox, News};
-use crate::outcome::{Happened, NodeOutcome, Outcome};
+use crate::outcome::{Happened, NodeFailures, NodeOutcome, Outcome};
 use crate::port::Port;
 use crate::processor::Refreshed;
 use crate::results::Uplink;
@@ -47,10 +47,25 @@ pub(crate) struct Network {
     pub unscheduled: Option<(u32, u64)>,
 }
 
-/// Scheduled changes of a run, and the settings with which a node rejoins.
+/// Changes of a run, those of drawn failures included, and the settings with which a node rejoins.
 pub(crate) struct Changing<'a> {
-    pub placed: &'a [PlacedChange],
+    pub next: Option<Due>,
+    pub upcoming: Upcoming<'a>,
+    pub failures: &'a [PlacedFailure],
     pub settings: Option<Vec<Settings>>,
+    pub in_vain: InVain,
+}
+
+/// Drawn changes since the last task was done.
+#[derive(Default)]
+pub(crate) struct InVain {
+    /// Tasks done by then.
+    pub done: u64,
+    pub changes: u64,
+    /// Tasks that are done again because of them.
+    pub redone: u64,
+    /// Nodes that came back meanwhile; empty until there were many changes.
+    pub back: Vec<bool>,
 }
 
 pub(crate) struct Progress {
@@ -100,12 +115,14 @@ impl Progress {
 pub(crate) struct Recorded {
     pub trace: Option<Trace>,
     pub events: Vec<Happened>,
+    /// Tasks that each node lost by drawn failures; empty without any.
+    pub redone: Vec<u64>,
 }
 
 /// Everything except the policy's nodes.
 pub(crate) struct World<'a> {
     pub farm: &'a Farm<'a>,
-    pub tree: Tree,
+    pub tree: &'a Tree,
     pub changing: Changing<'a>,
     pub adaptation: Adaptation,
     pub now: Nanos,
@@ -256,6 +273,7 @@ impl World<'_> {
         let in_between = (tasks - 2 * (tasks / 4)) as f64;
         let throughput_tasks_per_s = tasks as f64 / makespan_s;
         let seen = self.seen();
+        let failures = failures_until(makespan_s, self.changing.failures, &self.recorded.redone);
         let nodes = self.sites.iter().map(|Site { processor, link }| NodeOutcome {
             tasks: processor.computed,
             busy_s: seconds(processor.busy),
@@ -270,8 +288,22 @@ impl World<'_> {
             seen,
             done_s: self.progress.done_at.into_iter().map(seconds).collect(),
             events: self.recorded.events,
+            failures,
             steps,
             trace: self.recorded.trace,
         }
     }
+}
+
+/// Returns the failures of each node by the end of a run.
+fn failures_until(end_s: f64, failures: &[PlacedFailure], redone: &[u64]) -> Vec<NodeFailures> {
+    let mut found: Vec<NodeFailures> =
+        redone.iter().map(|&tasks| NodeFailures { redone: tasks, ..NodeFailures::default() }).collect();
+    for failure in failures {
+        let (count, failed_s) = failure.until(end_s);
+        let node = &mut found[failure.node as usize];
+        node.count += count;
+        node.failed_s += failed_s;
+    }
+    found
 }

@@ -12,7 +12,7 @@ fn rates(at_s: f64, node: u32, compute_per_s: Option<f64>, receive_limit_mb_per_
 }
 
 fn run(platform: &Platform, tasks: &Tasks, way: Way, changes: &[PlacedChange]) -> Outcome {
-    run_with(platform, tasks, way, 0.0, Options { changes, trace: true })
+    run_with(platform, tasks, way, 0.0, Options { changes, trace: true, ..Options::default() })
 }
 
 /// Tasks per second computed between two times.
@@ -172,7 +172,7 @@ fn results_on_their_way_up_are_not_taken_for_a_slower_processor() {
         for ports in PORTS {
             let tasks = same(1_000, 2.0, 1.0);
             let way = adapting(order, ports);
-            let options = Options { changes: &[], trace: false };
+            let options = Options { changes: &[], trace: false, ..Options::default() };
             let outcome = run_with(&platform(&tree()), &tasks, way, 1.5, options);
             for (spot, seen) in tree().iter().zip(&outcome.seen) {
                 let off = seen.compute_per_s.value / spot.compute - 1.0;

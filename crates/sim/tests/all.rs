@@ -6,6 +6,7 @@ mod adaptation;
 mod arrivals;
 mod closed_form;
 mod ending;
+mod failures;
 mod farms;
 mod golden_fork;
 mod interface_laws;

@@ -122,7 +122,7 @@ proptest! {
                 let way = way(order, ports, Some(2));
                 let span = run(&platform, &tasks, way).makespan_s;
                 let changes = comings_and_goings(&tree, &picks, span);
-                let options = Options { changes: &changes, trace: true };
+                let options = Options { changes: &changes, trace: true, ..Options::default() };
                 let outcome = run_with(&platform, &tasks, way, result, options);
                 let trace = outcome.trace.unwrap();
                 let mut computed: Vec<u64> = (0..trace.len())
@@ -237,7 +237,8 @@ fn messages_to_a_node_that_left_do_not_reach_the_one_that_joins_in_its_place() {
                 change(at_s, 1, ChangeKind::Leaves),
                 change(at_s + 0.001, 1, ChangeKind::Joins),
             ];
-            let outcome = run_with(&platform, &tasks, way, 0.0, Options { changes: &changes, trace: true });
+            let outcome =
+                run_with(&platform, &tasks, way, 0.0, Options { changes: &changes, trace: true, ..Options::default() });
             let trace = outcome.trace.unwrap();
             let arrived = |row: &usize| trace.kind[*row] == Activity::Compute && trace.node[*row] > 0;
             let mut sent: Vec<_> = (0..trace.len())

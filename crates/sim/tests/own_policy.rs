@@ -122,7 +122,7 @@ proptest! {
     ) {
         let (spots, tasks) = (simple(spots), unequal(40, 2.0, 5.0));
         let changes = if spots.len() > 1 { comings_and_goings(&spots, &picks, 30.0) } else { Vec::new() };
-        let options = Options { changes: &changes, trace: true };
+        let options = Options { changes: &changes, trace: true, ..Options::default() };
         for ports in PORTS {
             let found = own(&spots, &tasks, ports, options, || Lowest(|child| -child.receive_limit_mb_per_s)).unwrap();
             assert_eq!(found.tasks, 40);
@@ -187,7 +187,7 @@ fn a_policy_may_choose_the_task_and_leave_its_processor_idle() {
             node.open().next().map_or(Choice::Wait, |(child, _)| Choice::Send { child, task })
         }
     }
-    let options = Options { changes: &[], trace: true };
+    let options = Options { changes: &[], trace: true, ..Options::default() };
     let spots = [root(5.0), below(0, 1.0, 10.0)];
     let found = own(&spots, &same(5, 1.0, 1.0), Ports::Single, options, || LastFirst).unwrap();
     assert_eq!((found.nodes[0].tasks, found.nodes[1].tasks), (0, 5));
@@ -200,7 +200,7 @@ fn what_a_node_that_left_had_runs_again_and_a_node_that_joined_works() {
     let spots = [root(1.0), below(0, 4.0, 10.0)];
     let change = |at_s, kind| PlacedChange { at_s, node: 1, kind };
     let changes = [change(1.0, ChangeKind::Leaves), change(3.0, ChangeKind::Joins)];
-    let options = Options { changes: &changes, trace: false };
+    let options = Options { changes: &changes, trace: false, ..Options::default() };
     let found = own(&spots, &same(40, 1.0, 1.0), Ports::Single, options, || Lowest(|_| 0.0)).unwrap();
     assert_eq!(found.tasks, 40);
     assert!(found.nodes[1].tasks > 20, "{found:?}");

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crosswind_policy::farm::own::{Choice, OwnNode, OwnPolicy, OwnState};
 use crosswind_policy::farm::{FarmOptions, MeanTask};
-use crosswind_schema::experiment::{PlatformSource, Tasks, change};
+use crosswind_schema::experiment::{PlatformSource, Tasks, change, failure};
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Experiment, Platform};
 use crosswind_sim::{Farm, Options, Outcome, simulate_with};
@@ -45,8 +45,10 @@ pub fn simulate<P: OwnPolicy>(file: &Path, policy: impl Fn(&OwnState) -> P) -> R
     };
     let tree = platform.tree()?;
     let changes = change::placed(&experiment.changes, &platform)?;
+    let failures = failure::placed(&experiment.failures, &platform, experiment.seed)?;
     let mut make = |node, settings| OwnNode::new(&platform, &tree, node, &settings, |state| policy(state));
-    Ok(simulate_with(&farm, Options { changes: &changes, trace: false }, &mut make, &mut |_| true)?)
+    let options = Options { changes: &changes, failures: &failures, trace: false };
+    Ok(simulate_with(&farm, options, &mut make, &mut |_| true)?)
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ from crosswind.run.results import shown_value
 from crosswind.statistics.digits import half_of, plain, with_half
 
 if TYPE_CHECKING:
+    from crosswind.documents.shared import NodeFailures
     from crosswind.run.fastest import Fastest
     from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
 
@@ -79,6 +80,8 @@ def _one_farm(one: Run, done: Runs[Run], most: int) -> Answer:
             if times > 1
             else f"The root alone would have been {one.of_root_only:.1f} times as fast."
         )
+    if one.failures is not None:
+        lines.append(_failed(one.failures, one))
     rows, idle = [], []
     root = next((node["name"] for node in one.nodes if node.get("parent") is None), one.nodes[0]["name"])
     for node in sorted(one.nodes, key=lambda node: -node["tasks"]):
@@ -97,6 +100,16 @@ def _one_farm(one: Run, done: Runs[Run], most: int) -> Answer:
         rows.append([", ".join(shown), "0", "0 %"])
     tables = [Section([("node", "left"), ("tasks", "right"), ("busy", "right")], rows), *_stale(one, most)]
     return Answer(lines, tables, wide=tables_of(done, most) + _stale(one, most), rest="Seconds and MB by node")
+
+
+def _failed(failures: NodeFailures, one: Run) -> str:
+    """Return the sentence on drawn failures."""
+    if not failures["count"]:
+        return "No node failed."
+    of_time = failures["failed_s"] / one.makespan_s / sum(1 for node in one.nodes if node.get("failures")) * 100
+    times, again = number_of(failures["count"], "time"), number_of(failures["tasks_again"], "task")
+    were = "was" if failures["tasks_again"] == 1 else "were"
+    return f"Nodes failed {times}, {of_time:.1f} % of their time together; {again} {were} done again."
 
 
 def _stale(one: Run, most: int) -> list[Section]:

@@ -162,7 +162,7 @@ def short_names(paths: Sequence[str]) -> list[str]:
 
 def _without_section(path: str) -> str:
     """Return a path without the section that it begins with; of a node or a change, with its name or place."""
-    if path.startswith(("node[", "change[")):
+    if path.startswith(("node[", "change[", "failure[")):
         name, _, field = path.partition("[")[2].rpartition("].")
         return f"{name}.{field}"
     return path.split(".", 1)[-1]

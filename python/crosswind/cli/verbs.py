@@ -13,6 +13,7 @@ VERBS = {
     "probe": "Check a probe of your own: a program that computes and moves bytes for `crosswind measure --runtime`.",
     "fit": "Fit interference rates to measurements and write the platform that they describe.",
     "platform": "Show the tree of a platform, or convert it from and to SimGrid's XML and Slurm's topology.conf.",
+    "tasks": "Turn a workload of other tools (Standard Workload Format, Batsim's JSON) into a tasks.csv.",
     "plan": "Find the rates at which a tree of nodes computes most tasks per second, and what limits each node.",
     "run": "Run an experiment: in virtual time, or by agents on this machine or on a cluster.",
     "map": "Run a command once for each of many input files, on this machine or on a cluster.",

@@ -51,6 +51,14 @@ class Node(TypedDict):
     send_losses: NotRequired[list[Loss]]
 
 
+class NodeFailures(TypedDict):
+    """Drawn failures of a node."""
+
+    count: int
+    failed_s: float
+    tasks_again: int
+
+
 class ObservedRate(TypedDict):
     """A planned rate, and the rate observed at the end of a run."""
 
@@ -110,6 +118,7 @@ class RunNode(TypedDict):
     """Run node."""
 
     busy_s: float
+    failures: NotRequired[NodeFailures | None]
     name: str
     received_mb: float
     seen: NotRequired[ObservedNode | None]

@@ -138,10 +138,12 @@ class Experiment(Description[_core.Experiment]):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether a simulated run depends on the seed: of a farm with drawn tasks, or a policy of the user's own."""
+        """Whether a simulated run depends on the seed: of a farm with drawn tasks or failures, or an own policy."""
         if self.kind != "farm" or self.own_policies:
             return True
         description = self.to_dict()
+        if description.get("failure"):
+            return True
         swept = [value for values in description.get("sweep", {}).values() for value in values]
         tasks = [*description["workload"].values(), *swept]
         return any(isinstance(value, Mapping) and "distribution" in value for value in tasks)
@@ -200,6 +202,7 @@ class Experiment(Description[_core.Experiment]):
         tasks = self._files.content(file, "workload.tasks_file")
         if file is not None:
             workload["tasks_file"] = self._files.absolute(file)
+        self._files.fill_values(workload)
         own = self._files.own_policy(description.get("policy", {}).get("order"))
         return FarmPoint(number, params, description, platform, tasks, own)
 
@@ -237,6 +240,16 @@ class Experiment(Description[_core.Experiment]):
                 policy.load()
         for file in sweep.get("workload.tasks_file", [description["workload"].get("tasks_file")]):
             self._files.content(file, "workload.tasks_file")
+        self._check_amounts(description["workload"], sweep)
+
+    def _check_amounts(self, workload: Mapping[str, Any], sweep: Mapping[str, Any]) -> None:
+        """Read every file of amounts, swept ones too."""
+        given = {f"workload.{name}": amount for name, amount in workload.items() if f"workload.{name}" not in sweep}
+        swept = [(path, value) for path, values in sweep.items() if path.startswith("workload.") for value in values]
+        for path, value in [*given.items(), *swept]:
+            file = value.get("file") if isinstance(value, Mapping) else value if path.endswith(".file") else None
+            if isinstance(file, str) and f"{path}.file" not in sweep:
+                self._files.amounts(file, path if path.endswith(".file") else f"{path}.file")
 
     @property
     def files(self) -> set[Path]:

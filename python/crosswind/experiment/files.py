@@ -13,6 +13,7 @@ from crosswind import _core
 from crosswind.disturbance import Disturbance
 from crosswind.documents import Document
 from crosswind.errors import DescriptionError
+from crosswind.experiment.amounts import amounts_of
 from crosswind.experiment.embedded import content_of, embedded
 from crosswind.experiment.own_policy import PREFIX, OwnPolicy, file_of
 from crosswind.files.reading import read_bytes
@@ -36,6 +37,7 @@ class Files:
         self._platforms: dict[str, Platform] = {}
         self._disturbances: dict[str, Disturbance] = {}
         self._contents: dict[str, bytes] = {}
+        self._amounts: dict[str, list[float]] = {}
         self._recordings: dict[str, tuple[_core.RecordedRanks, str]] = {}
         self._expected: dict[str, str] = {}
         self._changed: tuple[str, Platform] | None = None
@@ -88,6 +90,18 @@ class Files:
             self._contents[file] = content
             self.paths.add(self.directory / file)
         return self._contents[file]
+
+    def fill_values(self, workload: Document) -> None:
+        """Put the amounts of a file into each distribution of a farm's workload that names one."""
+        for name, amount in workload.items():
+            if isinstance(amount, dict) and isinstance(file := amount.get("file"), str):
+                workload[name] = {"distribution": "empirical", "values": self.amounts(file, f"workload.{name}.file")}
+
+    def amounts(self, file: str, field: str) -> list[float]:
+        """Return the amounts in a file that `field` names."""
+        if file not in self._amounts:
+            self._amounts[file] = amounts_of(str(self.directory / file), self.content(file, field) or b"")
+        return self._amounts[file]
 
     def own_policy(self, order: str | None) -> OwnPolicy | None:
         """Return the policy of the user's own that an order names; None for an order that is built in."""

@@ -57,6 +57,7 @@ WORDS = {
     "study": "a study",
     "sweep": "the index of a sweep",
     "table": "a table of points or ranks",
+    "tasks": "tasks of another tool's workload",
     "trace": "a trace",
 }
 """Each kind as messages call it."""
@@ -105,9 +106,10 @@ _MARKS["simgrid"] = "<!-- Crosswind: "
 _HEADS = {
     "metrics": "# HELP crosswind_check",
     "slurm": "# Crosswind: ",
+    "tasks": "# Crosswind's tasks of ",
     "joblog": "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\tInput\t",
 }
-"""How `crosswind.check.formats.prometheus` and `crosswind.run.joblog` begin."""
+"""How `crosswind.check.formats.prometheus`, `crosswind.run.joblog` and `crosswind.exchange.workloads` begin."""
 _GOAL = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*+num_ranks\s", re.DOTALL)
 _RECORDED = re.compile(r'^[ \t]*kind[ \t]*=[ \t]*"recorded"', re.MULTILINE)
 

@@ -27,6 +27,7 @@ def judged(whole: Run, point: FarmPoint) -> Run:
 
     A simulation runs on exactly what the file says, unless the experiment changes it in mid-run.
     """
-    as_described = whole.get("compute") == "simulated" and not point.description.get("change")
+    changes = point.description.get("change") or point.description.get("failure")
+    as_described = whole.get("compute") == "simulated" and not changes
     stale = [] if as_described else stale_warnings(whole["nodes"])
     return {**whole, "params": point.params, "warnings": [*whole["warnings"], *stale]}

@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import fsum
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, overload
@@ -39,7 +40,7 @@ _FIELDS: tuple[str, ...] = (
     "throughput_tasks_per_s",
 )
 _FIELDS += ("bound_tasks_per_s", "root_only_tasks_per_s", "nodes", "events", "warnings", "flow", "resumed")
-_NODE_FIELDS = ("name", "tasks", "busy_s", "received_mb", "seen")
+_NODE_FIELDS = ("name", "tasks", "busy_s", "received_mb", "failures", "seen")
 
 
 _PROGRAM_FIELDS: tuple[str, ...] = ("params", "seed", "program", "ranks", "disturbance", "compute", "makespan_s")
@@ -149,6 +150,18 @@ class Run(AnyRun):
         """What each node did, in the platform's order."""
         return list(self.data["nodes"])
 
+    @property
+    def failures(self) -> shared.NodeFailures | None:
+        """Drawn failures of all nodes together; None in an experiment without any."""
+        found = [one for node in self.nodes if (one := node.get("failures"))]
+        if not found:
+            return None
+        return {
+            "count": sum(one["count"] for one in found),
+            "failed_s": fsum(one["failed_s"] for one in found),
+            "tasks_again": sum(one["tasks_again"] for one in found),
+        }
+
     def tables(self, most: int = MOST_NODES) -> list[Table]:
         """Return what each node did; of more than `most`, those that computed most."""
         columns = [
@@ -158,6 +171,8 @@ class Run(AnyRun):
             Column("busy", term="busy"),
             Column("received", "MB"),
         ]
+        if self.failures:
+            columns += [Column("failures"), Column("failed", "s"), Column("done again")]
         left = len(self.nodes) - most
         rows = [
             [
@@ -166,6 +181,7 @@ class Run(AnyRun):
                 f"{node['busy_s']:.4g}",
                 f"{node['busy_s'] / self.makespan_s:.1%}" if self.makespan_s else "",
                 f"{node['received_mb']:.6g}",
+                *_failures_of(node),
             ]
             for node in (sorted(self.nodes, key=lambda node: -node["tasks"])[:most] if left > 0 else self.nodes)
         ]
@@ -189,12 +205,19 @@ class Run(AnyRun):
             "of_root_only": self.of_root_only,
             "bound_of_root_only": self.bound_of_root_only,
             "events": len(self.events),
-            **{f"flow.{name}": value for name, value in (self.flow or {}).items()},
+            **{f"flow.{name}": value for name, value in (self.flow or {}).items() if name != "users"},
+            **{f"failures.{name}": value for name, value in (self.failures or {}).items()},
         }
 
     def __repr__(self) -> str:
         bound = f", {100 * self.of_bound:.1f} % of the bound" if self.of_bound else ""
         return f"Run({self.params}, {self.makespan_s:.6g} s, {self.throughput_tasks_per_s:.6g} tasks/s{bound})"
+
+
+def _failures_of(node: shared.RunNode) -> list[str]:
+    """Return a node's drawn failures as cells: how many, for how many seconds, and how many tasks were done again."""
+    found = node.get("failures")
+    return [str(found["count"]), f"{found['failed_s']:.4g}", str(found["tasks_again"])] if found else []
 
 
 def shown_value(value: Any) -> str:

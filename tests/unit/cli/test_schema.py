@@ -35,6 +35,7 @@ OF_OTHERS = {
     "report": "a page",
     "schema": "a schema itself",
     "table": "a table for papers and spreadsheets",
+    "tasks": "a table of text",
 }
 """Kinds of file without a schema, and why."""
 AS = {"recording": "disturbance"}

@@ -209,7 +209,7 @@ pub fn promise(point: &StreamsExperiment, slowdown: f64) -> Result<Promise, Mode
     let queued = matches!(policy.queue, Discipline::Threshold | Discipline::Drr) && !policy.literal;
     let mut streams = Vec::new();
     for stream in point.workload.streams.iter().filter(|stream| stream.class == Class::Local) {
-        let Amount::Fixed(bytes) = stream.message_bytes else { continue };
+        let Amount::Fixed(bytes) = &stream.message_bytes else { continue };
         let alone = stream.at_once() == Some(1) && stream.answer_bytes.is_none() && stream.to.hosts().len() == 1;
         let promised = lossless && queued && alone && policy.credits == CreditRule::None;
         if !promised {

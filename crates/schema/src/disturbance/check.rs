@@ -221,11 +221,17 @@ fn check_turns(quantum: f64, jobs: u32, cost: f64, path: &str) -> Result<(), Des
 
 fn check_daemon(daemon: &Daemon, path: &str) -> Result<(), DescriptionError> {
     let check = |name: &str, amount: &Amount<PositiveSeconds>, low: f64| {
-        let parts: &[(&str, f64)] = match amount {
-            Amount::Fixed(value) => &[("", value.get())],
-            Amount::Drawn(Distribution::Uniform { low, high }) => &[(".low", low.get()), (".high", high.get())],
-            Amount::Drawn(Distribution::Exponential { mean }) => &[(".mean", mean.get())],
-            Amount::Drawn(Distribution::Lognormal { median, .. }) => &[(".median", median.get())],
+        let parts: Vec<(&str, f64)> = match amount {
+            Amount::Fixed(value) => vec![("", value.get())],
+            Amount::Drawn(Distribution::Uniform { low, high }) => vec![(".low", low.get()), (".high", high.get())],
+            Amount::Drawn(Distribution::Exponential { mean }) => vec![(".mean", mean.get())],
+            Amount::Drawn(Distribution::Lognormal { median, .. }) => vec![(".median", median.get())],
+            Amount::Drawn(Distribution::Empirical { values, .. }) => {
+                if values.is_empty() {
+                    return Err(refused(format!("{path}.{name}.file"), "is of farms only; write its values here"));
+                }
+                values.iter().map(|value| (".values", value.get())).collect()
+            }
         };
         parts.iter().try_for_each(|(part, value)| within(format!("{path}.{name}{part}"), *value, low, LONGEST_S))
     };

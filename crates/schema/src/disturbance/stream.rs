@@ -19,10 +19,10 @@ enum Span {
 }
 
 impl Span {
-    fn of(amount: Amount<PositiveSeconds>) -> Self {
+    fn of(amount: &Amount<PositiveSeconds>) -> Self {
         match amount {
             Amount::Fixed(value) => Self::Fixed(ns(value.get()).max(1)),
-            Amount::Drawn(distribution) => Self::Drawn(distribution),
+            Amount::Drawn(distribution) => Self::Drawn(distribution.clone()),
         }
     }
 
@@ -125,7 +125,7 @@ fn pattern(source: &Source) -> Option<Pattern> {
             (away > 0).then_some(Pattern::Turns { away, period: quantum + away, skew: 0, drawn, phases, drift })
         }
         Source::Daemon(daemon) => {
-            Some(Pattern::Daemon { interval: Span::of(daemon.interval_s), duration: Span::of(daemon.duration_s) })
+            Some(Pattern::Daemon { interval: Span::of(&daemon.interval_s), duration: Span::of(&daemon.duration_s) })
         }
         Source::Job(job) => {
             let (slice_s, share) = (job.slice_s.get(), job.share.get());

@@ -1,14 +1,12 @@
 //! Changes of a farm's platform during a run.
 
-use std::collections::HashMap;
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::sweep::with;
-use crate::error::{DescriptionError, Problem, nearest};
+use super::listed::{OfNode, Places};
+use crate::error::{DescriptionError, Problem};
 use crate::platform::{Platform, Tree};
 use crate::units::{MegabytesPerSecond, PositiveWorkPerSecond, Quantity, Seconds};
 
@@ -79,9 +77,12 @@ pub struct PlacedChange {
     pub kind: ChangeKind,
 }
 
-/// Creates an error about a field of a change.
-fn wrong(at: usize, field: &str, sentence: impl Into<String>) -> DescriptionError {
-    Problem::Value(sentence.into()).at(format!("change[{at}].{field}"))
+impl OfNode for Change {
+    const LIST: &'static str = "change";
+    const FIELD: &'static str = "at_s";
+    fn node(&self) -> Option<&str> {
+        Some(&self.node)
+    }
 }
 
 impl Change {
@@ -102,41 +103,6 @@ impl Change {
     }
 }
 
-/// Returns changes with a field of one replaced: `change[PLACE].FIELD`. The place counts from 0; a node's name stands for
-/// its only change.
-///
-/// # Errors
-/// When there is no such change, or the value is not permitted.
-pub(super) fn with_field(changes: &[Change], path: &str, value: &Value) -> Result<Vec<Change>, DescriptionError> {
-    let refused = |sentence: String| Err(Problem::Value(sentence).at(format!("sweep.{path}")));
-    let Some((place, field)) = path.strip_prefix("change[").and_then(|rest| rest.split_once("].")) else {
-        return refused("must name a change and its field, as change[0].at_s".into());
-    };
-    let count = changes.len();
-    let named: Vec<usize> = (0..count).filter(|&at| changes[at].node == place).collect();
-    let at = match (named.as_slice(), place.parse::<usize>()) {
-        (&[only], _) => only,
-        (&[], Ok(at)) if at < count => at,
-        (&[], Ok(_)) => {
-            return refused(format!("is of change {place}; the experiment has {count}, counted from 0"));
-        }
-        (&[], Err(_)) => {
-            return refused(format!("is of a change of {place:?}; the experiment has none of that node"));
-        }
-        (several, _) => {
-            let places: Vec<String> = several.iter().map(|at| format!("change[{at}]")).collect();
-            return refused(format!(
-                "is of one of {} changes of {place:?}; name {}",
-                several.len(),
-                places.join(" or ")
-            ));
-        }
-    };
-    let mut found = changes.to_vec();
-    found[at] = with(&changes[at], field, value, path)?;
-    Ok(found)
-}
-
 /// Checks changes by themselves, without the platform.
 pub(super) fn check(changes: &[Change]) -> Result<(), DescriptionError> {
     changes.iter().enumerate().try_for_each(|(at, change)| change.kind(at).map(drop))
@@ -150,15 +116,10 @@ pub fn placed(changes: &[Change], platform: &Platform) -> Result<Vec<PlacedChang
     if changes.is_empty() {
         return Ok(Vec::new());
     }
-    let places: HashMap<&str, usize> =
-        platform.nodes.iter().zip(0..).map(|(node, at)| (node.name.as_str(), at)).collect();
+    let (places, wrong) = (Places::of(platform), Change::wrong);
     let mut found = Vec::with_capacity(changes.len());
     for (at, change) in changes.iter().enumerate() {
-        let Some(&place) = places.get(change.node.as_str()) else {
-            let near = nearest(&change.node, platform.nodes.iter().map(|node| node.name.as_str()));
-            let near = near.map(|near| format!("; the nearest is {near:?}")).unwrap_or_default();
-            return Err(wrong(at, "node", format!("is {:?}, which is no node of this platform{near}", change.node)));
-        };
+        let place = places.find::<Change>(at, &change.node)?;
         let node = &platform.nodes[place];
         if change.receive_limit_mb_per_s.is_some() && node.parent.is_none() {
             let sentence = format!("is given for {:?}, the root, which has no parent to receive from", node.name);
@@ -173,7 +134,7 @@ pub fn placed(changes: &[Change], platform: &Platform) -> Result<Vec<PlacedChang
     found.sort_by(|a, b| a.1.at_s.total_cmp(&b.1.at_s));
     let places: Vec<usize> = found.iter().map(|(at, _)| *at).collect();
     let found: Vec<PlacedChange> = found.into_iter().map(|(_, change)| change).collect();
-    possible(&found, &platform.tree()?).map_err(|(at, field, why)| wrong(places[at], field, why))?;
+    possible(&found, &platform.tree()?).map_err(|(at, field, why)| wrong(places[at], field, why.into()))?;
     Ok(found)
 }
 

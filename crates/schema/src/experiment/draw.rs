@@ -74,8 +74,8 @@ impl Tasks {
             }
             Source::Drawn { tasks, size, work } => Self {
                 count: tasks,
-                size_mb: column(&size, tasks, seed, SIZES, whole_bytes),
-                work: column(&work, tasks, seed, WORKS, |work| work),
+                size_mb: column("task_size_mb", size, tasks, seed, SIZES, whole_bytes)?,
+                work: column("task_work", work, tasks, seed, WORKS, |work| work)?,
                 arrivals: None,
             },
         };
@@ -85,7 +85,7 @@ impl Tasks {
                 return Err(Problem::Value(problem.into()).at("workload.arrival_gap_s".into()));
             }
             let gaps = tasks.count.div_ceil(workload.arrival_tasks.get());
-            let gaps = column(gap, gaps, seed, ARRIVALS, |gap| gap);
+            let gaps = column("arrival_gap_s", gap, gaps, seed, ARRIVALS, |gap| gap)?;
             tasks.arrivals.get_or_insert_default().release_s =
                 releases(&gaps, tasks.count, workload.arrival_tasks.get());
         }
@@ -132,16 +132,26 @@ fn whole_bytes(size_mb: f64) -> f64 {
     (size_mb * 1e6).round().max(1.0) / 1e6
 }
 
-fn column<Q: Quantity>(amount: &Amount<Q>, tasks: u64, seed: u64, stream: u64, fit: impl Fn(f64) -> f64) -> Column {
-    match amount {
+fn column<Q: Quantity>(
+    field: &str,
+    amount: &Amount<Q>,
+    tasks: u64,
+    seed: u64,
+    stream: u64,
+    fit: impl Fn(f64) -> f64,
+) -> Result<Column, DescriptionError> {
+    Ok(match amount {
         Amount::Fixed(value) => Column::Same(value.get()),
+        Amount::Drawn(Distribution::Empirical { file: Some(path), values }) if values.is_empty() => {
+            return Err(Problem::Missing.at(format!("workload.{field}.values")).in_file(path));
+        }
         Amount::Drawn(distribution) => {
             let mut random = ChaCha8Rng::seed_from_u64(seed);
             random.set_stream(stream);
             let mut bits = || random.next_u64();
             Column::Each((0..tasks).map(|_| fit(one(distribution, &mut bits))).collect())
         }
-    }
+    })
 }
 
 /// Converts 64 random bits to a number above 0 and at most 1.
@@ -161,6 +171,14 @@ pub(crate) fn met<Q: Quantity>(distribution: &Distribution<Q>, bits: &mut impl F
         Distribution::Lognormal { sigma, .. } => {
             (one(distribution, bits) * libm::exp(sigma.get() * sigma.get())).min(LARGEST)
         }
+        Distribution::Empirical { values, .. } => {
+            let mut left = unit(bits()) * values.iter().map(|value| value.get()).sum::<f64>();
+            let holds = |value: &&Q| {
+                left -= value.get();
+                left <= 0.0
+            };
+            values.iter().find(holds).or(values.last()).map_or(0.0, |value| value.get())
+        }
     }
 }
 
@@ -174,6 +192,10 @@ pub(crate) fn one<Q: Quantity>(distribution: &Distribution<Q>, bits: &mut impl F
             let radius = libm::sqrt(-2.0 * libm::log(unit()));
             let normal = radius * libm::cos(std::f64::consts::TAU * unit());
             median.get() * libm::exp(sigma.get() * normal)
+        }
+        Distribution::Empirical { values, .. } => {
+            let at = (unit() * values.len() as f64).ceil() as usize; // 1 to their number
+            values.get(at.saturating_sub(1)).map_or(0.0, |value| value.get())
         }
     };
     drawn.clamp(1e-12, LARGEST)

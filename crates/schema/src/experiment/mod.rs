@@ -7,7 +7,9 @@
 pub mod change;
 pub mod draw;
 pub mod execution;
+pub mod failure;
 mod kind;
+mod listed;
 pub mod network;
 pub mod parameters;
 pub mod platform_fields;
@@ -15,6 +17,7 @@ pub mod policy;
 pub mod program;
 pub mod streams;
 pub mod sweep;
+pub mod upcoming;
 pub mod window;
 pub mod workload;
 
@@ -24,12 +27,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub use self::change::{Change, ChangeKind, PlacedChange};
 pub use self::draw::Tasks;
 pub use self::execution::{Execution, ProgramExecution};
+pub use self::failure::{Failure, PlacedFailure};
 pub use self::kind::AnyExperiment;
 pub use self::network::{FatTree, KnownNetwork, Network, NetworkSource};
 pub use self::policy::{Order, Policy, PolicyName, PortMode};
 pub use self::program::{DisturbanceSource, Parameters, ProgramExperiment, ProgramName, ProgramWorkload};
 pub use self::streams::{Class, StreamsExperiment};
 pub use self::sweep::{Grid, Params, Paths, Point, Sweep};
+pub use self::upcoming::{Due, Upcoming};
 pub use self::window::{AwayRule, Credit, WindowPolicy, WindowRule};
 pub use self::workload::{Amount, Distribution, Source, Workload, WorkloadKind};
 
@@ -69,6 +74,9 @@ pub struct Experiment {
     /// Changes of the platform during the run.
     #[serde(rename = "change", default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
+    /// Failures and slowdowns of nodes, drawn at random.
+    #[serde(rename = "failure", default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
     /// Dotted path -> values, in the order of the file; the grid is their product, the last path varying fastest.
     #[serde(default, skip_serializing_if = "Sweep::is_empty")]
     pub sweep: Sweep,

@@ -8,8 +8,8 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Execution, Experiment, PlatformSource, Policy, Workload};
-use super::{change, platform_fields};
+use super::{Change, Execution, Experiment, Failure, PlatformSource, Policy, Workload};
+use super::{change, failure, listed, platform_fields};
 use crate::error::{DescriptionError, Problem, nearest};
 use crate::read;
 
@@ -329,7 +329,8 @@ pub(super) use shared_fields;
 
 impl Grid for Experiment {
     const SWEPT: &'static [&'static str] = &SWEPT;
-    const SWEPT_BELOW: &'static [&'static str] = &["change[", "node[", "workload.task_size_mb.", "workload.task_work."];
+    const SWEPT_BELOW: &'static [&'static str] =
+        &["change[", "failure[", "node[", "workload.arrival_gap_s.", "workload.task_size_mb.", "workload.task_work."];
 
     shared_fields!();
 
@@ -339,8 +340,12 @@ impl Grid for Experiment {
             self.platform_fields.put(path, value.clone());
             return Ok(());
         }
-        if path.starts_with("change[") {
-            self.changes = change::with_field(&self.changes, path, value)?;
+        if listed::is_into::<Change>(path) {
+            self.changes = listed::with_field(&self.changes, path, value)?;
+            return Ok(());
+        }
+        if listed::is_into::<Failure>(path) {
+            self.failures = listed::with_field(&self.failures, path, value)?;
             return Ok(());
         }
         let (section, rest) = path.split_once('.').unwrap_or((path, ""));
@@ -372,7 +377,9 @@ impl Grid for Experiment {
                 e.field = e.field.map(|f| format!("platform.{f}"));
                 e
             })?;
-            change::placed(&self.changes, &platform_fields::with_fields(platform, &self.platform_fields)?)?;
+            let platform = platform_fields::with_fields(platform, &self.platform_fields)?;
+            change::placed(&self.changes, &platform)?;
+            failure::placed(&self.failures, &platform, self.seed)?;
         }
         Ok(())
     }

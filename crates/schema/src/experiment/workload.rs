@@ -69,16 +69,16 @@ pub enum Source<'a> {
     Drawn {
         tasks: u64,
         /// Input size of each task, MB.
-        size: Amount<Megabytes>,
+        size: &'a Amount<Megabytes>,
         /// Work of each task, work units.
-        work: Amount<WorkUnits>,
+        work: &'a Amount<WorkUnits>,
     },
     /// Path of a user's file of tasks.
     File(&'a str),
 }
 
 /// An amount that is the same for every task or message, or drawn for each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Amount<Q> {
     /// The same amount for all.
@@ -88,7 +88,7 @@ pub enum Amount<Q> {
 }
 
 /// A distribution of positive amounts.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "distribution", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Distribution<Q> {
     /// Uniformly distributed between two limits.
@@ -106,6 +106,15 @@ pub enum Distribution<Q> {
         /// Standard deviation of the logarithm.
         sigma: Sigma,
     },
+    /// Measured amounts, each as likely as the others. Either `file` or `values`.
+    Empirical {
+        /// Path of a file with one amount per line, relative to this file. Of farms only.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<String>,
+        /// The amounts.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        values: Vec<Q>,
+    },
 }
 
 impl<Q: Quantity> Amount<Q> {
@@ -118,6 +127,9 @@ impl<Q: Quantity> Amount<Q> {
             Self::Drawn(Distribution::Exponential { mean }) => mean.get(),
             Self::Drawn(Distribution::Lognormal { median, sigma }) => {
                 median.get() * libm::exp(0.5 * sigma.get() * sigma.get())
+            }
+            Self::Drawn(Distribution::Empirical { values, .. }) => {
+                values.iter().map(|value| value.get()).sum::<f64>() / values.len() as f64
             }
         }
     }
@@ -156,6 +168,7 @@ enum Family {
     Uniform,
     Exponential,
     Lognormal,
+    Empirical,
 }
 
 /// A distribution as written, before its kind and therefore its fields are known.
@@ -168,6 +181,9 @@ struct Table<Q> {
     mean: Option<Q>,
     median: Option<Q>,
     sigma: Option<Sigma>,
+    file: Option<String>,
+    #[serde(default = "Vec::new")]
+    values: Vec<Q>,
 }
 
 impl<Q: Quantity> Table<Q> {
@@ -178,15 +194,31 @@ impl<Q: Quantity> Table<Q> {
             ("mean", self.mean.is_some()),
             ("median", self.median.is_some()),
             ("sigma", self.sigma.is_some()),
+            ("file", self.file.is_some()),
+            ("values", !self.values.is_empty()),
         ];
         let (name, wanted): (_, &[&str]) = match self.distribution {
             Family::Uniform => ("uniform", &["low", "high"]),
             Family::Exponential => ("exponential", &["mean"]),
             Family::Lognormal => ("lognormal", &["median", "sigma"]),
+            Family::Empirical => ("empirical", &["file", "values"]),
         };
-        let takes = format!("; a distribution {name:?} takes {}", wanted.join(" and "));
+        let is_empirical = name == "empirical";
+        let takes = wanted.join(if is_empirical { " or " } else { " and " });
+        let takes = format!("; a distribution {name:?} takes {takes}");
         if let Some((field, _)) = given.iter().find(|(field, given)| *given && !wanted.contains(field)) {
             return Err(format!("is a distribution {name:?} with {field}{takes}"));
+        }
+        if is_empirical {
+            let (file, values) = (self.file, self.values);
+            return match (&file, values.is_empty()) {
+                (Some(path), true) if path.is_empty() => {
+                    Err(format!("is a distribution {name:?} with an empty file name"))
+                }
+                (Some(_), true) | (None, false) => Ok(Distribution::Empirical { file, values }),
+                (Some(_), false) => Err(format!("is a distribution {name:?} with both file and values{takes}")),
+                (None, true) => Err(format!("is a distribution {name:?} without any amounts{takes}")),
+            };
         }
         let distribution = match (self.low, self.high, self.mean, self.median, self.sigma) {
             (Some(low), Some(high), ..) => Some(Distribution::Uniform { low, high }),
@@ -232,7 +264,7 @@ impl Workload {
             }
             return Ok(Source::File(file));
         }
-        match (self.tasks, self.task_size_mb, self.task_work) {
+        match (self.tasks, &self.task_size_mb, &self.task_work) {
             (Some(tasks), ..) if !(1..=MOST_TASKS).contains(&tasks) => {
                 let range = if tasks == 0 { "at least 1".to_owned() } else { format!("at most {MOST_TASKS}") };
                 Err(Problem::Value(format!("is {tasks}; it must be {range}")).at("workload.tasks".into()))

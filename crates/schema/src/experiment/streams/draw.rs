@@ -32,9 +32,9 @@ impl MessageDraws {
     pub fn new(stream: &Stream, place: usize, seed: u64) -> Self {
         let from = |which: u64| place as u64 * DRAWN + which;
         Self {
-            bytes: Drawn::new(stream.message_bytes, seed, from(0)),
-            answer: stream.answer_bytes.map(|bytes| Drawn::new(bytes, seed, from(1))),
-            gap: stream.gap_s.map(|gap| Drawn::new(gap, seed, from(2))),
+            bytes: Drawn::new(stream.message_bytes.clone(), seed, from(0)),
+            answer: stream.answer_bytes.clone().map(|bytes| Drawn::new(bytes, seed, from(1))),
+            gap: stream.gap_s.clone().map(|gap| Drawn::new(gap, seed, from(2))),
         }
     }
 

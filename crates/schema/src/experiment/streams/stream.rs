@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::{DescriptionError, Problem};
 use crate::experiment::parameters::Whole;
-use crate::experiment::workload::Amount;
+use crate::experiment::workload::{Amount, Distribution};
 use crate::units::{Bytes, Quantity, Seconds};
 
 /// Class of a message. As a number, the index into every pair with one element per class.
@@ -164,7 +164,7 @@ impl Stream {
     /// Returns the mean of its gaps, s.
     #[must_use]
     pub fn mean_gap_s(&self) -> f64 {
-        self.gap_s.map_or(0.0, |gap| gap.mean())
+        self.gap_s.as_ref().map_or(0.0, Amount::mean)
     }
 
     /// Checks the stream; errors name a field of it.
@@ -207,6 +207,10 @@ impl Stream {
 const SHORTEST_OPEN_GAP_S: f64 = 1e-9;
 
 fn within<Q: Quantity>(field: &str, amount: &Amount<Q>, most: f64) -> Result<(), DescriptionError> {
+    if let Amount::Drawn(Distribution::Empirical { file: Some(_), .. }) = amount {
+        let sentence = "is of farms only; write its values here";
+        return Err(Problem::Value(sentence.into()).at(format!("{field}.file")));
+    }
     let mean = amount.mean();
     if mean <= most {
         return Ok(());
