@@ -21,7 +21,6 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import json
-import os
 import pickle
 import random
 import subprocess
@@ -33,6 +32,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import record
+from testbed_farms.nodes import TESTBED, missing
 
 import crosswind
 from crosswind.certificates import Node, make_certificates
@@ -51,7 +51,6 @@ PEERS = Path(__file__).parent / "throughput_peers"
 LOOPBACK_TASKS = 600
 LINK_MBPS = 11.0
 LINK_TASKS = 10
-TESTBED = os.environ.get("CROSSWIND_TESTBED", str(Path(__file__).parents[2] / "shared" / "testbed" / "testbed.py"))
 
 
 def pair() -> Platform:
@@ -168,17 +167,18 @@ class Link:
 
     def run(self, *words: str, stdin: str | None = None) -> str:
         """Return what the testbed prints."""
-        command = [sys.executable, TESTBED, "--prefix", "thru", *words]
+        command = [sys.executable, str(TESTBED), "--prefix", "thru", *words]
         return subprocess.run(command, input=stdin, capture_output=True, text=True, check=True).stdout
 
     def on(self, node: str) -> list[str]:
         """Return the words before a command that is to run on a node."""
-        return [sys.executable, TESTBED, "--prefix", "thru", "exec", node, "--"]
+        return [sys.executable, str(TESTBED), "--prefix", "thru", "exec", node, "--"]
 
 
 def over_a_link() -> dict[str, Callable[[], float]]:
     """Return the rates of Crosswind and iperf3 over a limited link; nothing where there is no testbed."""
-    if os.geteuid() != 0 or not Path(TESTBED).exists():
+    if why := missing():
+        print(f"nothing over a link: {why}", file=sys.stderr)
         return {}
     link = Link()
 

@@ -16,9 +16,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-_SHARED = Path(__file__).parents[3] / "shared" / "testbed" / "testbed.py"
 _NETWORK = 0x40000000  # CLONE_NEWNET
-TESTBED = Path(os.environ.get("CROSSWIND_TESTBED", _SHARED))
+
+
+def _place() -> Path:
+    """Return where the testbed is: `CROSSWIND_TESTBED`, or `shared/testbed/testbed.py` in a directory above."""
+    if named := os.environ.get("CROSSWIND_TESTBED"):
+        return Path(named)
+    places = [above / "shared" / "testbed" / "testbed.py" for above in Path(__file__).resolve().parents]
+    return next((place for place in places if place.exists()), places[3])
+
+
+TESTBED = _place()
 
 
 def missing() -> str | None:

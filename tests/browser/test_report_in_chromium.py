@@ -339,3 +339,47 @@ def test_a_click_in_a_legend_leaves_one_and_ctrl_with_the_wheel_zooms(browser, t
     wheel.scroll_from_origin(ScrollOrigin.from_element(svg), 0, -300).key_up(Keys.CONTROL).perform()
     WebDriverWait(browser, 10).until(lambda _: browser.execute_script(ticks) != labels)
     assert complaints(browser) == []
+
+
+def test_a_legend_chooses_by_keyboard(browser, tmp_path):
+    show(browser, report([reported.traced()], tmp_path / "report.html"), 1280)
+    group = next(one for one in browser.find_elements("css selector", ".choices"))
+    buttons = group.find_elements("css selector", "button")
+    figure = group.find_element("xpath", "ancestor::figure")
+    labels = [
+        one.get_attribute("textContent") for one in figure.find_elements("css selector", ".role-legend-label text")
+    ]
+    assert [one.get_attribute("textContent") for one in buttons] == labels
+    pressed = lambda: [one.get_attribute("aria-pressed") for one in buttons]  # noqa: E731
+    faint = "return [...arguments[0].querySelectorAll('.role-mark *')].map((m) => getComputedStyle(m).opacity)"
+    before = browser.execute_script(faint, figure)
+    assert pressed() == ["false"] * len(buttons)
+    assert (
+        group.size["height"] == 0
+        or not group.is_displayed()
+        or browser.execute_script("return getComputedStyle(arguments[0]).clipPath", group) == "inset(50%)"
+    )
+    browser.execute_script("arguments[0].focus()", buttons[0])
+    outline = "return getComputedStyle(arguments[0]).outlineStyle"
+    ActionChains(browser).send_keys(Keys.ENTER).perform()
+    WebDriverWait(browser, 10).until(lambda _: pressed()[0] == "true")
+    WebDriverWait(browser, 10).until(lambda _: browser.execute_script(faint, figure) != before)
+    assert browser.execute_script(outline, buttons[0]) == "solid"
+    assert browser.execute_script("return getComputedStyle(arguments[0]).clipPath", group) == "none"
+    ActionChains(browser).send_keys(Keys.TAB).send_keys(Keys.SPACE).perform()
+    WebDriverWait(browser, 10).until(lambda _: pressed()[:2] == ["true", "true"])
+    ActionChains(browser).send_keys(Keys.SPACE).perform()
+    ActionChains(browser).key_down(Keys.SHIFT).send_keys(Keys.TAB).key_up(Keys.SHIFT).send_keys(Keys.SPACE).perform()
+    WebDriverWait(browser, 10).until(lambda _: pressed() == ["false"] * len(buttons))
+    WebDriverWait(browser, 10).until(lambda _: browser.execute_script(faint, figure) == before)
+    assert complaints(browser) == []
+
+
+def test_a_click_in_a_legend_presses_its_button(browser, tmp_path):
+    show(browser, report([reported.traced()], tmp_path / "report.html"), 400)
+    group = next(one for one in browser.find_elements("css selector", ".choices"))
+    figure = group.find_element("xpath", "ancestor::figure")
+    symbol = figure.find_element("css selector", ".role-legend-symbol path")
+    ActionChains(browser).move_to_element(symbol).click().perform()
+    first = group.find_element("css selector", "button")
+    WebDriverWait(browser, 10).until(lambda _: first.get_attribute("aria-pressed") == "true")

@@ -68,6 +68,7 @@ def test_the_page_follows_a_run_to_its_end(browser, width):
         watch.took([HOSTILE] * 80)
     until(browser, lambda: shown(browser, "connection").startswith("The run is over"))
     assert shown(browser, "done") == "100 of 100"
+    assert "works" not in shown(browser, "nodes")
     assert complaints(browser) == []
 
 
@@ -80,3 +81,14 @@ def test_off_loopback_the_browser_asks_for_the_token_once(browser):
         browser.find_element("name", "token").send_keys("a token of 16 bytes")
         browser.find_element("css selector", "button").click()
         until(browser, lambda: browser.find_elements("id", "done") and shown(browser, "done") == "1 of 100")
+
+
+def test_a_page_that_is_opened_after_the_run_shows_the_last_state(browser):
+    watch = Watch()
+    watch.begin(TREE, SETTINGS, 3)
+    watch.took(["b"] * 3)
+    watch.finish()
+    browser.get(watch.address)
+    until(browser, lambda: shown(browser, "connection").startswith("The run is over"))
+    assert shown(browser, "done") == "3 of 3"
+    watch.close()

@@ -135,6 +135,30 @@ def remembered(number):
     return number + 1
 
 
+class Counter:
+    """Its calls change it."""
+
+    def __init__(self):
+        self.count, self.seen = 0, []
+
+    def add(self, number):
+        self.count += number
+        self.seen.append(number)
+        return self.count, len(self.seen)
+
+    def __call__(self, number):
+        return self.add(number)
+
+
+def changed_between(executor):
+    """Calls of a method whose object the caller changes meanwhile."""
+    counter, found = Counter(), []
+    for number in range(4):
+        found.append(executor.submit(counter.add, 1).result())
+        counter.count = 10 * number
+    return found, counter.seen
+
+
 class Colour(enum.Enum):
     RED = 1
 
@@ -482,6 +506,18 @@ def unsendable(executor, what):
 
 
 CASES = {
+    "a method that changes its object": lambda e: [e.submit(c.add, 2).result() for c in [Counter()] for _ in range(4)],
+    "many calls of one": lambda e: [f.result() for c in [Counter()] for f in [e.submit(c.add, 1) for _ in range(300)]],
+    "a map of one": lambda e: list(e.map(Counter().add, range(20))),
+    "an instance that changes itself": lambda e: [e.submit(c, 2).result() for c in [Counter()] for _ in range(4)],
+    "a partial whose list grows": lambda e: [
+        e.submit(p).result() for p in [functools.partial(appended, [])] for _ in range(4)
+    ],
+    "a partial of a method": lambda e: [
+        e.submit(p).result() for p in [functools.partial(Counter().add, 3)] for _ in range(3)
+    ],
+    "a method of random numbers": lambda e: [int(n) for n in e.map(np.random.default_rng(1).integers, [1000] * 8)],
+    "an object that its caller changes": changed_between,
     "map": lambda e: list(e.map(square, range(20))),
     "map of two": lambda e: list(e.map(both, "abc", [3, 2, 1])),
     "map of unequal lengths": lambda e: list(e.map(both, "abcde", range(3))),

@@ -210,6 +210,25 @@ def test_what_a_client_of_dask_does(case, both_clients):
     assert here(farm) == there(client)
 
 
+def test_dasks_own_functions_refuse_futures_of_a_farm_or_leave_them_as_they_are(both_clients):
+    client, farm = both_clients
+    calls = [farm.submit(square, number) for number in range(3)]
+    with client.as_current():
+        for refused in (lambda: distributed.wait(calls), lambda: dask.compute(calls[0]), lambda: client.compute(calls)):
+            with pytest.raises(
+                crosswind.DescriptionError, match=r"a concurrent\.futures\.Future and none of Dask's"
+            ) as error:
+                refused()
+            assert "result()" in error.value.hint
+        with pytest.raises(
+            TypeError, match=r"Input must be a future, got <concurrent\.futures\.Future of a crosswind farm"
+        ):
+            distributed.as_completed(calls)
+        assert client.gather(calls) == calls
+    assert values(calls) == [0, 1, 4]
+    assert repr(calls[0]) == "<concurrent.futures.Future of a crosswind farm, finished>"
+
+
 def parallel(calls, **more):
     return joblib.Parallel(n_jobs=2, **more)(calls)
 

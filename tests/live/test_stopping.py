@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import signal
@@ -179,9 +180,12 @@ try:
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
-TASKS = {
-    "sleeps": "def task(number): open(f'{begun}/{number}', 'w').close(); time.sleep(3)",
-    "holds the lock": "def task(number): open(f'{begun}/{number}', 'w').close(); re.match(r'(a+)+$', 'a' * 40 + 'b')",
+BEGINS = "def task(number):\n    open(f'{begun}/{number}', 'w').close()\n    "
+TASKS = {  # none of them ever ends
+    "sleeps": BEGINS + "time.sleep(100_000)",
+    "holds the lock": BEGINS + "re.match(r'(a+)+$', 'a' * 60 + 'b')",
+    "holds the lock in C": BEGINS + "import ctypes; ctypes.PyDLL(None).sleep(100_000)",
+    "turns": BEGINS + "while True: pass",
 }
 WAYS = {
     "map": "for _ in crosswind.map(task, range(400), max_workers=2): pass",
@@ -232,6 +236,31 @@ def test_ctrl_c_ends_a_program_and_its_agents_whatever_their_tasks_do(begun, tas
     assert gone(agents, 0.0)
 
 
+def test_after_ctrl_c_what_was_done_is_kept_although_the_others_never_end(begun, tmp_path):
+    code = """
+    import os, time, crosswind
+    def task(number):
+        open(f"{begun}/{number}-{os.getpid()}", "w").close()
+        return number if number < 20 or os.environ.get("ALL") else time.sleep(100_000)
+    print(sum(crosswind.map(task, range(24), max_workers=2, out=f"{begun}/../out", resume=bool(os.environ.get("ALL")))))
+    """
+    code = f"begun = {str(begun.directory)!r}\n" + textwrap.dedent(code)
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
+    while len(list(tmp_path.glob("out/*.pickle"))) < 20 or begun.count < 22:
+        assert process.poll() is None
+        time.sleep(0.05)
+    agents = agents_of(process)
+    process.send_signal(signal.SIGINT)
+    assert b"KeyboardInterrupt" in process.communicate(timeout=60)[1]
+    assert gone(agents, 0.0)
+    assert len(list(tmp_path.glob("out/*.pickle"))) == 20
+    before = begun.count
+    environment = {**os.environ, "ALL": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, timeout=60, check=True)
+    assert done.stdout.split() == [str(sum(range(24))).encode()]
+    assert begun.count - before == 4
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_a_killed_program_takes_its_agents_along_whatever_their_tasks_do(begun, task):
     process = started(task, "map", begun)
@@ -240,6 +269,36 @@ def test_a_killed_program_takes_its_agents_along_whatever_their_tasks_do(begun, 
     process.communicate()
     assert agents
     assert gone(agents)
+
+
+def watchdogs_of(agents):
+    """The processes that end what agents leave."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            text = (entry / "stat").read_text()
+            if "(undo-watchdog)" in text and int(text.rpartition(")")[2].split()[1]) in agents:
+                found.append(int(entry.name))
+    return found
+
+
+def state(pid):
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_stopped_agents_with_stopped_watchdogs_end_with_a_killed_program(begun, task):
+    process = started(task, "map", begun)
+    agents = agents_of(process)
+    watchdogs = watchdogs_of(agents)
+    assert len(watchdogs) == len(agents) == NODES
+    for pid in (*watchdogs, *agents):
+        os.kill(pid, signal.SIGSTOP)
+    while any(state(pid) != "T" for pid in (*watchdogs, *agents)):
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    assert gone([*agents, *watchdogs])
 
 
 def test_a_program_that_leaves_its_farm_open_ends_and_leaves_nothing(begun, tmp_path):

@@ -1,5 +1,6 @@
 """A watched farm of real agents: the page hears results by node, and which agent was lost."""
 
+import json
 import signal
 import time
 import urllib.error
@@ -32,14 +33,26 @@ def until(what):
     return found
 
 
-def test_a_farm_says_where_its_page_is_and_takes_it_away(capsys):
-    with Farm(TREE, watch=True) as farm:
-        address = capsys.readouterr().err.removeprefix("watch: ").strip()
-        with urllib.request.urlopen(address, timeout=20) as page:
-            assert b"<title>A run, live</title>" in page.read()
-        assert list(farm.map(abs, [-1, -2])) == [1, 2]
+def read(address, path=""):
+    with urllib.request.urlopen(address + path, timeout=20) as page:
+        return page.read().decode()
+
+
+def test_a_farm_says_where_its_page_is_which_stays_until_the_next_one_has_ended(capsys):
+    addresses = []
+    for numbers in (2, 3):
+        with Farm(TREE, watch=True) as farm:
+            address = capsys.readouterr().err.removeprefix("watch: ").strip()
+            addresses.append(address)
+            assert "<title>A run, live</title>" in read(address)
+            assert list(farm.map(abs, range(numbers))) == list(range(numbers))
+        assert "<title>A run, live</title>" in read(address)
+        last = json.loads(read(address, "events").split("\n")[0].removeprefix("data: "))
+        assert (last["state"], last["done"]) == ("ended", numbers)
+        assert {node["state"] for node in last["nodes"]} <= {"done", "unused"}
+        assert read(address, "events").strip().endswith("event: over\ndata: {}")
     with pytest.raises(urllib.error.URLError):
-        urllib.request.urlopen(address, timeout=20)
+        read(addresses[0])
 
 
 def test_an_experiment_is_compared_with_its_plan_in_the_platforms_seconds():

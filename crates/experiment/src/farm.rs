@@ -162,7 +162,7 @@ impl<'a> FarmPoint<'a> {
             run.root_only_tasks_per_s = Some(plan.root_only_tasks_per_s);
         }
         if self.tasks_differ() {
-            let message = "tasks differ: the bound is that of tasks of mean size and mean work";
+            let message = "tasks differ: the bound is for tasks of mean size and mean work";
             let hint =
                 "a schedule that suits each task to its node may pass it; compare orders with each other instead";
             run.warnings.push(Warning::new("bound-of-mean-tasks", message, hint));

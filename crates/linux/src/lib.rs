@@ -40,8 +40,8 @@ pub use sockets::{
     Sending, TcpInfo, limit_unsent, memory_file, option, queue_up_to, read_file, send_both, send_file, sending,
 };
 pub use threads::{
-    account_for, account_for_all, affinity, boot_id, end_with_parent, end_with_starter, host_name, policy,
-    process_cpu_ns, set_affinity, set_nice, set_policy, thread_cpu_ns, thread_id,
+    account_for, account_for_all, affinity, boot_id, continue_at_end_of_starter, end_with_parent, end_with_starter,
+    host_name, policy, process_cpu_ns, set_affinity, set_nice, set_policy, thread_cpu_ns, thread_id,
 };
 pub use time::{exact_timers, now_ns, own_cpu_ns, sleep_until};
 pub use waiting::{

@@ -24,6 +24,12 @@ pub fn end_with_starter() {
     let _ = set_parent_process_death_signal(Some(Signal::KILL)); // fails for no valid signal
 }
 
+/// Makes the kernel continue this process, if it is stopped, when the thread that started it ends, for any reason: a
+/// stopped process does not see that end.
+pub fn continue_at_end_of_starter() {
+    let _ = set_parent_process_death_signal(Some(Signal::CONT)); // as above
+}
+
 /// Returns the calling thread's id.
 #[must_use]
 pub fn thread_id() -> i32 {

@@ -183,7 +183,7 @@ class CallRun(Generic[C]):
                 from crosswind.watch import Watch
 
                 watch = Watch(on_address=lambda address: print(f"watch: {address}", file=sys.stderr))
-                stack.callback(watch.close)
+                stack.callback(watch.finish)
             self.live = LiveFarm(
                 self.platform,
                 point_of("farm", 1, 0.001, order, buffer_tasks),

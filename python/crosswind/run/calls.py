@@ -89,7 +89,7 @@ class Performer:
             call, parts = opened(data, pickle.loads)
             if function is not None or self._function is not None:
                 call = (self._function, *call)
-            called = _function(call[0]) if function is None else function.loaded(loads)
+            called = function_of(call[0]) if function is None else function.loaded(loads)
             if len(call) == 3:
                 items = [together(one, parts) for one in call[2]] if parts else call[2]
                 batch = Batch(called, call[1], items, value, raised)
@@ -215,7 +215,8 @@ class _Functions:
         return function
 
 
-_function: Final = _Functions()
+function_of: Final = _Functions()
+"""Returns a function by its pickle; the last ones are kept."""
 
 
 def outcome(data: Data, ok: bool, node: str, *, plain: bool) -> Any:

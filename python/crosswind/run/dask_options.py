@@ -41,6 +41,8 @@ ATTRIBUTES_OF_DASK: Final = {
     "retry": "Farm(client, retries=3) tries each call that fails again",
 }
 """Of a future, and what a call of a farm has instead."""
+_OF_COLLECTIONS: Final = "__dask_graph__"
+"""The attribute that Dask looks up in what is no future of its own: in `wait`, `compute` and `delayed`."""
 
 
 def refuse_of_submit(function: Callable[..., Any], kwargs: Mapping[str, Any]) -> None:
@@ -77,3 +79,18 @@ def refuse_of_map(options: Mapping[str, object]) -> None:
         if name in OF_DASK:
             raise DescriptionError(f"{name} is an option of Dask's map", "argument", _INSTEAD[name])
         raise TypeError(f"map() got an unexpected keyword argument {name!r}")
+
+
+def no_attribute(call: object, name: str) -> Exception:
+    """Return what a call of a farm raises for an attribute that it does not have.
+
+    Dask's `wait` and `compute` leave out what is not theirs without a word, and look for one attribute first: that one
+    is refused, so that no program believes to have waited.
+    """
+    if name == _OF_COLLECTIONS:
+        message = "a call of a farm is a concurrent.futures.Future and none of Dask's"
+        hint = "its result(), or wait and as_completed of concurrent.futures"
+        return DescriptionError(message, "argument", hint)
+    instead = ATTRIBUTES_OF_DASK.get(name)
+    hint = f", as a future of Dask has it: {instead}" if instead else ""
+    return AttributeError(f"a call of a farm has no {name!r}{hint}", name=name, obj=call)

@@ -11,6 +11,7 @@ import io
 import pickle
 import sys
 import threading
+import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final
@@ -18,6 +19,7 @@ from typing import Any, Final
 import cloudpickle
 
 from crosswind.errors import DescriptionError
+from crosswind.run import copies
 from crosswind.run.pieces import Buffers, joined
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -123,14 +125,30 @@ def when_all_done(futures: Sequence[Any], then: Callable[[], None]) -> None:
 def pickled_function(function: Any, buffer_callback: Callable[[pickle.PickleBuffer], Any] | None = None) -> bytes:
     """Return a function as a pickle, by cloudpickle; `buffer_callback` as of `pickle.Pickler`.
 
+    A callable that its calls may change becomes one of which each call gets a copy (`crosswind.run.copies`).
+
     Raises
     ------
     DescriptionError
         When there is a future in it.
     """
+    value = function if copies.is_fixed(function) else _copied(function) or function
     with io.BytesIO() as file:
-        _Pickler(file, buffer_callback=buffer_callback).dump(function)
+        _Pickler(file, buffer_callback=buffer_callback).dump(value)
         return file.getvalue()
+
+
+def _copied(function: Any) -> copies.Copied | None:
+    """Return what makes a copy of a callable for each call; None where its pickle is too large for that."""
+    with copies.Small() as file, io.BytesIO() as functions:
+        pickler = _PicklerApart(file)
+        try:
+            pickler.dump(function)
+        except copies.TooLargeError:
+            return None
+        if pickler.functions:
+            _Pickler(functions).dump(tuple(pickler.functions))
+        return copies.Copied(file.getvalue(), functions.getvalue())
 
 
 def pickled(value: Any) -> bytes:
@@ -160,6 +178,28 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc] # untyped
             message = "a call holds a future in an attribute or in its function: a farm cannot wait for it"
             raise DescriptionError(message, "argument", "pass the future itself as an argument, or its result()")
         return super().reducer_override(obj)
+
+
+class _PicklerApart(_Pickler):
+    """Leaves the functions and classes that would travel by value out of a pickle.
+
+    A closure stays in it: what it holds may be the object that is pickled.
+    """
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.functions: list[Any] = []
+
+    def reducer_override(self, obj: Any) -> Any:
+        found = super().reducer_override(obj)
+        if found is NotImplemented or not _is_class_or_function(obj):
+            return found
+        self.functions.append(obj)
+        return copies.kept, (len(self.functions) - 1,)
+
+
+def _is_class_or_function(value: Any) -> bool:
+    return isinstance(value, type) or (isinstance(value, types.FunctionType) and not value.__closure__)
 
 
 def _is_asynchronous(value: Any) -> bool:

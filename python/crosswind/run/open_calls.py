@@ -18,7 +18,7 @@ from crosswind.errors import AgentLost
 from crosswind.run import batches
 from crosswind.run.call_run import Handed
 from crosswind.run.calls import CallError, Performer, called, loads_from, outcome
-from crosswind.run.dask_options import ATTRIBUTES_OF_DASK
+from crosswind.run.dask_options import no_attribute
 from crosswind.run.local_values import GoneError
 from crosswind.run.pieces import Data
 from crosswind.run.window import Window
@@ -104,9 +104,11 @@ class Call(Future[Any]):
         """Whether it must not go in a batch: an agent was lost with the one in which it was."""
 
     def __getattr__(self, name: str) -> Any:
-        instead = ATTRIBUTES_OF_DASK.get(name)
-        hint = f", as a future of Dask has it: {instead}" if instead else ""
-        raise AttributeError(f"a call of a farm has no {name!r}{hint}", name=name, obj=self)
+        raise no_attribute(self, name)
+
+    def __repr__(self) -> str:
+        """Say what it is to a reader who handed it to Dask's `gather` or `as_completed`, which show it."""
+        return f"<concurrent.futures.Future of a crosswind farm, {self._state.lower()}>"
 
     def result(self, timeout: float | None = None) -> Any:
         """Wait for the value and return it, or raise what the call raised."""

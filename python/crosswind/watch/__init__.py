@@ -26,6 +26,9 @@ from crosswind.platform import Platform
 from crosswind.watch.state import WatchedRun
 
 LISTEN = "127.0.0.1:0"
+_finishing = threading.Lock()
+_finished: Watch | None = None
+"""The page of the last run that has finished."""
 
 
 class Watch:
@@ -139,6 +142,19 @@ class Watch:
         """Return what is known now: the fields of `WatchedRun.snapshot`; before a run begins only its state."""
         with self._lock:
             return self._run.snapshot(time.monotonic()) if self._run is not None else {"state": "starting"}
+
+    def finish(self) -> None:
+        """Send the last state to every page, also to one that is opened later, until the program ends.
+
+        The page of a run that finished before is closed: a program that makes many farms serves one such page.
+        """
+        global _finished
+        self.ended()
+        self._server.finish()
+        with _finishing:
+            before, _finished = _finished, self
+        if before is not None:
+            before.close()
 
     def close(self) -> None:
         """Send the last state to every page, and stop serving."""

@@ -59,7 +59,7 @@ class Server:
         port = self._sockets[0].getsockname()[1]
         self.address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
         # On loopback the kernel keeps others out; a token that the agents share is not asked for there.
-        self._over = threading.Event()
+        self._over, self._closed = threading.Event(), threading.Event()
         self._open = 0
         application = _application(self, snapshot, None if local else token, local)
         self._ready: Future[None] = Future()
@@ -69,7 +69,7 @@ class Server:
 
     @property
     def is_over(self) -> bool:
-        """Whether the last state is being sent."""
+        """Whether the state is the last one."""
         return self._over.is_set()
 
     def opened(self, change: int) -> None:
@@ -90,7 +90,7 @@ class Server:
         server = HTTPServer(application, max_body_size=4096, max_header_size=16_384, idle_connection_timeout=60)
         server.add_sockets(self._sockets)
         self._ready.set_result(None)
-        while not self._over.is_set():
+        while not self._closed.is_set():
             await asyncio.sleep(0.05)
         until = asyncio.get_running_loop().time() + _CLOSE_S
         while self._open and asyncio.get_running_loop().time() < until:
@@ -98,9 +98,14 @@ class Server:
         server.stop()
         await server.close_all_connections()
 
+    def finish(self) -> None:
+        """Send the last state to every page that is open, and to those that are opened until `close`."""
+        self._over.set()
+
     def close(self) -> None:
         """Send the last state to every page that is open, and stop."""
-        self._over.set()
+        self.finish()
+        self._closed.set()
         self._thread.join(2 * _CLOSE_S)
 
 

@@ -170,7 +170,7 @@ class WatchedRun:
             `state` (starting, running, ended), `name`, `platform` (where that has another name), `done`, `total`,
             `elapsed_s`, `left_s`, `tasks_per_s`, `bound_tasks_per_s`, `history` (pairs of s and tasks/s), `events`
             and `nodes`, each with `name`, `parent`,
-            `depth`, `state` (works, waits, behind, lost, left, sends, unused), `tasks`, `tasks_per_s`,
+            `depth`, `state` (works, waits, behind, lost, left, sends, unused, done), `tasks`, `tasks_per_s`,
             `processor` and `link` (parts of what it can do, 0..1), `planned_processor` and `planned_link`; a value
             that is not known is None.
         """
@@ -260,6 +260,8 @@ class WatchedRun:
     def _state(self, name: str, planned: float | None, now: float) -> str:
         if name in self._lost:
             return self._lost[name]
+        if self._ended is not None:
+            return "done" if self._done[name] or self._nodes[name].get("compute_per_s") == 0.0 else "unused"
         if self._nodes[name].get("compute_per_s") == 0.0:
             return "sends"
         if planned and self._is_behind(name, planned * self._scale, now):
@@ -270,7 +272,7 @@ class WatchedRun:
 
     def _is_behind(self, name: str, planned: float, now: float) -> bool:
         """Whether a node has certainly computed less than it was to."""
-        if self._ended is not None or self._first is None:
+        if self._first is None:
             return False
         if self.total is not None and self._done.total() > _ENDING * self.total:
             return False

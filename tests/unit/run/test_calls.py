@@ -65,7 +65,7 @@ class Picky:
 @pytest.mark.parametrize("kind", ODD)
 def test_an_exception_of_any_make_is_the_outcome_of_its_call_alone(kind, plain, monkeypatch):
     picky = Picky(kind)
-    monkeypatch.setattr(calls, "_function", lambda pickled: picky)
+    monkeypatch.setattr(calls, "function_of", lambda pickled: picky)
     done = Performer(plain=plain, function=b"")(calls.called(("atoms", list(range(8)))))
     assert not done.is_failure
     found, given_back, _ = outcomes_of(done.data, calls.loads_from(plain=plain))

@@ -113,6 +113,17 @@ def test_without_a_plan_nothing_is_compared():
     assert lines_of(snapshot)[:2] == ["120 tasks", "4 tasks/s"]
 
 
+def test_after_the_end_a_node_is_done_or_unused_or_lost():
+    run = started(total=60)
+    ran(run, 2, a=4, b=2)
+    run.happened("agent-lost", "b", "b is lost", 2.0)
+    run.happened("agent-joined", "new", "new joined", 2.0)
+    assert node(run.snapshot(2.0), "a")["state"] == "works"
+    run.end(2.0)
+    states = {row["name"]: row["state"] for row in run.snapshot(9.0)["nodes"]}
+    assert (states["a"], states["b"], states["new"]) == ("done", "lost", "unused")
+
+
 def test_the_end_stays_as_it_was():
     run = started(total=60)
     ran(run, 10, a=4, b=2)

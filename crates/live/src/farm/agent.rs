@@ -163,6 +163,9 @@ pub fn run_agent(
         }
         None => None,
     };
+    if config.mark.is_some() {
+        linux::continue_at_end_of_starter(); // its watchdog, which would end it then, may be stopped as well
+    }
     let patience = Duration::from_secs_f64(config.patience_s.clamp(0.1, 1e6));
     let (watch_input, leave) = (config.watch_input, config.leave);
     let still = || {

@@ -91,7 +91,7 @@ fn go_through(probe: &ForeignConfig, listener: &TcpListener, findings: &mut Vec<
     note("hello", Verdict::Ok, format!("{} {}, {} facts", hello.name, hello.version, hello.facts.len()));
 
     match process.answer("nonsense 1 2", PATIENCE).map_err(failed("unknown request"))? {
-        Answer::Error(_) => note("unknown request", Verdict::Ok, "answers `error` and goes on".into()),
+        Answer::Error(_) => note("unknown request", Verdict::Ok, "answers `error` and continues".into()),
         Answer::Ok(_) => return Err(wrong("unknown request", "answers `ok` to a request that does not exist".into())),
     }
 

@@ -197,8 +197,8 @@ def part_of(found: MeanInterval, whole_s: float) -> str:
 
 
 BLAMES = Kind(
-    "blame",
-    "blames",
+    "blame of a model",
+    "blames of models",
     "blame.html.j2",
     of_type(Blame),
     each(blamed_section),

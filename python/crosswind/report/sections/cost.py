@@ -287,8 +287,8 @@ def _section(found: Cost | Comparison | Several, place: int) -> CostedSection:
 
 
 COSTS = Kind(
-    "cost",
-    "costs",
+    "measurement of costs",
+    "measurements of costs",
     "cost.html.j2",
     of_type(Cost, Comparison, Several),
     each(_section),

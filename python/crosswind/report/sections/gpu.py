@@ -201,8 +201,8 @@ def _load(path: Path) -> GpuFit:
 
 
 GPUS = Kind(
-    "GPU",
-    "GPUs",
+    "measurement of a GPU",
+    "measurements of GPUs",
     "gpu.html.j2",
     of_type(GpuMeasurement, GpuFit),
     each(gpu_section),

@@ -155,8 +155,8 @@ def _table(duty: Sequence[Row], length_s: float, cpus: int) -> Table:
 
 
 RECORDINGS = Kind(
-    "recording",
-    "recordings",
+    "recording of noise",
+    "recordings of noise",
     "noise.html.j2",
     of_type(Disturbance),
     each(recorded_section),

@@ -121,8 +121,8 @@ def _times(overlap: Overlap, prefix: str) -> Figure | None:
 
 
 OVERLAPS = Kind(
-    "overlap",
-    "overlaps",
+    "test of overlap",
+    "tests of overlap",
     "overlap.html.j2",
     of_type(Overlap),
     each(overlapped_section),

@@ -15,6 +15,31 @@
     return config;
   };
 
+  // A click in a legend chooses a series. Buttons that show while one of them has the focus do the same by keyboard.
+  const offerChoices = (box, view) => {
+    const symbols = () => [...box.querySelectorAll(".role-legend-symbol path")].filter((symbol) => symbol.__data__?.datum);
+    if (!("chosen_store" in view.getState({ data: () => true, signals: () => false }).data) || !symbols().length) return;
+    const figure = box.closest("figure"), chosen = () => view.data("chosen_store").flatMap((one) => one.values);
+    const group = document.createElement("div");
+    group.className = "choices";
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", `Show only these: ${figure.firstElementChild.textContent}`);
+    const buttons = symbols().map((symbol, at) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = symbol.__data__.datum.label;
+      button.setAttribute("aria-pressed", "false");
+      // Shift adds to what is chosen, or takes away.
+      button.addEventListener("click", () => symbols()[at].dispatchEvent(new MouseEvent("click", { bubbles: true, shiftKey: true })));
+      return [button, symbol.__data__.datum.value];
+    });
+    group.append(...buttons.map(([button]) => button));
+    const mark = () => buttons.forEach(([button, value]) => button.setAttribute("aria-pressed", String(chosen().includes(value))));
+    view.addDataListener("chosen_store", mark);
+    figure.querySelector(".choices")?.remove();
+    box.after(group);
+  };
+
   const draw = async (box) => {
     const dark = window.matchMedia("(prefers-color-scheme: dark)").matches;
     const label = box.getAttribute("aria-label");
@@ -30,6 +55,7 @@
       box.removeAttribute("aria-roledescription");
       box.querySelector("svg").setAttribute("aria-hidden", "true");
       box.style.minHeight = "";
+      offerChoices(box, drawn.view);
       return drawn;
     } catch (error) {
       const note = document.createElement("p");
