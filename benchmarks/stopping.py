@@ -9,9 +9,9 @@ Each case is a program of its own. Once its calls run, it gets SIGINT, or stops 
 
 A program that stops by itself waits for calls that run, as an executor does: those take 0.3 s.
 
-    python benchmarks/stopping.py [--turns 7]
+    python benchmarks/stopping.py [--turns 6]
 
-Takes about 2 min with 7 turns. Writes records/stopping.json; ends with 1 where an agent is left. On a quiet host, with
+Takes under 3 min with 6 turns. Writes records/stopping.json; ends with 1 where an agent is left. On a quiet host, with
 a release build.
 """
 
@@ -166,7 +166,7 @@ def stopped(words: list[str], *, by_itself: bool) -> tuple[float, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--turns", type=int, default=6)
     turns = parser.parse_args().turns
     found: dict[str, dict[str, Any]] = {}
     for name, (words, by_itself) in cases().items():

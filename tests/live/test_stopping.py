@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from farms import tree
+from farms import tree, wait_until
 
 import crosswind
 from crosswind import Farm
@@ -197,9 +197,8 @@ def started(task, way, begun, **more):
     code = PROGRAM.format(task=TASKS[task], call=WAYS[way])
     code = f"begun = {str(begun.directory)!r}\n" + textwrap.dedent(code)
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, **more)
-    while begun.count < 2:
-        assert process.poll() is None
-        time.sleep(0.05)
+    wait_until(lambda: begun.count >= 2 or process.poll() is not None, "two calls")
+    assert process.poll() is None
     return process
 
 
@@ -246,14 +245,13 @@ def test_after_ctrl_c_what_was_done_is_kept_although_the_others_never_end(begun,
     """
     code = f"begun = {str(begun.directory)!r}\n" + textwrap.dedent(code)
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
-    while len(list(tmp_path.glob("out/*.pickle"))) < 20 or begun.count < 22:
-        assert process.poll() is None
-        time.sleep(0.05)
+    kept = lambda: len(list(tmp_path.glob("out/*.pickle")))  # noqa: E731
+    wait_until(lambda: (kept() >= 20 and begun.count >= 22) or process.poll() is not None, "the calls that return")
     agents = agents_of(process)
     process.send_signal(signal.SIGINT)
     assert b"KeyboardInterrupt" in process.communicate(timeout=60)[1]
     assert gone(agents, 0.0)
-    assert len(list(tmp_path.glob("out/*.pickle"))) == 20
+    assert kept() == 20
     before = begun.count
     environment = {**os.environ, "ALL": "1"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, timeout=60, check=True)
@@ -294,8 +292,7 @@ def test_stopped_agents_with_stopped_watchdogs_end_with_a_killed_program(begun, 
     assert len(watchdogs) == len(agents) == NODES
     for pid in (*watchdogs, *agents):
         os.kill(pid, signal.SIGSTOP)
-    while any(state(pid) != "T" for pid in (*watchdogs, *agents)):
-        time.sleep(0.01)
+    wait_until(lambda: all(state(pid) == "T" for pid in (*watchdogs, *agents)), "the stops")
     process.kill()
     process.communicate()
     assert gone([*agents, *watchdogs])
