@@ -156,6 +156,23 @@ def test_every_byte_that_a_name_may_hold_comes_back_in_the_name_of_the_result(tm
     assert not (tmp_path / "x").exists()
 
 
+def test_names_after_the_command_may_hold_any_byte(tmp_path):
+    (tmp_path / "in").mkdir()
+    paths = [b"in/" + name for name in NAMES]
+    for path in paths:
+        (tmp_path / os.fsdecode(path)).write_bytes(path)
+    done = run("cp {input} {output}", *map(os.fsdecode, paths), "-o", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    made = {os.fsencode(path.name): path.read_bytes() for path in (tmp_path / "out").iterdir() if path.name[0] != "."}
+    assert {b"in/" + name: data for name, data in made.items()} == {path: path for path in paths if path[3:4] != b"."}
+
+
+def test_a_command_that_is_not_utf_8_is_refused(tmp_path):
+    (tmp_path / "a").touch()
+    done = run(os.fsdecode(b"echo \xe9 {}"), "a", cwd=tmp_path)
+    assert (done.returncode, b"is not UTF-8" in done.stderr, b"Traceback" in done.stderr) == (2, True, False)
+
+
 LIMITED = {
     "no stdin": ("exec <&-", 0, ""),
     "no stdout": ("exec >&-", 141, ""),

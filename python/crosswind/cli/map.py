@@ -238,10 +238,14 @@ def _failures(halt: str) -> int:
 
 def _command_among(words: list[str]) -> tuple[str, list[str]]:
     """Return the command and the files: after `--inputs data/*` unquoted, the command may be the last word."""
-    with_input = [word for word in words if _core.uses_input(word)]
-    if len(with_input) == 1 and not _core.uses_input(words[0]):
+    with_input = [word for word in words if _uses_input(word)]
+    if len(with_input) == 1 and not _uses_input(words[0]):
         return with_input[0], [word for word in words if word is not with_input[0]]
     return words[0], words[1:]
+
+
+def _uses_input(word: str) -> bool:
+    return _core.uses_input(word.encode(errors="replace").decode())  # a file's name may hold any bytes
 
 
 def _performed(

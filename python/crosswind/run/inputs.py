@@ -106,6 +106,9 @@ def check_placeholders(command: str) -> None:
     >>> check_placeholders("gzip -c {input} > {output}")
     >>> check_placeholders("awk '{print}' {}")
     """
+    if not _is_text(command):
+        hint = "write it into a script, and have the command run that: sh script.sh {input}"
+        raise DescriptionError(f"the command {command!r} is not UTF-8", "command", hint)
     outside = _QUOTED.sub("", command)
     unknown = [f"{{{word}}}" for word in _BRACED.findall(outside) if f"{{{word}}}" not in PLACEHOLDERS]
     if unknown:
@@ -119,6 +122,14 @@ def check_placeholders(command: str) -> None:
     if not _core.uses_input(command):
         message = f"the command {command!r} does not use its input: there is no {{input}}"
         raise DescriptionError(message, "command", f"{command} {{input}}" if command.strip() else "wc -l < {input}")
+
+
+def _is_text(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:  # from a command line or a file of other bytes
+        return False
+    return True
 
 
 def listed(given: Sequence[str]) -> Sequence[str]:
