@@ -132,9 +132,11 @@ def pickled_function(function: Any, buffer_callback: Callable[[pickle.PickleBuff
     DescriptionError
         When there is a future in it.
     """
-    value = function if copies.is_fixed(function) else _copied(function) or function
+    copied = None if copies.is_fixed(function) else _copied(function)
+    if copied is not None:
+        return pickle.dumps(copied, pickle.HIGHEST_PROTOCOL)
     with io.BytesIO() as file:
-        _Pickler(file, buffer_callback=buffer_callback).dump(value)
+        _Pickler(file, buffer_callback=buffer_callback).dump(function)
         return file.getvalue()
 
 
