@@ -11,6 +11,8 @@ FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
 FUZZ_SECONDS ?= 60
 # The build asks for maturin by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Tests start many processes: none is to compile again what another has.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Which processor a wheel is for; another than this machine's needs `rustup target add` first.
 WHEEL_TARGET ?= $(HOST)
@@ -25,7 +27,7 @@ help:
 	@echo "make demo   measure this machine, fit, plan, compare policies, and write one HTML report ($(DEMO)/report.html)"
 	@echo "make test   all tests and lints"
 	@echo "make test-all  the same, then long tests, fuzzing and drawn faults: what runs every night"
-	@echo "make test-fast  the unit tests: no live processes, about 90 s once it is built"
+	@echo "make test-fast  the unit tests: no live processes, about a minute once it is built"
 	@echo "make test BASE=origin/main  the same without the lab's tests, if nothing that the lab uses differs from there"
 	@echo "make test-fuzz FUZZ_SECONDS=600  fuzz every parser, so long each"
 	@echo "make test-faults SCHEDULES=1000000 SEED=0  farms of agents under drawn faults; 2000 schedules are part of make test"
@@ -34,8 +36,7 @@ help:
 	@echo "make bench  the benchmarks behind the figures in the docs (about an hour; quiet host)"
 
 # One of these at a time: the extension as it is shipped, or, for tests, as `cargo test` compiles what it is made of, so that
-# nothing is compiled twice. Each stamp takes the other away. Tests start many processes, each of which would compile Python's
-# modules again where the environment has Python write no bytecode.
+# nothing is compiled twice. Each stamp takes the other away.
 build: $(VENV)/.built-release
 
 $(VENV)/.dependencies: pyproject.toml constraints.txt
@@ -83,10 +84,12 @@ test: lint test-rust test-unit test-lab test-live
 # What takes long: every night.
 test-all: test test-long test-fuzz test-faults
 
-# While one works: what a change breaks near itself. Whole command lines, and all slower tests, are left to make test.
+# While one works: what a change breaks near itself. Whole command lines, reports and the slowest files are left to make test.
+SLOW := $(addprefix tests/unit/,cli report test_words.py files/test_mutants.py files/test_reading.py \
+  files/test_results_of_another_job.py measure/test_measured_cluster.py)
 test-fast: $(VENV)/.built-dev
 	cargo test --quiet --workspace --lib
-	$(BIN)/python -m pytest -m "not nightly" --numprocesses auto --ignore tests/unit/cli tests/unit
+	$(BIN)/python -m pytest -m "not nightly" --numprocesses auto $(addprefix --ignore ,$(SLOW)) tests/unit
 
 lint: $(VENV)/.built-dev
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-rust lint-python

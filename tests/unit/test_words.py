@@ -16,6 +16,9 @@ REFUSED = re.compile(r"\b(?:who|whom|whoever|somebody|someone|nobody|anybody|eve
 OF_PEOPLE = re.compile(r"\b(?:people|person|users?|readers?|operators?|authors?) who\b", re.IGNORECASE)
 CODE = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)|\bNOBODY\b", re.DOTALL)
 RUST = re.compile(r'//[^\n]*|r(#*)".*?"\1|"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'', re.DOTALL)
+PYTHON = re.compile(
+    r'''#[^\n]*|"""(?:[^\\]|\\.)*?"""|\'{3}(?:[^\\]|\\.)*?\'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*\'''', re.DOTALL
+)
 TOML = re.compile(r'#[^\n]*|"""(?:[^\\]|\\.)*?"""|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
 
 NOT_DONE_YET = (
@@ -51,6 +54,8 @@ def written(name: str, text: str) -> Iterator[str]:
 
 def refused(name: str, text: str) -> list[str]:
     """Return the refused words of a file, each with what stands around it."""
+    if not REFUSED.search(text):
+        return []
     found = []
     for part in (OF_PEOPLE.sub("", sentence) for sentence in written(name, text)):
         found += [part[max(0, at.start() - 40) : at.end() + 40] for at in REFUSED.finditer(part)]
@@ -153,6 +158,7 @@ def test_comments_of_python_are_plain():
     found = [
         f"{path.relative_to(ROOT)}: {line}"
         for path in sorted((ROOT / "python" / "crosswind").rglob("*.py"))
+        if IDIOM.search(path.read_text())
         for line in prose_of(path.read_text())
         if IDIOM.search(line)
     ]
@@ -191,11 +197,7 @@ MOST_TERMS = {
 
 def terms_of(name: str, text: str) -> list[str]:
     """Return the identifiers of a Rust or Python file that hold one of the words; strings and comments do not count."""
-    if name.endswith(".rs"):
-        names = IDENTIFIER.findall(RUST.sub(" ", text))
-    else:
-        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-        names = [token.string for token in tokens if token.type == tokenize.NAME]
+    names = IDENTIFIER.findall((RUST if name.endswith(".rs") else PYTHON).sub(" ", text))
     return [one for one in names if any(TERMS.fullmatch(word.lower()) for word in WORD.findall(one))]
 
 

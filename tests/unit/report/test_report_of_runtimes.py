@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
-import subprocess
-import sys
 
+import command_line
 from of_runtimes import pair
 
 from crosswind.measurement import Measurement, beside_file
@@ -15,8 +15,9 @@ from crosswind.report import report
 
 
 def fitted(*arguments):
-    command = [sys.executable, "-m", "crosswind.cli", "fit", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    done = command_line.crosswind("fit", *map(str, arguments), env=dict(os.environ))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def saved(tmp_path):
