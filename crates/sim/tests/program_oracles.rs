@@ -140,11 +140,11 @@ fn skewed_barriers_lose_what_is_not_hidden(works: &[f64]) {
 fn skew_costs_at_most_its_part_of_the_quantum() {
     for skew in [0.001, 0.01] {
         let source = format!("[[source]]\nkind = \"coscheduled\"\nquantum_s = 0.1\njobs = 2\nskew_s = {skew}\n");
-        let timelines = disturbed(&source, 64, 1);
-        let fine = slowdown(&barriers(64, 100_000, 100_000), &timelines) / 2.0;
+        let timelines = disturbed(&source, 16, 1);
+        let fine = slowdown(&barriers(16, 100_000, 100_000), &timelines) / 2.0;
         let bound = 1.0 / (1.0 - skew / 0.1);
         assert!((1.0..=bound * 1.002).contains(&fine), "fine: {fine}, bound {bound}");
-        let coarse = slowdown(&barriers(64, 10 * MS, 1_000), &timelines) / 2.0;
+        let coarse = slowdown(&barriers(16, 10 * MS, 1_000), &timelines) / 2.0;
         assert!(coarse <= fine * 1.001, "coarse {coarse}, fine {fine}");
     }
 }
