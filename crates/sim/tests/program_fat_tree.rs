@@ -124,7 +124,7 @@ proptest! {
         let ops: Vec<Vec<Op>> = messages.iter().map(|own| {
             let mut ops: Vec<Op> = own.iter().map(|&(to, kind, bytes)| {
                 word += 1;
-                Op::Message { to, kind: Kind::ALL[kind], bytes, body: Body::Pair([word, 0]) }
+                Op::Message { to, kind: Kind::ALL[kind], bytes: bytes.into(), body: Body::Pair([word, 0]) }
             }).collect();
             ops.extend([Op::Sync, Op::StoreSync, Op::Barrier]);
             ops

@@ -113,7 +113,7 @@ pub fn compute(ns: u64) -> Op {
 }
 
 pub fn message(to: u32, kind: Kind, bytes: u32, word: u64) -> Op {
-    Op::Message { to, kind, bytes, body: Body::Pair([word, 0]) }
+    Op::Message { to, kind, bytes: bytes.into(), body: Body::Pair([word, 0]) }
 }
 
 /// Parses the sources of a disturbance from TOML.
