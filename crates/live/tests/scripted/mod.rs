@@ -96,7 +96,7 @@ impl Program for Script {
 }
 
 pub fn message(to: u32, kind: Kind, bytes: u32, body: Body) -> Op {
-    Op::Message { to, kind, bytes, body }
+    Op::Message { to, kind, bytes: bytes.into(), body }
 }
 
 pub fn settings(ranks: usize, more: serde_json::Value) -> RanksSettings {
