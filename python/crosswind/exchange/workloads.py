@@ -105,7 +105,7 @@ def import_tasks(
     --------
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".swf") as file:
-    ...     _ = file.write("; a header\\n1 30 2 60 1 -1 -1 1 -1 -1 1 7 1 1 1 1 -1 -1\\n")
+    ...     _ = file.write("; a header\n1 30 2 60 1 -1 -1 1 -1 -1 1 7 1 1 1 1 -1 -1\n")
     ...     file.flush()
     ...     import_tasks(file.name).tasks
     [Task(release_s=0.0, work=60.0)]

@@ -23,7 +23,7 @@ def amounts_of(file: str, content: bytes) -> list[float]:
 
     Examples
     --------
-    >>> amounts_of("times.csv", b"seconds\\n1.5\\n# a slow one\\n20\\n")
+    >>> amounts_of("times.csv", b"seconds\n1.5\n# a slow one\n20\n")
     [1.5, 20.0]
     """
     found: list[float] = []

@@ -153,7 +153,7 @@ class Run(AnyRun):
     @property
     def failures(self) -> shared.NodeFailures | None:
         """Drawn failures of all nodes together; None in an experiment without any."""
-        found = [one for node in self.nodes if (one := node.get("failures"))]
+        found = [one for node in self.data.get("nodes", ()) if (one := node.get("failures"))]
         if not found:
             return None
         return {
