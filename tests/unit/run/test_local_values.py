@@ -116,7 +116,7 @@ def test_a_value_whose_agent_has_ended_or_whose_number_is_anothers_is_gone():
     pid, descriptor, _, *rest = pickle.loads(place[1:])
     assert pid == agent.pid
     with pytest.raises(GoneError):
-        value_at(MARK + pickle.dumps((pid, descriptor, "crosswind-value-0", *rest)))
+        value_at(MARK + pickle.dumps((pid, descriptor, "crosswind-value-of another", *rest)))
     assert value_at(place) == b"x" * 2_000_000
     with pytest.raises(GoneError):
         value_at(place)
