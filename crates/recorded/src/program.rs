@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crosswind_program::Goal;
+use crosswind_program::goal::LARGEST_BYTES;
 use crosswind_program::goal::build::{Builder, Operation};
 
 use crate::collectives::{Move, moves};
@@ -66,13 +67,11 @@ fn tag(meeting: u32, round: u32) -> u64 {
     u64::from(meeting) << 32 | u64::from(round)
 }
 
-/// Largest message, bytes, as of a GOAL schedule.
-const LARGEST: u64 = 1 << 40;
-
 fn bytes_of(bytes: u64) -> Result<u64, String> {
-    let fits = bytes <= LARGEST;
-    fits.then_some(bytes.max(1))
-        .ok_or_else(|| format!("a message has {bytes} bytes; on a simulated network it must have at most {LARGEST}"))
+    let fits = bytes <= LARGEST_BYTES;
+    fits.then_some(bytes.max(1)).ok_or_else(|| {
+        format!("a message has {bytes} bytes; on a simulated network it must have at most {LARGEST_BYTES}")
+    })
 }
 
 impl Messages<'_> {

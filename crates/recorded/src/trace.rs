@@ -101,10 +101,9 @@ pub struct Away {
 }
 
 /// What had the processor of a rank that was kept from running.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// A process that is no part of the program, or none.
-    #[default]
     Other,
     /// Another rank.
     Rank,

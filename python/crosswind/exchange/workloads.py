@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import math
 import zlib
 from collections import Counter
@@ -15,6 +17,7 @@ from crosswind.files.atomic import write_text
 from crosswind.files.reading import LARGEST_BYTES, read_bytes
 
 Parallel = Literal["leave-out", "split"]
+MOST_TASKS = 10_000_000
 HEAD = "# Crosswind's tasks of "
 """How a `tasks.csv` made here begins."""
 
@@ -127,15 +130,15 @@ def _unpacked(path: str | Path) -> bytes:
     content = read_bytes(path)
     if not content.startswith(b"\x1f\x8b"):
         return content
-    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
     try:
-        whole = unpacking.decompress(content, LARGEST_BYTES + 1)
-    except zlib.error as error:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:  # it may have several members
+            whole = file.read(LARGEST_BYTES + 1)
+    except EOFError:
+        raise DescriptionError(f"{path}: the gzip file is cut short", "syntax", "copy it again") from None
+    except (OSError, zlib.error) as error:
         raise DescriptionError(f"{path}: the gzip file is damaged ({error})", "syntax", "copy it again") from None
     if len(whole) > LARGEST_BYTES:
         raise DescriptionError(f"{path}: unpacked it has more than {LARGEST_BYTES:,} bytes", "too-large")
-    if not unpacking.eof:
-        raise DescriptionError(f"{path}: the gzip file is cut short", "syntax", "copy it again")
     return whole
 
 
@@ -153,6 +156,10 @@ def _tasks(file: str, read: Iterable[Job | str], size_mb: float, parallel: Paral
         reasons = ", ".join(f"{reason} ({jobs:,})" for reason, jobs in left_out.most_common()) or "the file has none"
         hint = "--parallel split makes a task for each processor" if left_out["several processors"] else None
         raise DescriptionError(f"{file}: no job is a task of a farm: {reasons}", "no-tasks", hint)
+    count_of_tasks = sum(job.processors for job in kept)
+    if count_of_tasks > MOST_TASKS:
+        what = f"{file}: {count_of_tasks:,} tasks, one for each processor of {len(kept):,} jobs; at most {MOST_TASKS:,}"
+        raise DescriptionError(what, "too-large", "read the first jobs only: --jobs N")
     kept.sort(key=lambda job: job.submit_s)
     start_s = kept[0].submit_s
     tasks = [Task(job.submit_s - start_s, job.work) for job in kept for _ in range(job.processors)]

@@ -61,6 +61,19 @@ def test_gzip_is_unpacked_and_jobs_are_limited(tmp_path):
         crosswind.import_tasks(write(tmp_path, packed.read_bytes()[:-12]))
 
 
+def test_a_gzip_file_of_several_members_is_read_to_its_end(tmp_path):
+    halves = ["1 0 0 60 1 -1 -1 1 -1 -1 1 7 1 1 1 1 -1 -1\n", "2 5 0 30 1 -1 -1 1 -1 -1 1 7 1 1 1 1 -1 -1\n"]
+    packed = tmp_path / "two.swf.gz"
+    packed.write_bytes(b"".join(gzip.compress(half.encode()) for half in halves))
+    assert [task.work for task in crosswind.import_tasks(packed).tasks] == [60.0, 30.0]
+
+
+def test_a_job_of_very_many_processors_does_not_fill_memory(tmp_path):
+    path = write(tmp_path, "1 0 0 9 1e15 -1 -1 8 -1 -1 1 7 1 1 1 1 -1 -1\n")
+    with pytest.raises(DescriptionError, match="1,000,000,000,000,000 tasks, one for each processor"):
+        crosswind.import_tasks(path, parallel="split")
+
+
 def test_batsim_profiles_that_compute_are_tasks(tmp_path):
     profiles = {
         "wait": {"type": "delay", "delay": 20},

@@ -35,7 +35,8 @@ const DRAIN: Duration = Duration::from_millis(250);
 /// Events are followed when they are this old: all processors have written theirs, and the ranks of that time are known.
 const SETTLED_NS: u64 = 2_000_000_000;
 /// How full a processor's buffer may be before the thread that reads the trace takes more of a processor: it shares the
-/// processors with the ranks, and takes only what they leave as long as it keeps up.
+/// processors with the ranks, and takes only what they leave as long as it keeps up. The rest of the buffer must hold what is
+/// written between two reads.
 const SOME: f64 = 0.3;
 const FULL: f64 = 0.6;
 const NICE: i32 = 19;

@@ -24,6 +24,9 @@ pub use rank::GoalRank;
 
 use crate::rank::Program;
 
+/// Largest message, bytes: a packet of it is an event of the simulation.
+pub const LARGEST_BYTES: u64 = 1 << 40;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Send { to: u32, tag: u64, bytes: u64 },

@@ -17,13 +17,11 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use super::{Act, Schedule};
+use super::{Act, LARGEST_BYTES, Schedule};
 
 /// Limits on ranks, and on operations and requirements per file, so that they fit into memory.
 const MOST_RANKS: u64 = 1_000_000;
 const MOST_LINES: usize = 500_000_000;
-/// Largest message, bytes: a packet of it is an event of the simulation.
-const LARGEST_BYTES: u64 = 1 << 40;
 /// Longest computation, ns: about a hundred years.
 const LONGEST_NS: u64 = 3_000_000_000_000_000_000;
 

@@ -39,14 +39,19 @@ pub fn notes(traces: &[Trace]) -> Vec<String> {
     notes
 }
 
+/// Yields a rank's absences of a kind with their lengths, ns. Of several threads that are away at a time, one counts.
+fn lengths(trace: &Trace, of_kind: impl Fn(&Away) -> bool) -> impl Iterator<Item = (&Away, i64)> {
+    let mut over = i64::MIN;
+    trace.away.iter().filter(move |away| of_kind(away)).map(move |away| {
+        let length = away.end.saturating_sub(away.start.max(over)).max(0);
+        over = over.max(away.end);
+        (away, length)
+    })
+}
+
 /// Returns how long a rank was away for reasons of a kind, ns, and which share of its run.
 fn share(trace: &Trace, of_kind: impl Fn(&Away) -> bool) -> (i64, f64) {
-    let (mut sum, mut over) = (0i64, i64::MIN);
-    for away in trace.away.iter().filter(|away| of_kind(away)) {
-        // Several threads of a rank may be away at a time.
-        sum = sum.saturating_add(away.end.saturating_sub(away.start.max(over)).max(0));
-        over = over.max(away.end);
-    }
+    let sum = lengths(trace, of_kind).fold(0, |sum: i64, (_, length)| sum.saturating_add(length));
     (sum, sum as f64 / trace.ended.saturating_sub(trace.began).max(1) as f64)
 }
 
@@ -62,9 +67,9 @@ fn kept(traces: &[Trace], of_kind: impl Fn(&Away) -> bool) -> Option<Kept> {
     let (mut ranks, mut total) = (0, 0);
     let mut causes: BTreeMap<&str, i64> = BTreeMap::new();
     for trace in traces {
-        for away in trace.away.iter().filter(|away| of_kind(away)) {
+        for (away, length) in lengths(trace, &of_kind) {
             let of = causes.entry(&away.cause).or_default();
-            *of = of.saturating_add(away.end.saturating_sub(away.start));
+            *of = of.saturating_add(length);
         }
         let (sum, of_run) = share(trace, &of_kind);
         if of_run >= SHARE {

@@ -1,6 +1,6 @@
 //! What a slow rank was doing meanwhile: operators that took longer, nothing, or other processes on its processor.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -39,11 +39,16 @@ impl Evidence<'_> {
     /// Returns which share of what a rank costs is that its recording had its processor.
     #[must_use]
     pub fn of_recorder(&self, rank: u32) -> f64 {
-        let away = self.traces.iter().flat_map(|trace| &trace.away);
-        let Some(recorder) = away.clone().find(|away| away.by == By::Recorder) else { return 0.0 };
+        let away = &self.traces[rank as usize].away;
+        let recorder: BTreeSet<&Arc<str>> =
+            away.iter().filter(|away| away.by == By::Recorder).map(|away| &away.cause).collect();
+        if recorder.is_empty() {
+            return 0.0;
+        }
         let parts = self.parts(&[rank]);
         let total: f64 = parts.values().sum();
-        if total > 0.0 { parts.get(&recorder.cause).copied().unwrap_or(0.0) / total } else { 0.0 }
+        let own: f64 = parts.iter().filter(|(cause, _)| recorder.contains(cause)).map(|(_, ns)| ns).sum();
+        if total > 0.0 { own / total } else { 0.0 }
     }
 
     /// Splits the cost of ranks by what they did longer than their peers.
