@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use crosswind_agent::settings::{Patience, Recording, RunSettings, TaskLimits};
+use crosswind_schema::DescriptionError;
 use crosswind_schema::error::Problem;
+use crosswind_schema::experiment::Order;
 use crosswind_schema::units::Quantity;
 use serde::Deserialize;
 
@@ -42,15 +44,7 @@ impl FarmPoint<'_> {
     pub fn live(&self, work: &WorkOf, limits: &Limits, trace: bool) -> Result<RunSettings, ExperimentError> {
         let mean = self.mean();
         let workload = &self.experiment.workload;
-        if self.tasks.arrivals.is_some() {
-            let field = if workload.arrival_gap_s.is_some() { "workload.arrival_gap_s" } else { "workload.tasks_file" };
-            let problem = "has tasks that arrive over time or have deadlines; live runs have all tasks at the start";
-            return Err(Problem::Value(problem.into()).at(field.into()).into());
-        }
-        if !self.experiment.failures.is_empty() {
-            let problem = "draws failures of nodes in virtual time; live runs have only those that happen to them";
-            return Err(Problem::Value(problem.into()).at("failure[0]".into()).into());
-        }
+        self.check_live(work)?;
         let mut children: HashMap<&str, usize> = HashMap::new();
         for parent in self.platform.nodes.iter().filter_map(|node| node.parent.as_deref()) {
             *children.entry(parent).or_default() += 1;
@@ -75,5 +69,62 @@ impl FarmPoint<'_> {
         };
         run.recording = Recording { trace, log: trace, printed: false };
         Ok(run)
+    }
+
+    /// Refuses what only simulated runs take into account.
+    fn check_live(&self, work: &WorkOf) -> Result<(), DescriptionError> {
+        let refused = |field: String, sentence: &str| Err(Problem::Value(sentence.into()).at(field));
+        let (workload, experiment) = (&self.experiment.workload, &self.experiment);
+        if let Order::Own(_) = experiment.policy.order {
+            let sentence = "is a policy of your own, which agents do not run; choose a built-in order, or --on sim";
+            return refused("policy.order".into(), sentence);
+        }
+        if self.tasks.arrivals.is_some() {
+            let field = if workload.arrival_gap_s.is_some() { "workload.arrival_gap_s" } else { "workload.tasks_file" };
+            let sentence = "has tasks that arrive over time or have deadlines; live runs have all tasks at the start: \
+                            run it with --on sim, or leave it out";
+            return refused(field.into(), sentence);
+        }
+        if self.tasks.classes.is_some() {
+            let sentence = "gives tasks classes, which agents do not know; run it with --on sim, or leave it out";
+            return refused("workload.class".into(), sentence);
+        }
+        if self.tasks.users.is_some() {
+            let sentence = "has a column user, and live runs have no flow times by user; run it with --on sim, or leave \
+                            the column out";
+            return refused("workload.tasks_file".into(), sentence);
+        }
+        let result_mb = workload.result_size_mb.get();
+        if result_mb > 0.0 && !matches!(work.kind.as_str(), "emulated" | "command" | "callable") {
+            let sentence = format!(
+                "is {result_mb} MB, and the results of execution.compute = {:?} are empty; leave it out, or compute \
+                 \"emulated\"",
+                work.kind
+            );
+            return refused("workload.result_size_mb".into(), &sentence);
+        }
+        if !experiment.failures.is_empty() {
+            let sentence = "draws failures of nodes in virtual time; live runs have only those that happen to them: run it \
+                            with --on sim, or leave it out";
+            return refused("failure[0]".into(), sentence);
+        }
+        for (at, change) in experiment.changes.iter().enumerate() {
+            for (name, given) in [("leaves", change.leaves), ("joins", change.joins)] {
+                if given {
+                    let sentence = "is true, and agents do not leave or join by themselves; change rates, run it with --on \
+                                    sim, or end the process of the agent";
+                    return refused(format!("change[{at}].{name}"), sentence);
+                }
+            }
+            if work.kind != "emulated" {
+                let sentence = format!(
+                    "changes rates, and with execution.compute = {:?} they are those of this machine; compute \"emulated\", \
+                     or run it with --on sim",
+                    work.kind
+                );
+                return refused(format!("change[{at}]"), &sentence);
+            }
+        }
+        Ok(())
     }
 }

@@ -107,6 +107,15 @@ impl LiveProgram {
     /// When the program cannot be built.
     pub fn settings(&self, limits: &RankLimits) -> Result<RanksSettings, LiveError> {
         let experiment = &self.experiment;
+        if experiment.network.network().fat_tree.is_some() {
+            let permitted =
+                "absent where ranks are processes, whose messages take this machine's network; --on sim has it";
+            return Err(LiveError::Value {
+                field: "network.fat_tree".into(),
+                value: "given".into(),
+                permitted: permitted.into(),
+            });
+        }
         Ok(RanksSettings {
             ranks: match experiment.workload.ranks {
                 Some(ranks) => ranks.try_into().unwrap_or(u32::MAX),

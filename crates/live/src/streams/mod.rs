@@ -182,6 +182,14 @@ fn warnings(links: &Links) -> Vec<Warning> {
         let message = "host_s_per_frame is the simulator's; here a frame costs what it costs";
         warnings.push(Warning::new("host-not-emulated", message, hint));
     }
+    if links.processor.is_some() {
+        let message = "network.processor is the simulator's; here messages take the processor time that they take";
+        warnings.push(Warning::new("processor-not-emulated", message, hint));
+    }
+    if links.window_bytes.is_some() {
+        let message = "network.window_bytes is the simulator's; here the kernel limits what a connection has out";
+        warnings.push(Warning::new("window-not-emulated", message, hint));
+    }
     warnings
 }
 
