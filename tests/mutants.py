@@ -262,13 +262,22 @@ class Target:
 
 
 FORK = "fork_of_table_4.toml"
+OSNOISE = "# tracer: osnoise\n" + "".join(
+    f"       osnoise/{cpu}-96{cpu}     [00{cpu}] d.h.  5789.{n:06d}: irq_noise: local_timer:236 start "
+    f"5789.{n:06d}000 duration {1800 + 7 * cpu} ns\n"
+    f"    kworker/{cpu}:1-54     [00{cpu}] d...  5789.{n + 9:06d}: thread_noise: kworker/{cpu}:1:54 start "
+    f"5789.{n + 2:06d}500 duration 3068 ns\n"
+    for n in range(0, 900_000, 90_000)
+    for cpu in (0, 1)
+)
+"""Lines as the page of the kernel on the tracer has them."""
 STUDY = ("fork_of_table_4_corrected.toml", FORK)
 REPORTED = (
     *("farm.runs.json", "program.runs.json", "streams.runs.json", "blame.json", "cost.json", "comparison.json"),
     *("check.json", "contention.json", "plan.json", "measurement.parquet", "trace.parquet", FORK, "noise.toml"),
     *("links_of_two_sites.toml", "overlap.json", "local_scheduling.json", "interactions.json"),
     *("cluster-check.json", "command-blame.json", "injection.json", "sweep.json", "gpu.parquet"),
-    *("several.json", "recorded-blame.json"),
+    *("several.json", "recorded-blame.json", "osnoise.txt"),
 )
 """A file of every kind that `crosswind report` takes, and of some that it refuses."""
 SWEPT = tuple(f"message_bytes-{size:08d}.parquet" for size in (64_000, 1_000_000))
@@ -288,6 +297,13 @@ TARGETS = {
     "plan tolerance of a recording": Target(
         "noise.toml", "plan tolerance noise.toml --ranks 64 --work-per-barrier-s 0.007", ("noise.intervals.parquet",)
     ),
+    "plan tolerance of osnoise": Target(
+        "osnoise.txt", "plan tolerance osnoise.txt --ranks 64 --work-per-barrier-s 0.007"
+    ),
+    "run GOAL under netgauge's noise": Target(
+        "netgauge.out", "run scatter_8.goal --disturbance netgauge.out --workers 1", ("scatter_8.goal",)
+    ),
+    "grade": Target("answers.toml", "grade answers.toml", ends=(1,)),
     "inject": Target("daemons_of_table_1.toml", "inject daemons_of_table_1.toml --dry-run -- true"),
     "inject a recording": Target("noise.toml", "inject noise.toml --dry-run -- true", ("noise.intervals.parquet",)),
     "inject intervals": Target("noise.intervals.parquet", "inject noise.toml --dry-run -- true", ("noise.toml",)),
@@ -367,6 +383,15 @@ def plant(folder: Path) -> Path:
     disturbed.studied().save(folder / "local_scheduling.json")
     interacting.studied().save(folder / "interactions.json")
     save_recording(disturbed.recorded().to_toml(), folder / "noise.toml")
+    (folder / "osnoise.txt").write_text(OSNOISE)
+    (folder / "netgauge.out").write_text(
+        "# Selfish Benchmark\n# Time [ns]\tselfish duration [ns]\n"
+        + "".join(f"{1e6 * n:.2f}\t{900 + 13 * n:.2f}\n" for n in range(40))
+    )
+    (folder / "answers.toml").write_text(
+        'schema_version = 1\nseed = 7\n[answers]\norder = ["a", "b", "c", "d", "e"]\nmeasurements = 5\nidle = []\n'
+        "subtree_tasks_per_s = { r = 5.0, a = 0.5, b = 0.5, c = 0.5, d = 0.5, e = 0.5 }\n"
+    )
     (folder / "flows.csv").write_text("flows,latency_s\n1,0.001\n1,0.0011\n2,0.0019\n2,0.002\n4,0.004\n4,0.0042\n")
     (folder / "rates.csv").write_text("flows,mb_per_s\n1,100\n2,90\n4,70\n")
     (folder / "goal.toml").write_text(

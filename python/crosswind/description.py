@@ -43,7 +43,7 @@ class Description(Generic[C]):
             With file, line, column, field, value, unit and permitted range of the first thing that is wrong.
         """
         read = cls._CORE.from_json if Path(path).suffix == ".json" else cls._CORE.from_toml
-        with read_as(path, *([cls._KIND, "recording"] if cls._KIND == "disturbance" else [cls._KIND])):
+        with read_as(path, *([cls._KIND, "recording", "noise"] if cls._KIND == "disturbance" else [cls._KIND])):
             return cls(read(cls._content(path), str(path)))
 
     @classmethod

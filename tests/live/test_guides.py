@@ -16,6 +16,7 @@ SECONDS = 60
 NOT_RUN = {
     r"--in-kernel": "takes over a network device; tests/live/test_filter_in_kernel.py does, between namespaces",
     r"\d+\.\d+\.\d+\.\d+|there:|host:7117|HOST:|dask:|hosts:": "needs another host",
+    r"osnoise\.txt|netgauge\.out": "needs a recording of another tool; tests/unit/test_noise_files.py",
     r"mpirun": "takes minutes; tests/live/test_mpi.py",
     r"\./\w|pid:|cgroup:|daemon\.py|'A' 'B'|base\.json": "needs the reader's own program",
     r"(experiment|sweep|disturbance|cluster/links|links)\.toml|a-with-b|today\.parquet|trace\.parquet -o": (

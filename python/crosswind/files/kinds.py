@@ -32,6 +32,7 @@ WORDS = {
     "figure": "a figure or a printed page",
     "goal": "a GOAL schedule",
     "gpu-measurement": "a measurement of a GPU",
+    "homework": "a sheet of homework",
     "hosts": "a list of hosts",
     "injection": "the report of an injection",
     "intervals": "a table of recorded intervals",
@@ -41,6 +42,7 @@ WORDS = {
     "measured-cluster": "the index of a measured cluster",
     "measurement": "a measurement",
     "metrics": "metrics of a check",
+    "noise": "another tool's recording of noise",
     "overlap": "an overlap matrix",
     "perfetto": "a time line for Perfetto",
     "plan": "a plan",
@@ -111,6 +113,13 @@ _HEADS = {
 }
 """How `crosswind.check.formats.prometheus`, `crosswind.run.joblog` and `crosswind.exchange.workloads` begin."""
 _GOAL = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*+num_ranks\s", re.DOTALL)
+_NOISE = re.compile(
+    r"(?:[ \t]*#[ \t]*tracer: (?:osnoise|hwlat)\b"
+    r"|(?:[ \t]*(?:#[^\n]*)?\r?\n)*+(?:[ \t]*[\d.+eE-]++[ \t]++[\d.+eE-]++[ \t]*\r?$"
+    r"|[^\n]{0,200}-\d+ ++\[\d+\] [^\n]{0,200}?\d\.\d+: ))",
+    re.MULTILINE,
+)
+"""What netgauge, LogGOPSim, `osnoise` and `hwlat` write (`crates/schema/src/disturbance/foreign`)."""
 _RECORDED = re.compile(r'^[ \t]*kind[ \t]*=[ \t]*"recorded"', re.MULTILINE)
 
 
@@ -180,6 +189,7 @@ def found_at(path: str | Path) -> Found:
     if text.startswith("<"):
         return Found(next((kind for kind, mark in _MARKS.items() if mark in text), UNKNOWN))
     begins = next((kind for kind, head in _HEADS.items() if text.startswith(head)), "goal" if _GOAL.match(text) else "")
+    begins = "noise" if not begins and _NOISE.match(text) else begins
     begins = "table" if TABLE_COLUMN in text.partition("\n")[0] or text.startswith(TABLE_COMMENT) else begins
     if begins:
         return Found(begins)

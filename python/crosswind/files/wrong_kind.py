@@ -25,6 +25,7 @@ _TAKEN_BY = {
     "hosts": "`crosswind run EXPERIMENT.toml --on hosts:{file}` takes it",
     "links": f"`crosswind plan tree {{file}} {_TASK} -o platform.toml` makes a platform of it",
     "measurement": "run `crosswind fit {file} -o platform.toml` first: it makes a platform of it",
+    "noise": _DISTURBS,
     "perfetto": "of traces of PyTorch's profiler, one per rank, `crosswind blame TRACE...` says which rank is slow",
     "platform": f'`crosswind plan {{file}} {_TASK}` takes it; an experiment names it (`platform = "{{file}}"`)',
     "recording": _DISTURBS,

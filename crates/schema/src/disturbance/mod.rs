@@ -12,11 +12,13 @@
 //! |---|---|
 //! | what kinds of sources exist, with which fields? | `source` |
 //! | which are refused? | `check` |
+//! | how are recordings of other tools read? | `foreign` |
 //! | how would it be without a cause, or with all aligned? | `variants` |
 //! | when does one source take the processor? | `stream` |
 //! | when is a rank's work done? | `timeline` |
 
 mod check;
+mod foreign;
 mod random;
 mod source;
 mod stream;
@@ -56,7 +58,7 @@ pub struct Disturbance {
 }
 
 impl Disturbance {
-    /// Parses and checks a `disturbance.toml`.
+    /// Parses and checks a `disturbance.toml`, or a recording of noise by netgauge, LogGOPSim, `osnoise` or `hwlat`.
     ///
     /// # Errors
     /// The first thing that is wrong, with file, line, column, field, value and range.
@@ -64,6 +66,9 @@ impl Disturbance {
         // No TOML begins with a brace. A recording whose intervals were in a table arrives as JSON.
         if text.trim_ascii_start().starts_with(b"{") {
             return Self::from_json(text, file);
+        }
+        if let Some(recording) = foreign::read(text, file) {
+            return recording;
         }
         read::toml_checked(text, file, Self::check)
     }

@@ -160,5 +160,5 @@ RECORDINGS = Kind(
     "noise.html.j2",
     of_type(Disturbance),
     each(recorded_section),
-    {"recording": Disturbance.load},
+    {"recording": Disturbance.load, "noise": Disturbance.load},
 )
