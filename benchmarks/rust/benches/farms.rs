@@ -28,7 +28,7 @@ fn farms(c: &mut Criterion) {
     let mut group = c.benchmark_group("farm");
     group.sample_size(10);
     let count = 20_000;
-    let tasks = Tasks { count, size_mb: Column::Same(1.0), work: Column::Same(2.0), arrivals: None };
+    let tasks = Tasks { count, size_mb: Column::Same(1.0), work: Column::Same(2.0), ..Tasks::default() };
     group.throughput(Throughput::Elements(count));
     for (shape, nodes, children) in [("fork", 8, 7), ("tree", 1000, 10)] {
         let platform = platform(nodes, children);

@@ -1,11 +1,14 @@
 //! A farm of tasks over a platform, simulated in virtual time, with its bounds.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crosswind_model::{Task, plan, with_planned_lines};
+use crosswind_policy::farm::classed::{ClassedNode, Taste, tastes};
 use crosswind_policy::farm::own::{OwnNode, OwnPolicy, OwnState};
 use crosswind_policy::farm::{FarmOptions, MeanTask, Settings};
-use crosswind_schema::experiment::{Amount, ChangeKind, Order, Params, Tasks, change, failure};
+use crosswind_schema::error::Problem;
+use crosswind_schema::experiment::{Amount, ChangeKind, Classes, Order, Params, Tasks, change, failure};
 use crosswind_schema::plan::{Method, Plan};
 use crosswind_schema::run::{NodeFailures, ObservedNode, Run, RunEvent, RunNode};
 use crosswind_schema::units::Quantity;
@@ -37,7 +40,11 @@ impl<'a> FarmPoint<'a> {
         experiment: Experiment,
         tasks_csv: Option<&[u8]>,
     ) -> Result<Self, DescriptionError> {
-        let tasks = Tasks::draw(&experiment.workload, experiment.seed, tasks_csv)?;
+        let mut tasks = Tasks::draw(&experiment.workload, experiment.seed, tasks_csv)?;
+        if let Some(classes) = &mut tasks.classes {
+            classes.place(&experiment.workload.classes, platform)?;
+            with_classes(&experiment)?;
+        }
         let mut point = Self { platform: Cow::Borrowed(platform), plan: None, experiment, tasks };
         let is_bent = |node: &Node| !node.receive_losses.is_empty() || !node.send_losses.is_empty();
         if platform.nodes.iter().any(is_bent) {
@@ -102,7 +109,35 @@ impl<'a> FarmPoint<'a> {
         if let Order::Own(name) = self.experiment.policy.order {
             return Err(ExperimentError::NoPolicy(name.name()));
         }
-        self.simulated(trace, |farm, options| simulate(farm, options, watch))
+        match &self.tasks.classes {
+            None => self.simulated(trace, |farm, options| simulate(farm, options, watch)),
+            Some(classes) => self.simulated(trace, |farm, options| self.run_classed(classes, farm, options, watch)),
+        }
+    }
+
+    /// Simulates tasks that have classes.
+    fn run_classed(
+        &self,
+        classes: &Classes,
+        farm: &Farm<'_>,
+        options: Options<'_>,
+        watch: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Outcome, SimError> {
+        let tree = self.platform.tree().map_err(Box::new)?;
+        // Orders and buffers follow from the rates as they are on average.
+        let mean = classes.mean_platform(&self.platform, |task| self.tasks.work.get(task));
+        let known = Settings::of(&mean, &tree, &farm.farm_options);
+        let shared = |all: Vec<Taste>| all.into_iter().map(Arc::new).collect::<Vec<_>>();
+        let (own, below) = tastes(&self.platform, &tree, classes);
+        let (own, below) = (shared(own), shared(below));
+        let alone = self.experiment.policy.order == Order::RootOnly;
+        let mut make = |n: u32, settings: Settings| {
+            let (returns, recovers) = (settings.returns, settings.recovers);
+            let settings = Settings { returns, recovers, ..known[n as usize].clone() };
+            let children = tree.children(n).iter().map(|&child| (child, below[child as usize].clone()));
+            ClassedNode::new(&settings, classes.of_task.clone(), own[n as usize].clone(), children, alone)
+        };
+        simulate_with(farm, options, &mut make, watch)
     }
 
     /// Simulates it with a policy of the user's own, one for each node.
@@ -156,6 +191,12 @@ impl<'a> FarmPoint<'a> {
     /// # Errors
     /// When the mean task cannot be planned.
     pub fn complete(&self, run: &mut Run) -> Result<(), ExperimentError> {
+        if self.tasks.classes.is_some() {
+            let message = "tasks have classes: there is no bound, since plans have one compute rate for each node";
+            let hint = "compare orders with each other, or with a linear program over classes and nodes";
+            run.warnings.push(Warning::new("no-bound-with-classes", message, hint));
+            return Ok(());
+        }
         if run.bound_tasks_per_s.is_none() {
             let plan = self.plan()?;
             run.bound_tasks_per_s = Some(plan.bound_tasks_per_s);
@@ -258,6 +299,26 @@ impl<'a> FarmPoint<'a> {
             flow: None,
             resumed: None,
         }
+    }
+}
+
+/// Checks that a farm whose tasks have classes asks for nothing that needs one compute rate for each node.
+fn with_classes(experiment: &Experiment) -> Result<(), DescriptionError> {
+    let wrong = |field: &str, sentence: &str| Err(Problem::Value(sentence.into()).at(field.into()));
+    match experiment.policy.order {
+        Order::Planned => wrong(
+            "policy.order",
+            "is \"planned\", and tasks have classes: a plan has one compute rate for each node; use another order",
+        ),
+        Order::Own(_) => wrong(
+            "policy.order",
+            "is a policy of your own, and tasks have classes, which it does not see; use another order",
+        ),
+        _ if experiment.policy.adapt => wrong(
+            "policy.adapt",
+            "is true, and tasks have classes, by which observed compute rates differ; leave it out",
+        ),
+        _ => Ok(()),
     }
 }
 

@@ -73,7 +73,8 @@ pub struct Run {
     pub events: Vec<RunEvent>,
     #[serde(default)]
     pub warnings: Vec<Warning>,
-    /// Times between arrival and end of tasks; absent if all tasks were there at the start and none has a deadline.
+    /// Times between arrival and end of tasks; absent if all tasks were there at the start, none has a deadline and they
+    /// have one user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<Flow>,
     /// Results of earlier runs into the same directory that this one resumed; absent if it did not resume.
@@ -82,7 +83,7 @@ pub struct Run {
 }
 
 /// Flow times: from the arrival of a task at the root to its end (with results: to its result's arrival there).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
     /// Mean flow time, s.
@@ -108,6 +109,27 @@ pub struct Flow {
     /// The longest time after a deadline, s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_tardiness_s: Option<f64>,
+    /// Jain's index of the mean slowdowns of the users: 1 if all are alike, 1 / users if one has all of it. Absent if
+    /// tasks have no user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jain: Option<f64>,
+    /// Flow times of each user's tasks, in the order in which the file names the users.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub users: Vec<UserFlow>,
+}
+
+/// Flow times of one user's tasks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UserFlow {
+    pub name: String,
+    pub tasks: u64,
+    /// When the last of them ended, s since the start.
+    pub done_s: f64,
+    /// Mean flow time, s.
+    pub mean_s: f64,
+    /// Mean of flow time / time that the task would take alone on the node that would be done with it first.
+    pub mean_slowdown: f64,
 }
 
 /// Tasks of a resumed run, by what earlier runs left.

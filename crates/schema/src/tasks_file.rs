@@ -1,19 +1,52 @@
 //! A user's tasks: a CSV file with the columns `size_mb` and `work`, one line per task. Optional columns are `release_s`
-//! (when the task arrives) and `deadline_s` (by when it is wanted; the cell may be empty).
+//! (when the task arrives), `deadline_s` (by when it is wanted; the cell may be empty), `class` and `user` (names).
 //!
 //! It is comma-separated, starts with a header, and may have the columns in any order. Blank lines and lines that
 //! start with `#` are skipped. Numbers may be in double quotes, as spreadsheets write them.
 
+use std::collections::HashMap;
+
 use crate::error::{DescriptionError, Problem, nearest};
-use crate::experiment::draw::{Arrivals, Column, Tasks};
+use crate::experiment::Classes;
+use crate::experiment::draw::{Arrivals, Column, Tasks, Users};
 use crate::read;
 use crate::units::{Megabytes, Quantity, Seconds, WorkUnits};
 
-const COLUMNS: [&str; 4] = ["size_mb", "work", "release_s", "deadline_s"];
+const COLUMNS: [&str; 6] = ["size_mb", "work", "release_s", "deadline_s", "class", "user"];
 const SIZE: usize = 0;
 const WORK: usize = 1;
 const RELEASE: usize = 2;
 const DEADLINE: usize = 3;
+const CLASS: usize = 4;
+const USER: usize = 5;
+/// Most different names in a column.
+const MOST_NAMES: usize = 1 << 16;
+
+/// The different names of a column, in the order in which they come.
+#[derive(Default)]
+struct Names {
+    all: Vec<String>,
+    places: HashMap<String, usize>,
+}
+
+impl Names {
+    /// Returns the place of a name.
+    fn place(&mut self, column: &str, cell: &str) -> Result<usize, Problem> {
+        let name = bare(cell);
+        if let Some(&place) = self.places.get(name) {
+            return Ok(place);
+        }
+        if name.is_empty() {
+            return Err(Problem::Value(format!("{column} is empty; it must be a name")));
+        }
+        if self.all.len() == MOST_NAMES {
+            return Err(Problem::Value(format!("{column} has more than {MOST_NAMES} different names")));
+        }
+        self.all.push(name.to_owned());
+        self.places.insert(name.to_owned(), self.all.len() - 1);
+        Ok(self.all.len() - 1)
+    }
+}
 
 /// Parses the tasks of a file.
 ///
@@ -29,6 +62,7 @@ fn parse(text: &str) -> Result<Tasks, DescriptionError> {
     let Some((at, header)) = lines.next() else { return Err(Problem::Empty.at_line(1, 1)) };
     let columns = columns(header, at + 1)?;
     let mut values: [Vec<f64>; COLUMNS.len()] = Default::default();
+    let (mut classes, mut users) = (Names::default(), Names::default());
     for (at, line) in lines {
         let found = line.split(',').count();
         if found != columns.len() {
@@ -38,17 +72,35 @@ fn parse(text: &str) -> Result<Tasks, DescriptionError> {
         }
         let mut character = 1;
         for (&column, cell) in columns.iter().zip(line.split(',')) {
-            let value = value(column, cell, values[RELEASE].last()).map_err(|p| p.at_line(at + 1, character))?;
+            let value = match column {
+                CLASS => classes.place(COLUMNS[column], cell).map(|place| place as f64),
+                USER => users.place(COLUMNS[column], cell).map(|place| place as f64),
+                _ => value(column, cell, values[RELEASE].last()),
+            };
+            let value = value.map_err(|p| p.at_line(at + 1, character))?;
             values[column].push(value);
             character += cell.chars().count() + 1;
         }
     }
-    let [size_mb, work, release_s, deadline_s] = values;
+    let [size_mb, work, release_s, deadline_s, class, user] = values;
     if size_mb.is_empty() {
         return Err(Problem::Value("there is no task below the header".into()).at_line(at + 1, 1));
     }
-    let arrivals = (columns.len() > 2).then_some(Arrivals { release_s, deadline_s });
-    Ok(Tasks { count: size_mb.len() as u64, size_mb: Column::Each(size_mb), work: Column::Each(work), arrivals })
+    let arrives = columns.contains(&RELEASE) || columns.contains(&DEADLINE);
+    Ok(Tasks {
+        count: size_mb.len() as u64,
+        size_mb: Column::Each(size_mb),
+        work: Column::Each(work),
+        arrivals: arrives.then_some(Arrivals { release_s, deadline_s }),
+        classes: columns.contains(&CLASS).then(|| Classes {
+            names: classes.all,
+            of_task: class.iter().map(|&place| place as u16).collect(),
+            factors: Vec::new(),
+        }),
+        users: columns
+            .contains(&USER)
+            .then(|| Users { names: users.all, of_task: user.iter().map(|&place| place as u32).collect() }),
+    })
 }
 
 fn value(column: usize, cell: &str, released: Option<&f64>) -> Result<f64, Problem> {
@@ -89,7 +141,7 @@ fn columns(header: &str, line: usize) -> Result<Vec<usize>, DescriptionError> {
             let near =
                 nearest(name, COLUMNS.into_iter()).map(|n| format!("; the nearest is `{n}`")).unwrap_or_default();
             let shown: String = name.chars().take(40).collect();
-            let known = "`size_mb`, `work`, `release_s` or `deadline_s`";
+            let known = "`size_mb`, `work`, `release_s`, `deadline_s`, `class` or `user`";
             return Err(Problem::Value(format!("the column `{shown}` is not {known}{near}")).at_line(line, character));
         };
         if columns.contains(&column) {

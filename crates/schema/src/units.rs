@@ -121,6 +121,14 @@ macro_rules! default {
 
 default!(SecondsPerMegabyte: 0.0, Ratio: 0.0, Seconds: 0.0, MegabytesOrNone: 0.0, TimeScale: 1.0);
 
+impl WorkPerSecond {
+    /// Returns the rate times a factor of at least 0.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Self((self.0 * factor).clamp(0.0, f64::MAX))
+    }
+}
+
 macro_rules! between {
     ($(#[$doc:meta])* $name:ident, $minimum:literal to $maximum:literal, exclusive: $exclusive:literal) => {
         $(#[$doc])*

@@ -53,6 +53,12 @@ pub enum SimError {
         /// Tasks that were cut short since the last one was done.
         redone: u64,
     },
+    /// Tasks remain of classes that no node of the tree can run any more.
+    #[error(
+        "at {time_s} s {left} tasks are left of classes that no node in the tree can run, or none that is served; give \
+         another node a factor above 0 in workload.class, have the nodes that left join again, or use another policy.order"
+    )]
+    Classes { time_s: f64, left: u64 },
     /// A policy of the user's own failed, or made a choice that is not permitted.
     #[error("the policy of node {node:?}, at {time_s} s: {why}")]
     Policy { node: String, time_s: f64, why: String },

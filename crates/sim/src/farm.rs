@@ -72,7 +72,7 @@ const STEPS_BETWEEN_LOOKS: u64 = 1 << 16;
 ///
 /// let text = "schema_version = 1\nname = \"one\"\n[[node]]\nname = \"root\"\ncompute_per_s = 4.0\n";
 /// let platform = Platform::from_toml(text.as_bytes(), "one.toml").expect("a right description");
-/// let tasks = Tasks { count: 8, size_mb: Column::Same(1.0), work: Column::Same(3.0), arrivals: None };
+/// let tasks = Tasks { count: 8, size_mb: Column::Same(1.0), work: Column::Same(3.0), ..Tasks::default() };
 /// let farm_options = FarmOptions::of(&Policy::default(), MeanTask { size_mb: 1.0, work: 3.0 });
 /// let farm = Farm { platform: &platform, tasks: &tasks, farm_options, chunk_kib: 512, result_size_mb: 0.0 };
 /// let outcome = simulate(&farm, Options::default(), &mut |_| true)?;
@@ -313,6 +313,10 @@ impl<'a, P: Decide> Run<'a, P> {
     #[cold]
     pub fn stuck(&self) -> SimError {
         let world = &self.world;
+        if world.farm.tasks.classes.is_some() {
+            let left = world.farm.tasks.count - world.progress.done;
+            return SimError::Classes { time_s: seconds(world.now), left };
+        }
         if P::IS_OWN {
             let node = self.nodes.iter().position(|node| node.waiting() > 0).unwrap_or(0);
             let left = world.farm.tasks.count - world.progress.done;
@@ -398,14 +402,14 @@ impl<'a, P: Decide> Run<'a, P> {
         world.touch(node);
         let Some((task, began)) = world.sites[node as usize].processor.end(world.now) else { return };
         if let Some(trace) = &mut world.recorded.trace {
-            trace.compute(node, task, (began, world.now), world.farm.tasks.work.get(task));
+            trace.compute(node, task, (began, world.now), world.farm.tasks.work_at(task, node));
         }
         world.progress.count_computed(task, world.now);
         if world.network.uplinks.is_empty() {
             world.count_done(task);
         }
         if world.adaptation.is_on() {
-            let work = world.farm.tasks.work.get(task);
+            let work = world.farm.tasks.work_at(task, node);
             world.estimate(node, |estimator, now_s, revisions| estimator.computed(work, now_s, revisions));
         }
         self.tell_of(node, Event::Computed { task });

@@ -79,14 +79,15 @@ pub(crate) struct Progress {
     quarters: [Nanos; 2],
     /// Number of tasks at each of these.
     quarters_at: [u64; 2],
-    /// When each task was done; empty unless tasks arrive over time or have deadlines.
+    /// When each task was done; empty unless tasks arrive over time, or have deadlines or several users.
     done_at: Vec<Nanos>,
 }
 
 impl Progress {
     pub fn of(tasks: &Tasks, by_computing: bool) -> Self {
         let quarters_at = [tasks.count / 4, tasks.count - tasks.count / 4];
-        let done_at = if tasks.arrivals.is_some() { vec![0; tasks.count as usize] } else { Vec::new() };
+        let is_timed = tasks.arrivals.is_some() || tasks.users.is_some();
+        let done_at = if is_timed { vec![0; tasks.count as usize] } else { Vec::new() };
         Self { done: 0, by_computing, computed: 0, last_computed: 0, quarters: [0; 2], quarters_at, done_at }
     }
 
@@ -175,7 +176,7 @@ impl World<'_> {
         if self.adaptation.is_on() {
             self.estimate(node, |estimator, now_s, _| estimator.computes(now_s));
         }
-        let work = self.farm.tasks.work.get(task);
+        let work = self.farm.tasks.work_at(task, node);
         self.sites[node as usize].processor.begin(self.now, task, work);
     }
 
@@ -259,7 +260,7 @@ impl World<'_> {
         let now = self.now;
         let Some((task, began, left)) = self.sites[node as usize].processor.drop_task(now) else { return };
         if let Some(trace) = self.recorded.trace.as_mut().filter(|_| now > began) {
-            trace.compute(node, task, (began, now), self.farm.tasks.work.get(task) - left);
+            trace.compute(node, task, (began, now), self.farm.tasks.work_at(task, node) - left);
             trace.mark_cut();
         }
     }

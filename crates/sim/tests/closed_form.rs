@@ -141,8 +141,12 @@ fn a_preferred_child_holds_another_at_the_end_of_its_chunk() {
         Spot { ir_send: 0.01, ..below(0, 2.0, 1.0) },
         Spot { ir_send: 0.02, ..below(0, 2.0, 1.0) },
     ];
-    let tasks =
-        Tasks { count: 4, size_mb: Column::Same(0.8), work: Column::Each(vec![2.0, 1.0, 1.0, 1.0]), arrivals: None };
+    let tasks = Tasks {
+        count: 4,
+        size_mb: Column::Same(0.8),
+        work: Column::Each(vec![2.0, 1.0, 1.0, 1.0]),
+        ..Tasks::default()
+    };
     let options = Options { trace: true, ..Options::default() };
     let outcome = run_with(&platform(&spots), &tasks, way(Order::Interference, Ports::Multi, Some(1)), 0.0, options);
     let trace = outcome.trace.unwrap();
@@ -223,7 +227,7 @@ fn arrival_serves_the_request_that_came_first_with_several_ports_and_buffers_too
     ]
     .into_iter()
     .unzip();
-    let tasks = Tasks { count: 20, size_mb: Column::Each(sizes), work: Column::Each(works), arrivals: None };
+    let tasks = Tasks { count: 20, size_mb: Column::Each(sizes), work: Column::Each(works), ..Tasks::default() };
     let tree = [
         root(10.177654),
         Spot { send: Some(27.387963), ..below(0, 14.180596, 25.220278) },

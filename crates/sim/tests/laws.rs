@@ -55,7 +55,7 @@ pub fn trees(with_drop: bool) -> impl Strategy<Value = Vec<Spot>> {
 pub fn unequal(count: u64, size: f64, work: f64) -> Tasks {
     let factor = |n: u64, by: u64| 0.5 + (n * by % 97) as f64 / 96.0;
     let column = |mean: f64, by| Column::Each((0..count).map(|n| mean * factor(n, by)).collect());
-    Tasks { count, size_mb: column(size, 31), work: column(work, 57), arrivals: None }
+    Tasks { count, size_mb: column(size, 31), work: column(work, 57), ..Tasks::default() }
 }
 
 proptest! {

@@ -235,7 +235,7 @@ proptest! {
         spots in trees(), amounts in prop::collection::vec((0.1..4.0f64, 0.1..4.0f64), 1..150), buffer in 1u64..4
     ) {
         let (sizes, works): (Vec<f64>, Vec<f64>) = amounts.into_iter().unzip();
-        let tasks = Tasks { count: sizes.len() as u64, size_mb: Column::Each(sizes), work: Column::Each(works), arrivals: None };
+        let tasks = Tasks { count: sizes.len() as u64, size_mb: Column::Each(sizes), work: Column::Each(works), ..Tasks::default() };
         let platform = platform(&spots);
         let tree = platform.tree().unwrap();
         for ports in PORTS {

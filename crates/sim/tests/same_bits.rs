@@ -82,7 +82,7 @@ fn tasks(draw: &mut Draw) -> Tasks {
             Column::Each((0..count).map(|_| draw.between(0.1, most)).collect())
         }
     };
-    Tasks { count, size_mb: column(5.0), work: column(9.0), arrivals: None }
+    Tasks { count, size_mb: column(5.0), work: column(9.0), ..Tasks::default() }
 }
 
 /// Returns changes in which nodes leave, rejoin or get other rates within `within_s` seconds.

@@ -15,7 +15,7 @@ from crosswind.statistics.interval import span
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crosswind.documents.shared import Flow
+    from crosswind.documents.shared import Flow, UserFlow
     from crosswind.run.results import Run, Runs
 
 NOTE = "flow time: from a task's arrival to its end. slowdown: flow time over the time alone on the node fastest for it"
@@ -41,7 +41,35 @@ def flow_answer(done: Runs[Run], most: int) -> Answer:
     columns += [("flow s", "right"), ("95 % below", "right"), ("slowdown", "right")]
     columns += [("late", "right")] if late else [("longest s", "right")]
     rows = [_row(point, paths, late) for point in points[:most]]
-    return Answer(lines, [Section(columns, rows)], [NOTE], tables_of(done, most), rest="Makespans")
+    tables = [Section(columns, rows)]
+    notes = [NOTE]
+    if len(points) == 1 and _flows(points[0])[0].get("users"):
+        lines.append(_fairness(_flows(points[0])))
+        tables.append(_users(_flows(points[0]), most))
+        notes.append("Jain's index: 1 if all users have the same mean slowdown, 1 / users if one has all of it")
+    return Answer(lines, tables, notes, tables_of(done, most), rest="Makespans")
+
+
+def _fairness(flows: Sequence[Flow]) -> str:
+    users = len(flows[0].get("users", []))
+    index = fmean(float(flow.get("jain") or 0.0) for flow in flows)
+    return f"Among {number_of(users, 'user')} Jain's index of the slowdowns is {index:.3f}."
+
+
+def _users(flows: Sequence[Flow], most: int) -> Section:
+    """Return what each user's tasks had, the largest slowdown first; of several seeds the means."""
+    columns = [("user", "left"), ("tasks", "right"), ("flow s", "right"), ("slowdown", "right"), ("done s", "right")]
+    found: dict[str, list[UserFlow]] = {}
+    for flow in flows:
+        for user in flow.get("users", []):
+            found.setdefault(user["name"], []).append(user)
+    means = {
+        name: [fmean(float(one[field]) for one in all_) for field in ("tasks", "mean_s", "mean_slowdown", "done_s")]
+        for name, all_ in found.items()
+    }
+    worst = sorted(means, key=lambda name: -means[name][2])[:most]
+    rows = [[name, f"{means[name][0]:,.0f}", *(plain(value) for value in means[name][1:])] for name in worst]
+    return Section(columns, rows)
 
 
 def _row(point: Sequence[Run], paths: list[str], late: bool) -> list[str]:

@@ -16,9 +16,20 @@ class EmbeddedFile(TypedDict):
     sha256: str
 
 
+class UserFlow(TypedDict):
+    """Flow times of one user's tasks."""
+
+    done_s: float
+    mean_s: float
+    mean_slowdown: float
+    name: str
+    tasks: int
+
+
 class Flow(TypedDict):
     """Flow times: from the arrival of a task at the root to its end (with results: to its result's arrival there)."""
 
+    jain: NotRequired[float | None]
     late: NotRequired[int | None]
     mean_s: float
     mean_slowdown: float
@@ -29,6 +40,7 @@ class Flow(TypedDict):
     most_tardiness_s: NotRequired[float | None]
     p95_s: float
     p99_s: float
+    users: NotRequired[list[UserFlow]]
 
 
 Loss: TypeAlias = list[float]

@@ -205,7 +205,7 @@ class Run(AnyRun):
             "of_root_only": self.of_root_only,
             "bound_of_root_only": self.bound_of_root_only,
             "events": len(self.events),
-            **{f"flow.{name}": value for name, value in (self.flow or {}).items()},
+            **{f"flow.{name}": value for name, value in (self.flow or {}).items() if name != "users"},
             **{f"failures.{name}": value for name, value in (self.failures or {}).items()},
         }
 

@@ -9,6 +9,7 @@
 //! | `event` | events and commands of a node |
 //! | `node` | the state machine |
 //! | `decide`, [`own`] | what a simulator needs of a node; a policy of the user's own |
+//! | [`classed`] | a node whose tasks have classes |
 //! | `single`, `multi` | which send begins, with one port or several |
 //! | `order/` | which child is served next |
 //! | `waiting`, `queue` | waiting children and waiting tasks |
@@ -29,6 +30,7 @@
 
 mod basis;
 mod buffer;
+pub mod classed;
 mod decide;
 mod demand;
 mod ending;

@@ -1,12 +1,13 @@
 //! Draws the tasks of a run, for the simulator and for live runs alike. Task sizes and works are drawn nowhere else.
 //!
 //! The same workload and seed give the same bytes on every machine: the generator is counter-based, and logarithms
-//! come from `libm` rather than from the system. Sizes, works and arrivals come from streams of their own, so changing one
+//! come from `libm` rather than from the system. Sizes, works, arrivals and classes come from streams of their own, so changing one
 //! leaves the others unchanged.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
+use super::classes::Classes;
 use super::workload::{Amount, Distribution, Source, Workload};
 use crate::error::{DescriptionError, Problem};
 use crate::tasks_file;
@@ -47,8 +48,22 @@ pub struct Arrivals {
     pub deadline_s: Vec<f64>,
 }
 
-/// The tasks of a run, numbered from 0.
+impl Default for Column {
+    fn default() -> Self {
+        Self::Same(0.0)
+    }
+}
+
+/// The users whose tasks a run has.
 #[derive(Clone, Debug, PartialEq)]
+pub struct Users {
+    pub names: Vec<String>,
+    /// User of each task: its place in `names`.
+    pub of_task: Vec<u32>,
+}
+
+/// The tasks of a run, numbered from 0.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tasks {
     pub count: u64,
     /// Input size of each task, MB.
@@ -57,6 +72,10 @@ pub struct Tasks {
     pub work: Column,
     /// `None`: all are at the root at the start, and none has a deadline.
     pub arrivals: Option<Arrivals>,
+    /// `None`: every node runs every task at its compute rate.
+    pub classes: Option<Classes>,
+    /// `None`: the tasks are of one user.
+    pub users: Option<Users>,
 }
 
 impl Tasks {
@@ -70,13 +89,26 @@ impl Tasks {
         let mut tasks = match workload.source()? {
             Source::File(path) => {
                 let bytes = file.ok_or_else(|| Problem::Missing.at("workload.tasks_file".into()).in_file(path))?;
-                tasks_file::read(bytes, path)?
+                let mut tasks = tasks_file::read(bytes, path)?;
+                let named = tasks.classes.take();
+                tasks.classes = match (named, workload.classes.is_empty()) {
+                    (None, true) => None,
+                    (Some(named), _) => Some(named.of_file(&workload.classes, path)?),
+                    (None, false) => {
+                        let problem =
+                            "is given, and the tasks_file has no column class; name the class of each task there";
+                        return Err(Problem::Value(problem.into()).at("workload.class".into()));
+                    }
+                };
+                tasks
             }
             Source::Drawn { tasks, size, work } => Self {
                 count: tasks,
                 size_mb: column("task_size_mb", size, tasks, seed, SIZES, whole_bytes)?,
                 work: column("task_work", work, tasks, seed, WORKS, |work| work)?,
                 arrivals: None,
+                classes: (!workload.classes.is_empty()).then(|| Classes::draw(&workload.classes, tasks, seed)),
+                users: None,
             },
         };
         if let Some(gap) = &workload.arrival_gap_s {
@@ -90,6 +122,17 @@ impl Tasks {
                 releases(&gaps, tasks.count, workload.arrival_tasks.get());
         }
         Ok(tasks)
+    }
+
+    /// Returns the work of a task at a node: what its processor would do in the time that it takes.
+    #[inline]
+    #[must_use]
+    pub fn work_at(&self, task: u64, node: u32) -> f64 {
+        let work = self.work.get(task);
+        match &self.classes {
+            None => work,
+            Some(classes) => work / classes.factors[usize::from(classes.of_task[task as usize])][node as usize],
+        }
     }
 
     /// Returns the sum of all sizes, MB.

@@ -5,6 +5,7 @@
 //! [`AnyExperiment`] reads any of them; [`Grid`] is their common interface.
 
 pub mod change;
+pub mod classes;
 pub mod draw;
 pub mod execution;
 pub mod failure;
@@ -25,6 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use self::change::{Change, ChangeKind, PlacedChange};
+pub use self::classes::{Classes, TaskClass};
 pub use self::draw::Tasks;
 pub use self::execution::{Execution, ProgramExecution};
 pub use self::failure::{Failure, PlacedFailure};

@@ -329,8 +329,15 @@ pub(super) use shared_fields;
 
 impl Grid for Experiment {
     const SWEPT: &'static [&'static str] = &SWEPT;
-    const SWEPT_BELOW: &'static [&'static str] =
-        &["change[", "failure[", "node[", "workload.arrival_gap_s.", "workload.task_size_mb.", "workload.task_work."];
+    const SWEPT_BELOW: &'static [&'static str] = &[
+        "change[",
+        "failure[",
+        "node[",
+        "workload.arrival_gap_s.",
+        "workload.class[",
+        "workload.task_size_mb.",
+        "workload.task_work.",
+    ];
 
     shared_fields!();
 

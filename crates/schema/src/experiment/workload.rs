@@ -9,6 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::classes::{self, TaskClass};
 use crate::error::{DescriptionError, Problem};
 use crate::units::{Megabytes, MegabytesOrNone, PositiveSeconds, Quantity, Sigma, WorkUnits};
 
@@ -34,8 +35,8 @@ pub struct Workload {
     /// Work of each task, work units: a number, or a distribution to draw from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_work: Option<Amount<WorkUnits>>,
-    /// Path of a CSV file with the columns `size_mb` and `work`, and optionally `release_s` and `deadline_s`, one line per
-    /// task, relative to this file.
+    /// Path of a CSV file with the columns `size_mb` and `work`, and optionally `release_s`, `deadline_s`, `class` and `user`,
+    /// one line per task, relative to this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub tasks_file: Option<String>,
@@ -49,6 +50,9 @@ pub struct Workload {
     /// Tasks that arrive at a time.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub arrival_tasks: NonZero<u64>,
+    /// Classes of tasks: for each, how fast which nodes are. Absent: every node runs every task at its compute rate.
+    #[serde(rename = "class", default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<TaskClass>,
 }
 
 const fn one() -> NonZero<u64> {
@@ -254,6 +258,7 @@ impl Workload {
             let problem = "stands without workload.arrival_gap_s: when do they arrive?";
             return Err(Problem::Value(problem.into()).at("workload.arrival_tasks".into()));
         }
+        classes::check(&self.classes)?;
         if let Some(file) = &self.tasks_file {
             if let Some((field, _)) = written.iter().find(|(_, given)| *given) {
                 let problem = "stands beside workload.tasks_file; the tasks are either in a file or described here";

@@ -58,7 +58,7 @@ pub fn platform(spots: &[Spot]) -> Platform {
 }
 
 pub fn same(count: u64, size_mb: f64, work: f64) -> Tasks {
-    Tasks { count, size_mb: Column::Same(size_mb), work: Column::Same(work), arrivals: None }
+    Tasks { count, size_mb: Column::Same(size_mb), work: Column::Same(work), ..Tasks::default() }
 }
 
 #[derive(Clone, Copy, Debug)]
