@@ -119,7 +119,7 @@ fn cause(kind: &str, name: &str) -> String {
 }
 
 /// Whether a line is none of an event: a remark of the tracer, or a frame of a stack.
-fn is_beside(line: &str) -> bool {
+fn is_no_event(line: &str) -> bool {
     line.is_empty() || line.starts_with('#') || line.starts_with("=>") || line.starts_with('<')
 }
 
@@ -135,7 +135,7 @@ pub(super) fn read(text: &str) -> Result<Noise, DescriptionError> {
             continue;
         }
         let Some(event) = event(line) else {
-            if is_beside(line) {
+            if is_no_event(line) {
                 continue;
             }
             let expected = "it must be of a trace, such as `TASK-PID [CPU] FLAGS SECONDS: EVENT`";
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn periods_say_which_cpus_were_recorded_for_how_long() {
+    fn periods_give_the_cpus_and_the_time() {
         let read = recorded(&format!(
             "{PERIODS}osnoise/1-9 [001] d... 81.0: irq_noise: timer:2 start 81.000000000 duration 4000 ns\n"
         ));
