@@ -22,7 +22,9 @@ NAMES |= {
     121: "Comm_split",
     134: "Comm_free",
     201: "Put",
-    200: "Win_fence",
+    205: "Win_create",
+    206: "Win_fence",
+    207: "Win_free",
 }
 
 

@@ -63,14 +63,19 @@ impl Clocks {
             .try_fold(0, |most, one| Some(most.max(one?)))
     }
 
-    /// Returns how far an offset may be from the one used, between two ranks, ns.
+    /// Returns how far the offset of a rank may be from the one used, ns.
     #[must_use]
-    pub fn slack(&self, one: usize, other: usize) -> i64 {
-        let width = |rank: usize| match (self.low[rank], self.high[rank]) {
+    pub fn slack_of(&self, rank: usize) -> i64 {
+        match (self.low[rank], self.high[rank]) {
             (Some(low), Some(high)) => (high.saturating_sub(low) / 2).max(0),
             _ => i64::MAX / 4,
-        };
-        width(one).saturating_add(width(other))
+        }
+    }
+
+    /// Returns the same of the offset between two ranks, ns.
+    #[must_use]
+    pub fn slack(&self, one: usize, other: usize) -> i64 {
+        self.slack_of(one).saturating_add(self.slack_of(other))
     }
 
     fn fitted(ranks: usize) -> Self {

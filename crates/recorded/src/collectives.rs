@@ -6,6 +6,7 @@
 //! | allreduce | recursive doubling; beyond 8 KiB a ring |
 //! | allgather | Bruck's: to ranks 1, 2, 4, ... further on |
 //! | alltoall, reduce_scatter | each rank to each other, one after the other |
+//! | scan, exscan | to ranks 1, 2, 4, ... above |
 //! | barrier, and whatever else all wait for | dissemination, one byte to ranks 1, 2, 4, ... further on |
 
 use crosswind_program::bsp::allreduce::{Action, Algorithm, Allreduce};
@@ -52,6 +53,7 @@ pub fn moves(name: &str, me: usize, root: usize, sizes: &[u64]) -> Vec<Move> {
         "alltoall" | "alltoallv" | "alltoallw" | "reducescatter" | "reducescatterblock" => {
             pairwise(me, ranks, sizes[me] / ranks as u64)
         }
+        "scan" | "exscan" => prefix(me, ranks, most),
         _ => dissemination(me, ranks, |_| 1),
     }
 }
@@ -87,10 +89,24 @@ fn tree(way: Way, me: usize, root: usize, ranks: usize, bytes: impl Fn(std::ops:
     moves
 }
 
+/// Rounds, each with how far data go in it: 1, 2, 4, ... ranks.
+fn distances(ranks: usize) -> impl Iterator<Item = (u32, usize)> {
+    (0..usize::BITS).map(|bit| (bit, 1usize << bit)).take_while(move |&(_, far)| far < ranks)
+}
+
+fn prefix(me: usize, ranks: usize, bytes: u64) -> Vec<Move> {
+    distances(ranks)
+        .flat_map(|(round, far)| {
+            let send = (me + far < ranks).then_some(Move::Send { to: me + far, round, bytes });
+            let receive = (me >= far).then_some(Move::Receive { round });
+            [send, receive]
+        })
+        .flatten()
+        .collect()
+}
+
 fn dissemination(me: usize, ranks: usize, bytes: impl Fn(usize) -> u64) -> Vec<Move> {
-    let distances = (0..usize::BITS).map(|bit| 1usize << bit).take_while(|&far| far < ranks);
-    (0..)
-        .zip(distances)
+    distances(ranks)
         .flat_map(|(round, far)| {
             [Move::Send { to: (me + far) % ranks, round, bytes: bytes(far) }, Move::Receive { round }]
         })
@@ -131,7 +147,7 @@ fn allreduce(me: usize, ranks: usize, bytes: u64) -> Vec<Move> {
 mod tests {
     use super::*;
 
-    const NAMES: [&str; 10] = [
+    const NAMES: [&str; 11] = [
         "bcast",
         "scatter",
         "reduce",
@@ -141,6 +157,7 @@ mod tests {
         "allgather",
         "alltoall",
         "reduce_scatter",
+        "scan",
         "barrier",
     ];
 
@@ -189,6 +206,7 @@ mod tests {
                         let complete = |me: usize| known[me] == all;
                         match name {
                             "bcast" | "scatter" => assert!((0..ranks).all(|me| known[me] & (1 << root) > 0)),
+                            "scan" => assert!((0..ranks).all(|me| known[me] == (2 << me) - 1), "of {ranks}"),
                             "reduce" | "gatherv" => assert!(complete(root), "{name} {ranks} {root}"),
                             _ => assert!((0..ranks).all(complete), "{name} of {ranks}"),
                         }

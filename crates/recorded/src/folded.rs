@@ -83,16 +83,16 @@ impl Builder<'_> {
     fn over(&mut self, meeting: u32) -> u32 {
         let mut path = vec![meeting];
         while let Some(&next) = path.last() {
-            let before = self.graph.after[next as usize];
+            let before = self.graph.before(next, self.took);
             match before {
                 _ if self.over[next as usize] != NONE => {
                     path.pop();
                 }
-                Some(before) if self.over[before as usize] == NONE => path.push(before),
+                Some((before, _)) if self.over[before as usize] == NONE => path.push(before),
                 _ => {
                     let took = self.took[next as usize];
                     let mut moments = std::mem::take(&mut self.arrived[next as usize]);
-                    moments.extend(before.map(|before| (self.over[before as usize], 0)));
+                    moments.extend(before.map(|(before, later)| (self.over[before as usize], later)));
                     moments.iter_mut().for_each(|moment| moment.1 = moment.1.saturating_add(took));
                     self.over[next as usize] = self.latest(moments);
                     path.pop();
@@ -110,7 +110,8 @@ impl Builder<'_> {
         }
         let (mut since, mut at) = (took, meeting);
         for _ in 0..BEFORE {
-            let Some(before) = self.graph.after[at as usize] else { return false };
+            let Some((before, later)) = self.graph.before(at, self.took) else { return false };
+            since = since.saturating_add(later);
             if self.over[before as usize] == moment.0 {
                 return moment.1 <= since;
             }

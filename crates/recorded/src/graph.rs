@@ -29,6 +29,23 @@ pub struct Times {
     pub tail: Vec<i64>,
 }
 
+/// What has to come before a meeting can begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// The end of another meeting.
+    Over(u32),
+    /// All arrivals of another meeting, and what that needs itself: ranks of a scan that are at lower places.
+    Arrived(u32),
+}
+
+impl After {
+    fn meeting(self) -> u32 {
+        match self {
+            Self::Over(meeting) | Self::Arrived(meeting) => meeting,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     /// In an order in which they can be evaluated.
@@ -37,8 +54,8 @@ pub struct Graph {
     pub starts: Vec<i64>,
     pub steps: u32,
     pub meetings: u32,
-    /// For each meeting, the one that must be over before it can begin, if there is one.
-    pub after: Vec<Option<u32>>,
+    /// For each meeting, what has to come before it.
+    pub after: Vec<Option<After>>,
 }
 
 /// For each rank, the range of its cells in [`Times`].
@@ -52,7 +69,7 @@ impl Graph {
     pub fn new(
         ranks: &[Vec<Do>],
         starts: Vec<i64>,
-        after: Vec<Option<u32>>,
+        after: Vec<Option<After>>,
         steps: u32,
     ) -> Result<Self, Vec<(u32, usize)>> {
         let meetings = after.len() as u32;
@@ -62,6 +79,14 @@ impl Graph {
                 missing[*meeting as usize] += 1;
             }
         }
+        let mut behind: Vec<(u32, u32)> = Vec::new();
+        for (meeting, after) in (0..meetings).zip(&after) {
+            if let Some(after) = after {
+                behind.push((after.meeting(), meeting));
+                missing[meeting as usize] += 1;
+            }
+        }
+        behind.sort_unstable();
         let mut cells = Vec::with_capacity(ranks.len());
         let mut total = 0u32;
         for rank in ranks {
@@ -72,6 +97,24 @@ impl Graph {
         let mut at = vec![0usize; ranks.len()];
         let mut waiting: Vec<Vec<u32>> = vec![Vec::new(); meetings as usize];
         let mut ready: Vec<u32> = (0..ranks.len() as u32).rev().collect();
+        // Lets ranks that wait continue once all have arrived at a meeting, and at those before it.
+        let complete = |first: u32, missing: &mut [u32], waiting: &mut [Vec<u32>], ready: &mut Vec<u32>| {
+            let mut path = vec![first];
+            while let Some(meeting) = path.pop() {
+                ready.append(&mut waiting[meeting as usize]);
+                let from = behind.partition_point(|one| one.0 < meeting);
+                for &(_, next) in behind[from..].iter().take_while(|one| one.0 == meeting) {
+                    missing[next as usize] -= 1;
+                    if missing[next as usize] == 0 {
+                        path.push(next);
+                    }
+                }
+            }
+        };
+        let empty: Vec<u32> = (0..meetings).filter(|&meeting| missing[meeting as usize] == 0).collect();
+        for meeting in empty {
+            complete(meeting, &mut missing, &mut waiting, &mut ready);
+        }
         while let Some(rank) = ready.pop() {
             let does = &ranks[rank as usize];
             while let Some(&next) = does.get(at[rank as usize]) {
@@ -86,7 +129,7 @@ impl Graph {
                 if let Do::Arrive(meeting) = next {
                     missing[meeting as usize] -= 1;
                     if missing[meeting as usize] == 0 {
-                        ready.append(&mut waiting[meeting as usize]);
+                        complete(meeting, &mut missing, &mut waiting, &mut ready);
                     }
                 }
             }
@@ -94,6 +137,17 @@ impl Graph {
         let stuck: Vec<(u32, usize)> =
             (0..ranks.len()).filter(|&rank| at[rank] < ranks[rank].len()).map(|rank| (rank as u32, at[rank])).collect();
         if stuck.is_empty() { Ok(Self { nodes, starts, steps, meetings, after }) } else { Err(stuck) }
+    }
+
+    /// Returns the meeting before a meeting, and how much later than its end this one can begin, ns; less than 0 where it
+    /// needs only the arrivals.
+    #[inline]
+    #[must_use]
+    pub fn before(&self, meeting: u32, took: &[i64]) -> Option<(u32, i64)> {
+        self.after[meeting as usize].map(|after| match after {
+            After::Over(before) => (before, 0),
+            After::Arrived(before) => (before, 0i64.saturating_sub(took[before as usize])),
+        })
     }
 
     /// Returns when a meeting is over. All ranks have arrived, and so they have at those before it.
@@ -104,14 +158,15 @@ impl Graph {
         while memory.over[first] == i64::MIN {
             memory.path.push(first as u32);
             match self.after[first] {
-                Some(before) => first = before as usize,
+                Some(after) => first = after.meeting() as usize,
                 None => break,
             }
         }
         while let Some(next) = memory.path.pop() {
             let next = next as usize;
-            let before = self.after[next].map_or(i64::MIN, |before| memory.over[before as usize]);
-            memory.over[next] = memory.ready[next].max(before).saturating_add(took[next]);
+            let before = self.before(next as u32, took);
+            let begins = before.map_or(i64::MIN, |(before, later)| memory.over[before as usize].saturating_add(later));
+            memory.over[next] = memory.ready[next].max(begins).saturating_add(took[next]);
         }
         memory.over[meeting as usize]
     }

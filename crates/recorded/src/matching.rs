@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::clocks::{Bound, Clocks, Together, align};
-use crate::graph::{Cells, Do, Graph, Times};
+use crate::graph::{After, Cells, Do, Graph, Times};
+use crate::prefix::{Arrived, Reach};
 use crate::trace::{Key, Kind, Part, Trace};
 
 /// Communicators up to this size bound all pairs of clocks; larger ones bound neighbours and the first rank.
 const ALL_PAIRS: usize = 24;
 /// Slack beside that of the clocks when it is judged whether a send waited for its receiver, ns.
-const SEND_SLACK_NS: i64 = 20_000;
+pub const SEND_SLACK_NS: i64 = 20_000;
 
 /// Why ranks cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct Matched {
     /// When all had arrived at each meeting, ns.
     pub(crate) ready: Vec<i64>,
     pub class: Vec<u32>,
+    /// The first meeting of the operation of each meeting: a scan has one for each of its ranks, any other operation one.
+    pub operation: Vec<u32>,
     pub clocks: Clocks,
     /// From the first beginning to the last end, ns.
     pub recorded: i64,
@@ -43,7 +46,8 @@ pub struct Matched {
     pub from_outside: u64,
     /// For each rank and event, the meeting at which it is over; of a message, when it has come.
     pub meeting: Vec<Vec<Option<u32>>>,
-    /// For each rank and event of a message whose sender waits for its receiver: the meeting of that.
+    /// For each rank and event the meeting at which the rank arrives beside: of a message whose sender waits for its receiver,
+    /// that of the receiver; of a scan, that of the rank's place.
     pub received: Vec<Vec<Option<u32>>>,
 }
 
@@ -93,6 +97,11 @@ fn groups(traces: &[Trace]) -> Vec<Group> {
             last = Some(key);
         }
     }
+    let place = |&(rank, at): &(u32, u32)| match traces[rank as usize].events[at as usize].part {
+        Part::Prefix(place) => place,
+        _ => rank,
+    };
+    groups.iter_mut().filter(|group| !group.is_message).for_each(|group| group.members.sort_by_key(place));
     groups
 }
 
@@ -186,7 +195,7 @@ fn bounds(traces: &[Trace], groups: &[Group]) -> Vec<Bound> {
         let event = |&(rank, at): &(u32, u32)| &traces[rank as usize].events[at as usize];
         let mut pair = |one: &(u32, u32), other: &(u32, u32)| {
             let (needed, needs) = (event(one), event(other));
-            if one.0 != other.0 && needed.part != Part::Takes && needs.part != Part::Gives {
+            if one.0 != other.0 && needs.part.needs(needed.part) {
                 bounds.push(Bound {
                     earlier: one.0,
                     later: other.0,
@@ -197,7 +206,8 @@ fn bounds(traces: &[Trace], groups: &[Group]) -> Vec<Bound> {
         };
         let members = &group.members;
         let count = members.len();
-        if count <= ALL_PAIRS || members.iter().any(|member| event(member).part != Part::All) {
+        let is_rooted = |member: &(u32, u32)| matches!(event(member).part, Part::Gives | Part::Takes);
+        if count <= ALL_PAIRS || members.iter().any(is_rooted) {
             let givers = members.iter().filter(|member| event(member).part != Part::Takes);
             for one in givers {
                 members.iter().for_each(|other| pair(one, other));
@@ -254,9 +264,12 @@ struct Builder<'a> {
     took: Vec<i64>,
     ready: Vec<i64>,
     class: Vec<u32>,
-    classes: BTreeMap<(Arc<str>, u64), u32>,
+    /// By name, size, and place in a scan, the ranks of which it takes the longer the higher they are.
+    classes: BTreeMap<(Arc<str>, u64, u32), u32>,
+    operation: Vec<u32>,
+    reach: Reach,
     /// For each meeting, the one before it, if a communicator works on one at a time.
-    after: Vec<Option<u32>>,
+    after: Vec<Option<After>>,
     from_outside: u64,
     last_ready: BTreeMap<(u32, u32), i64>,
 }
@@ -273,6 +286,8 @@ impl<'a> Builder<'a> {
             ready: Vec::new(),
             class: Vec::new(),
             classes: BTreeMap::new(),
+            operation: Vec::new(),
+            reach: Reach::default(),
             after: Vec::new(),
             from_outside: 0,
             last_ready: BTreeMap::new(),
@@ -303,9 +318,12 @@ impl<'a> Builder<'a> {
             }
             // A receive needs its send, a send its receive, and a collective operation all others.
             let starts: Vec<(u32, i64)> = group.members.iter().map(|&member| (member.0, self.span(member).0)).collect();
-            let latest = starts.iter().max_by_key(|one| one.1).copied();
-            for member in &group.members {
-                let Some((together, (rank, ready))) = together(member).zip(latest) else { continue };
+            let latest = |upto: usize| starts[..=upto].iter().max_by_key(|one| one.1).copied();
+            let whole = latest(group.members.len() - 1);
+            let reach = self.reach_of(group).map(<[usize]>::to_vec);
+            for (at, member) in group.members.iter().enumerate() {
+                let last = reach.as_ref().map_or(whole, |reach| latest(reach[at]));
+                let Some((together, (rank, ready))) = together(member).zip(last) else { continue };
                 if group.is_message && rank == member.0 {
                     continue;
                 }
@@ -317,9 +335,10 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn add_meeting(&mut self, ready: i64, took: i64, name: &Arc<str>, size: u64) -> u32 {
+    fn add_meeting(&mut self, ready: i64, took: i64, (name, size, place): (&Arc<str>, u64, u32)) -> u32 {
         let next = self.classes.len() as u32;
-        let class = *self.classes.entry((Arc::clone(name), size)).or_insert(next);
+        let class = *self.classes.entry((Arc::clone(name), size, place)).or_insert(next);
+        self.operation.push(self.took.len() as u32);
         self.took.push(took.max(0));
         self.ready.push(ready);
         self.class.push(class);
@@ -328,10 +347,15 @@ impl<'a> Builder<'a> {
     }
 
     fn build(mut self, groups: &[Group]) -> Result<Matched, Mismatch> {
+        self.find_reach(groups);
         self.find_last_ready(groups);
         let mut last: Option<(u32, u32)> = None;
         let one_at_a_time = self.one_at_a_time(groups);
         for group in groups {
+            if self.reach_of(group).is_some() {
+                self.meet_in_order(group);
+                continue;
+            }
             let before =
                 last.filter(|&(comm, _)| comm == group.comm && !group.is_message && one_at_a_time.contains(&comm));
             if let Some(meeting) = self.meet(group, before.map(|(_, meeting)| meeting)) {
@@ -379,12 +403,69 @@ impl<'a> Builder<'a> {
             .min()
             .unwrap_or(0);
         let first = event(group.members[0]);
-        let meeting = self.add_meeting(ready, took, &first.name, first.size);
-        self.after[meeting as usize] = before;
+        let meeting = self.add_meeting(ready, took, (&first.name, first.size, 0));
+        self.after[meeting as usize] = before.map(After::Over);
         for (rank, at) in members() {
             self.meeting[rank as usize][at as usize] = Some(meeting);
         }
         Some(meeting)
+    }
+
+    /// Finds out for which ranks of a scan those at lower places wait.
+    fn find_reach(&mut self, groups: &[Group]) {
+        let event = |&(rank, at): &(u32, u32)| &self.traces[rank as usize].events[at as usize];
+        let is_scan = |group: &&Group| matches!(event(&group.members[0]).part, Part::Prefix(_));
+        let mut scans: BTreeMap<(u32, Arc<str>, u64), Vec<Vec<Arrived>>> = BTreeMap::new();
+        for group in groups.iter().filter(is_scan) {
+            let first = event(&group.members[0]);
+            let arrived = |&member: &(u32, u32)| {
+                let (start, end) = self.span(member);
+                Arrived { start, end, slack: self.clocks.slack_of(member.0 as usize) }
+            };
+            let of = scans.entry((group.comm, Arc::clone(&first.name), first.size)).or_default();
+            of.push(group.members.iter().map(arrived).collect());
+        }
+        self.reach = Reach::new(&scans);
+    }
+
+    /// Returns for each rank of a scan the highest place that it waits for; `None` for other operations.
+    fn reach_of(&self, group: &Group) -> Option<&[usize]> {
+        let (rank, at) = group.members[0];
+        let first = &self.traces[rank as usize].events[at as usize];
+        if matches!(first.part, Part::Prefix(_)) { self.reach.of(group.comm, &first.name, first.size) } else { None }
+    }
+
+    /// Makes the meetings of a scan, one for each rank: it is ready when the ranks up to its place have arrived.
+    fn meet_in_order(&mut self, group: &Group) {
+        let Some(reach) = self.reach_of(group).map(<[usize]>::to_vec) else { return };
+        let traces = self.traces;
+        let mut latest = i64::MIN;
+        let mut ready = Vec::with_capacity(group.members.len());
+        for &member in &group.members {
+            latest = latest.max(self.span(member).0);
+            ready.push(latest);
+        }
+        let mut took: Vec<Option<i64>> = vec![None; group.members.len()];
+        for (&member, &upto) in group.members.iter().zip(&reach) {
+            let (since, end) = self.wait(member);
+            let here = end.saturating_sub(since.max(ready[upto]));
+            took[upto] = Some(took[upto].map_or(here, |took| took.min(here)));
+        }
+        let first = self.took.len() as u32;
+        let (rank, at) = group.members[0];
+        let name = &traces[rank as usize].events[at as usize].name;
+        let size = traces[rank as usize].events[at as usize].size;
+        for (place, (ready, took)) in (0u32..).zip(ready.into_iter().zip(took)) {
+            let meeting = self.add_meeting(ready, took.unwrap_or(0), (name, size, place));
+            self.operation[meeting as usize] = first;
+            self.after[meeting as usize] = (place > 0).then(|| After::Arrived(meeting - 1));
+        }
+        for (place, (&(rank, at), &upto)) in (0u32..).zip(group.members.iter().zip(&reach)) {
+            self.meeting[rank as usize][at as usize] = Some(first + upto as u32);
+            if upto as u32 != place {
+                self.received[rank as usize][at as usize] = Some(first + place);
+            }
+        }
     }
 
     /// Finds out which sends wait for their receivers: of each size, those never over before the receiver was there.
@@ -427,7 +508,7 @@ impl<'a> Builder<'a> {
             let begun = self.wait(sender).0;
             let end = self.clocks.common(sender.0 as usize, end);
             let name: Arc<str> = "send".into();
-            let meeting = self.add_meeting(there, end.saturating_sub(there.max(begun)), &name, size_of(sender));
+            let meeting = self.add_meeting(there, end.saturating_sub(there.max(begun)), (&name, size_of(sender), 0));
             self.received[sender.0 as usize][sender.1 as usize] = Some(meeting);
             self.received[receiver.0 as usize][receiver.1 as usize] = Some(meeting);
         }
@@ -459,10 +540,15 @@ impl<'a> Builder<'a> {
                 own.computing.push(start.saturating_sub(before).max(0));
                 before = end;
                 let doing = match act.kind {
-                    Kind::Post if trace.events[event].part == Part::Takes => {
-                        self.received[rank][event].map_or(Do::Nothing, Do::Arrive)
+                    Kind::Post => {
+                        let (meeting, received) = (self.meeting[rank][event], self.received[rank][event]);
+                        let arrives = match trace.events[event].part {
+                            Part::Takes => received,
+                            Part::Prefix(_) => received.or(meeting),
+                            Part::All | Part::Gives => meeting,
+                        };
+                        arrives.map_or(Do::Nothing, Do::Arrive)
                     }
-                    Kind::Post => self.meeting[rank][event].map_or(Do::Nothing, Do::Arrive),
                     Kind::Wait => self.meeting[rank][event].map_or(Do::Nothing, Do::Wait),
                     Kind::WaitSent => self.received[rank][event].map_or(Do::Nothing, Do::Wait),
                     Kind::Step => {
@@ -511,6 +597,7 @@ impl<'a> Builder<'a> {
             took: self.took,
             ready: self.ready,
             class: self.class,
+            operation: self.operation,
             clocks: self.clocks,
             recorded: last.saturating_sub(first),
             waited,

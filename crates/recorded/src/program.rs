@@ -23,9 +23,16 @@ pub fn program(traces: &[Trace], matched: &Matched) -> Result<Goal, String> {
     for (rank, meetings) in (0u32..).zip(&matched.meeting) {
         for (event, meeting) in (0u32..).zip(meetings) {
             if let Some(meeting) = meeting {
-                members[*meeting as usize].push((rank, event));
+                members[matched.operation[*meeting as usize] as usize].push((rank, event));
             }
         }
+    }
+    for members in &mut members {
+        // Ranks of a scan by their places.
+        members.sort_by_key(|&(rank, event)| match traces[rank as usize].events[event as usize].part {
+            Part::Prefix(place) => place,
+            _ => rank,
+        });
     }
     let ranks = traces.len();
     let builder = Builder::new(ranks as u32);
@@ -53,7 +60,7 @@ pub fn program(traces: &[Trace], matched: &Matched) -> Result<Goal, String> {
 struct Messages<'a> {
     traces: &'a [Trace],
     matched: &'a Matched,
-    /// Ranks and events of each meeting, in the order of the ranks.
+    /// Ranks and events of each operation, in the order of the ranks. An operation has the number of its first meeting.
     members: Vec<Vec<(u32, u32)>>,
     builder: Builder,
     /// The operation after which each rank continues.
@@ -119,7 +126,8 @@ impl Messages<'_> {
 
     fn collective(&mut self, rank: u32, at: u32, meeting: u32) -> Result<(), String> {
         let traces = self.traces;
-        let members = &self.members[meeting as usize];
+        let operation = self.matched.operation[meeting as usize];
+        let members = &self.members[operation as usize];
         let events = || members.iter().map(|&(rank, event)| &traces[rank as usize].events[event as usize]);
         let sizes: Vec<u64> = events().map(|event| event.size).collect();
         let alone = |part: Part| {
@@ -135,11 +143,11 @@ impl Messages<'_> {
         for one in moves(name, me, root, &sizes) {
             match one {
                 Move::Send { to, round, bytes } => {
-                    let send = Operation::Send { to: ranks[to], tag: tag(meeting, round), bytes: bytes_of(bytes)? };
+                    let send = Operation::Send { to: ranks[to], tag: tag(operation, round), bytes: bytes_of(bytes)? };
                     together.push(Some(self.add(rank, send, &before)));
                 }
                 Move::Receive { round } => {
-                    let receive = Operation::Receive { from: None, tag: tag(meeting, round) };
+                    let receive = Operation::Receive { from: None, tag: tag(operation, round) };
                     together.push(Some(self.add(rank, receive, &before)));
                     before = std::mem::take(&mut together);
                 }

@@ -20,6 +20,31 @@ pub enum Part {
     Gives,
     /// It needs those that give: the other ranks of a broadcast, the root of a reduction, a receiver.
     Takes,
+    /// It needs those at lower places of the communicator, and those at higher ones need it: a scan. Its place.
+    Prefix(u32),
+}
+
+impl Part {
+    /// Whether a rank with this part needs another in the same operation.
+    #[must_use]
+    pub fn needs(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Gives, _) | (_, Self::Takes) => false,
+            (Self::Prefix(own), Self::Prefix(place)) => place < own,
+            _ => true,
+        }
+    }
+
+    /// Returns a number that is equal where ranks do the same, whatever their places.
+    #[must_use]
+    pub fn code(self) -> u64 {
+        match self {
+            Self::All => 0,
+            Self::Gives => 1,
+            Self::Takes => 2,
+            Self::Prefix(_) => 3,
+        }
+    }
 }
 
 /// A rank's part in an operation, with the times at which it began and ended there.
@@ -130,7 +155,7 @@ impl Trace {
                 self.push(Kind::Post, at, start, start, ran);
                 self.push(Kind::WaitSent, at, start, end, -1);
             }
-            Part::All | Part::Takes => {
+            Part::All | Part::Takes | Part::Prefix(_) => {
                 self.push(Kind::Post, at, start, start, ran);
                 self.push(Kind::Wait, at, start, end, -1);
             }

@@ -71,6 +71,24 @@ fn an_allreduce_is_messages_after_the_last_rank() {
 }
 
 #[test]
+fn ranks_of_a_scan_wait_for_those_below_them_on_the_network_too() {
+    let rank = |from: f64, to: f64| [("barrier", 0.0, 0.01, ""), ("scan", from, to, ", \"bytes\": 8")];
+    let (first, second, third) = (rank(1.0, 1.05), rank(2.0, 2.1), rank(1.0, 2.1));
+    let recording = recorded(&[&first, &second, &third]).unwrap();
+    assert_eq!((recording.replayed_ns(), recording.meetings_of_all()), (2_100_000, 1));
+    let (ends, messages) = run(&recording);
+    // Six of the barrier; rank 0 to rank 1, rank 1 to rank 2, then rank 0 to rank 2.
+    assert_eq!(messages, 6 + 3);
+    assert!(ends[0] < 1_100_000 && ends[1] >= 2_000_000 && ends[2] >= 2_000_000 + ONE_WAY);
+}
+
+#[test]
+fn a_scan_of_a_communicator_whose_order_is_not_known_is_refused() {
+    let rank = [("exscan", 1.0, 2.1, ", \"bytes\": 8, \"comm\": \"row\"")];
+    assert!(recorded(&[&rank, &rank]).err().unwrap().starts_with("scans of communicators other than the world"));
+}
+
+#[test]
 fn a_send_that_waited_for_its_receiver_waits_for_it_here() {
     let barrier = ("barrier", 0.0, 0.01, "");
     let sender: &[_] =

@@ -2,7 +2,7 @@
 
 use crosswind_policy::window::WindowSettings;
 use crosswind_recorded::folded::{self, Folded};
-use crosswind_recorded::graph::{Do, Graph, Memory, Times};
+use crosswind_recorded::graph::{After, Do, Graph, Memory, Times};
 use crosswind_recorded::judge::noise::Draws;
 use crosswind_schema::Disturbance;
 use crosswind_schema::disturbance::{Timeline, Timelines};
@@ -31,7 +31,18 @@ fn drawn(seed: u64) -> (Graph, Times, Vec<i64>) {
                 does[(from + 1) % ranks].push(Do::Wait(meeting));
                 continue;
             }
-            after.push(if draws.below(2) == 0 { last } else { None });
+            if draws.below(3) == 0 {
+                // A scan: each rank waits for those below it, some for those above as well.
+                let first = meeting;
+                for (rank, does) in does.iter_mut().enumerate() {
+                    after.push((rank > 0).then(|| After::Arrived(first + rank as u32 - 1)));
+                    does.push(Do::Arrive(first + rank as u32));
+                    does.push(Do::Wait(first + (rank + draws.below(ranks - rank)) as u32));
+                }
+                took.extend((1..ranks).map(|_| 2 + draws.below(5_000) as i64));
+                continue;
+            }
+            after.push(if draws.below(2) == 0 { last.map(After::Over) } else { None });
             last = Some(meeting);
             does.iter_mut().for_each(|rank| rank.push(Do::Arrive(meeting)));
             if draws.below(2) == 0 {
@@ -49,7 +60,7 @@ fn drawn(seed: u64) -> (Graph, Times, Vec<i64>) {
     // A meeting has at most one behind it.
     let mut taken = Vec::new();
     for before in &mut after {
-        if before.is_some_and(|before: u32| taken.contains(&before)) {
+        if before.is_some_and(|before| matches!(before, After::Over(_)) && taken.contains(&before)) {
             *before = None;
         }
         taken.extend(*before);

@@ -7,7 +7,7 @@ is `int` or `MPI_Aint`. In what is noted, C and Fortran differ in a few places, 
 | written | in C | in Fortran |
 |---|---|---|
 | `$in_place(buffer)` | `MPI_IN_PLACE` | the address that stands for it |
-| `$request(r)` | the handle behind the pointer | the same, converted |
+| `$request(r)`, `$window(w)` | the handle behind the pointer | the same, converted |
 | `$type(types, i)` | an element | converted |
 
 The C that does the work is in `shim/core.c` and `shim/fortran.c`.
@@ -295,6 +295,28 @@ def _communicators() -> list[Call]:
     ]  # fmt: skip
 
 
+def _windows() -> list[Call]:
+    """Return what makes, fences and frees the windows of one-sided communication, with the window's handle."""
+    size, comm = "MPI_Aint size, displacement unit", "MPI_Info info, MPI_Comm comm"
+    made = {
+        "Win_create": f"void *base, {size}, {comm}, MPI_Win *win",
+        "Win_allocate": f"{size}, {comm}, void *base, MPI_Win *win",
+        "Win_allocate_shared": f"{size}, {comm}, void *base, MPI_Win *win",
+        "Win_create_dynamic": f"{comm}, MPI_Win *win",
+    }
+    note = "finish(&p, put(&p, {kind}, {comm}, NONE, {tag}, 0, {window}, 0));"
+    created = note.format(
+        kind=205, comm="index_of(p.s, comm)", tag="NONE", window="result == MPI_SUCCESS ? $window(win) : 0"
+    )
+    fenced = note.format(kind=206, comm="NO_COMM", tag="fence_of(assert_)", window="$the_window(win)")
+    freed = note.format(kind=207, comm="NO_COMM", tag="NONE", window="window")
+    return [
+        *(Call(205, name, parameters, created) for name, parameters in made.items()),
+        Call(206, "Win_fence", "int assert_, MPI_Win win", fenced),
+        Call(207, "Win_free", "MPI_Win *win", freed, "uint64_t window = p.s ? $window(win) : 0;"),
+    ]
+
+
 def _others() -> list[Call]:
     """Return calls of which only the time is noted: a reader can then say what it does not model."""
     at = "count n, MPI_Datatype type, int target, MPI_Aint disp, count m, MPI_Datatype target_type"
@@ -302,12 +324,10 @@ def _others() -> list[Call]:
     got = (
         f"const void *origin, count n, MPI_Datatype type, {result}, {at.partition('type, ')[2]}, MPI_Op op, MPI_Win win"
     )
-    window = "MPI_Aint size, displacement unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win"
     split = "void *buf, count n, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Info info"
     partitioned = f"{split.replace('void *buf,', 'void *buf, int partitions,').replace('count', 'MPI_Count')}{_REQUEST}"
     names: dict[int, dict[str, str]] = {
         200: {
-            "Win_fence": "int assert_, MPI_Win win",
             "Win_lock": "int type, int rank, int assert_, MPI_Win win",
             "Win_unlock": "int rank, MPI_Win win",
             "Win_lock_all": "int assert_, MPI_Win win",
@@ -321,11 +341,6 @@ def _others() -> list[Call]:
             "Win_complete": "MPI_Win win",
             "Win_wait": "MPI_Win win",
             "Win_test": "MPI_Win win, int *flag",
-            "Win_free": "MPI_Win *win",
-            "Win_create": "void *base, MPI_Aint size, displacement unit, MPI_Info info, MPI_Comm comm, MPI_Win *win",
-            "Win_allocate": window,
-            "Win_allocate_shared": window,
-            "Win_create_dynamic": "MPI_Info info, MPI_Comm comm, MPI_Win *win",
         },
         201: {
             "Put": f"const void *origin, {at}, MPI_Win win",
@@ -387,7 +402,7 @@ def _of_files() -> dict[str, str]:
 
 def table() -> list[Call]:
     """Return all calls that are recorded, but for MPI_Init and MPI_Finalize, which are written by hand."""
-    return [*_point_to_point(), *_completions(), *_collectives(), *_communicators(), *_others()]
+    return [*_point_to_point(), *_completions(), *_collectives(), *_communicators(), *_windows(), *_others()]
 
 
 @dataclass(frozen=True)
@@ -423,6 +438,8 @@ _IN_C = {
     "in_place": r"(\1 == MPI_IN_PLACE)",
     "request": r"request_handle(*\1)",
     "value": r"request_handle(\1)",
+    "window": r"window_handle(*\1)",
+    "the_window": r"window_handle(\1)",
     "message": r"message_handle(*\1)",
     "comm": r"*\1",
     "type": r"IT(\1)",
@@ -453,6 +470,8 @@ _IN_FORTRAN = {
     "in_place": r"fortran_in_place(\1)",
     "request": r"request_handle(PMPI_Request_f2c(*f_\1))",
     "value": r"request_handle(PMPI_Request_f2c(*f_\1))",
+    "window": r"window_handle(PMPI_Win_f2c(*f_\1))",
+    "the_window": r"window_handle(PMPI_Win_f2c(*f_\1))",
     "message": r"message_handle(PMPI_Message_f2c(*f_\1))",
     "comm": r"PMPI_Comm_f2c(*f_\1)",
     "type": r"FORTRAN_IT(\1)",

@@ -12,7 +12,8 @@ from crosswind.blame.recorded import blame_recorded
 
 RANKS, STEPS, LATE, EXTRA_NS = 4, 20, 2, 4_000_000
 ORIGIN = 5_000_000_000
-LINKED, RING = 1, 2
+LINKED, RING, NO_COMM = 1, 2, 0xFFFFFFFF
+WINDOW, OPENS = 4_242, 1
 """Communicators beside the world: one that links two groups, one with a topology."""
 
 
@@ -34,20 +35,20 @@ def poll_record(t0, t1, cpu, request):
 class Ring:
     """Ranks that compute and then wait for others, in one form or another."""
 
-    def __init__(self, form, extra_ns=EXTRA_NS, taken=None, taken_ns=3_000_000, asleep=False):
+    def __init__(self, form, extra_ns=EXTRA_NS, taken=None, taken_ns=3_000_000, asleep=False, late=LATE):
         """`taken`: a rank that loses its processor for `taken_ns` in each step: `away`.
 
         `asleep`: the late rank sleeps for what it takes longer, and computes for 2 ms more in every sixth step.
         """
-        self.form, self.away = form, []
+        self.form, self.away, self.waited_ns = form, [], [0] * RANKS
         self.records = [self.begun(rank) for rank in range(RANKS)]
         now, cpu = [ORIGIN] * RANKS, [0] * RANKS
         for step in range(STEPS):
-            work = [2_000_000 + 20_000 * ((rank + step) % 3) + extra_ns * (rank == LATE) for rank in range(RANKS)]
+            work = [2_000_000 + 20_000 * ((rank + step) % 3) + extra_ns * (rank == late) for rank in range(RANKS)]
             posted = [now[rank] + work[rank] for rank in range(RANKS)]
             for rank in range(RANKS):
                 cpu[rank] += work[rank]
-                if asleep and rank == LATE:
+                if asleep and rank == late:
                     more = 2_000_000 * (step % 6 == 5)
                     cpu[rank] += more - extra_ns
                     posted[rank] += more
@@ -56,7 +57,9 @@ class Ring:
                     self.away.append((rank, begin, begin + taken_ns, 0))
                     posted[rank] += taken_ns
             for rank in range(RANKS):
-                over = max(posted[one] for one in self.needed(rank)) + 10_000
+                ready = max(posted[one] for one in self.needed(rank))
+                self.waited_ns[rank] += ready - posted[rank]
+                over = ready + 10_000
                 self.records[rank] += self.step(rank, step, posted[rank], over, (cpu[rank],) * 2)
                 now[rank] = over
         self.ends, self.ended = now, max(now)
@@ -69,6 +72,10 @@ class Ring:
             return rank, (rank + 2) % RANKS
         if self.form.startswith("neighbours"):
             return rank, (rank - 1) % RANKS, (rank + 1) % RANKS
+        if self.form == "a line":
+            return [one for one in (rank - 1, rank, rank + 1) if 0 <= one < RANKS]
+        if self.form.startswith("scans") and "exchange" not in self.form:
+            return range(rank + 1)
         return range(RANKS)
 
     def begun(self, rank):
@@ -76,7 +83,11 @@ class Ring:
         near = [(rank - 1) % RANKS, (rank + 1) % RANKS]
         text = comm_record(0, 1, range(RANKS)) + comm_record(RING, 6, range(RANKS)) + topology_record(RING, near, near)
         text += comm_record(LINKED, 7, side, [one for one in range(RANKS) if one not in side])
-        made = {"persistent collective": (473, 0), "neighbours, persistent": (489, RING)}.get(self.form)
+        made = {"persistent collective": (473, 0), "neighbours, persistent": (489, RING)}
+        made = (made | {"scans, persistent": (485, 0)}).get(self.form)
+        if "fences" in self.form:
+            text += call_record(205, ORIGIN, ORIGIN, (0, 0), comm=0, request=WINDOW)
+            text += call_record(206, ORIGIN, ORIGIN, (0, 0), comm=NO_COMM, tag=OPENS, request=WINDOW)
         if made:
             text += call_record(made[0], ORIGIN, ORIGIN, (0, 0), comm=made[1], bytes=64, request=900)
         return text
@@ -95,9 +106,24 @@ class Ring:
         def done(*handles, kind=50, t0=at):
             return call(kind, t0, over, extras=[(handle, -9, -9) for handle in handles])
 
-        blocking = {"neighbours": (89, RING), "scans": (85, 0), "one-sided communication": (200, 0)}
+        blocking = {"neighbours": (89, RING), "scans": (85, 0), "scans without one's own": (86, 0)}
+        blocking |= {"scans in which ranks exchange": (85, 0), "one-sided communication": (200, 0)}
         blocking |= {"MPI files": (202, 0), "operations between groups": (73, LINKED)}
         begun = {"neighbours, nonblocking": (189, RING), "Comm_idup": (126, 0), "nonblocking": (173, 0)}
+        begun |= {"scans, nonblocking": (186, 0)}
+        if form == "a line":
+            beside = [one if 0 <= one < RANKS else -2 for one in (rank - 1, rank + 1)]
+            handles = [1_000 + 4 * step + number for number in range(4)]
+            to_come, sent = zip(handles[:2], beside, strict=True), zip(handles[2:], beside, strict=True)
+            came = [(handle, one, 5) for handle, one in to_come]
+            posted = [call(34, at, at, peer=one, tag=5, bytes=8, request=handle) for handle, one, _ in came]
+            sent = [call(30, at, at, peer=one, tag=5, bytes=8, request=handle) for handle, one in sent]
+            both = [*came, *((handle, -9, -9) for handle in handles[2:])]
+            return b"".join([*posted, *sent, call(51, at, over, extras=both)])
+        if "fences" in form:
+            put = call(201, at, at, comm=NO_COMM)
+            tag = OPENS if form == "fences that end no epoch" else 0
+            return put + call(206, at, over, comm=NO_COMM, tag=tag, request=WINDOW)
         if form in blocking:
             kind, comm = blocking[form]
             return call(kind, at, over, comm=comm, bytes=64)
@@ -175,6 +201,12 @@ def judged(tmp_path, form, **about):
         "neighbours",
         "neighbours, nonblocking",
         "neighbours, persistent",
+        "scans",
+        "scans without one's own",
+        "scans, nonblocking",
+        "scans, persistent",
+        "scans in which ranks exchange",
+        "fences",
     ],
 )
 def test_the_rank_that_is_late_is_named_however_the_others_wait_for_it(tmp_path, form):
@@ -186,7 +218,14 @@ def test_the_rank_that_is_late_is_named_however_the_others_wait_for_it(tmp_path,
 
 
 @pytest.mark.parametrize(
-    "form", ["scans", "one-sided communication", "MPI files", "operations between groups", "an unknown request"]
+    "form",
+    [
+        "fences that end no epoch",
+        "one-sided communication",
+        "MPI files",
+        "operations between groups",
+        "an unknown request",
+    ],
 )
 def test_waits_that_are_not_modelled_are_refused_by_name(tmp_path, form):
     known = {"an unknown request": "messages and an unknown request"}
@@ -195,6 +234,38 @@ def test_waits_that_are_not_modelled_are_refused_by_name(tmp_path, form):
     name = "waits for calls that are not modelled" if form in known else form
     assert found["reason"].startswith(name), found["reason"]
     assert found["reason"].endswith("not modelled: the waits in them are not seen")
+
+
+@pytest.mark.parametrize("form", ["scans", "scans in which ranks exchange"])
+@pytest.mark.parametrize("late", range(RANKS))
+def test_in_a_scan_ranks_above_the_late_one_wait_and_those_below_do_not(tmp_path, form, late):
+    ring = Ring(form, late=late)
+    found = blame_recorded([ring.write(tmp_path / "app.trace")]).data
+    assert [culprit["ranks"] for culprit in found["culprits"]] == [[late]], found["reason"]
+    cost = (ring.ended - Ring(form, 0).ended) * 1e-9
+    assert found["culprits"][0]["seconds"] == pytest.approx(cost, rel=0.02)
+    waits = {int(rank): seconds for rank, seconds in found["waits"].items()}
+    assert waits == pytest.approx({rank: ns * 1e-9 for rank, ns in enumerate(ring.waited_ns)}, abs=1e-6)
+    waiting = {rank for rank, seconds in waits.items() if seconds > 0.02}
+    assert waiting == {rank for rank in range(RANKS) if rank > late or (form != "scans" and rank != late)}
+
+
+@pytest.mark.parametrize("form", ["scans", "scans in which ranks exchange"])
+def test_no_rank_of_a_scan_is_named_where_all_are_even(tmp_path, form):
+    found = blame_recorded([Ring(form, 0).write(tmp_path / "app.trace")]).data
+    assert (found["verdict"], found["culprits"]) == ("none", []), found["reason"]
+
+
+@pytest.mark.parametrize("late", range(RANKS))
+def test_the_ends_of_a_line_are_compared_with_each_other(tmp_path, late):
+    """A rank at an end has one neighbour, those between two: each kind has two ranks here."""
+    ring = Ring("a line", late=late)
+    found = blame_recorded([ring.write(tmp_path / "app.trace")]).data
+    assert [culprit["ranks"] for culprit in found["culprits"]] == [[late]], found["reason"]
+    cost = (ring.ended - Ring("a line", 0).ended) * 1e-9
+    assert found["culprits"][0]["seconds"] == pytest.approx(cost, rel=0.05)
+    assert not found["culprits"][0]["against_itself"]
+    assert blame_recorded([Ring("a line", 0).write(tmp_path / "even.trace")]).data["verdict"] == "none"
 
 
 def test_a_rank_that_sleeps_is_not_said_to_compute_for_longer_since_it_did_in_some_steps(tmp_path):

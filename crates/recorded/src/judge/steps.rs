@@ -26,7 +26,7 @@ fn word(trace: &Trace, act: &Act) -> u64 {
         return 1;
     }
     let event = &trace.events[act.event as usize];
-    mixed(crate::read::fingerprint(event.name.as_bytes()), (act.kind as u64) << 8 | event.part as u64)
+    mixed(crate::read::fingerprint(event.name.as_bytes()), (act.kind as u64) << 8 | event.part.code())
 }
 
 /// Marks the steps of traces that have none: repetitions of the same actions.

@@ -200,7 +200,8 @@ impl<'a> Case<'a> {
         let run = matched.recorded as f64 * 1e-9;
         found.recorded_s = run;
         found.replayed_s = replayed;
-        found.size.meetings = matched.graph.meetings;
+        let operations = (0u32..).zip(&matched.operation).filter(|(meeting, first)| meeting == *first);
+        found.size.meetings = operations.count() as u32;
         found.size.steps = self.steps.iter().map(Vec::len).max().unwrap_or(0) as u32;
         found.waits = (self.traces.iter().zip(&matched.waited))
             .map(|(trace, waited)| (trace.number(), *waited as f64 * 1e-9))

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | sends, receives, collective operations | themselves; nonblocking and persistent ones begin at their start |
 //! | exchanges (Sendrecv, neighbourhood collectives) | a message to each and from each, waited for in one call |
-//! | one-sided communication, files, scans, groups that are linked | nothing: their time is summed, and limits the verdict |
+//! | fences of windows, making and freeing of these | collective operations; a fence that ends no epoch nothing |
+//! | other one-sided communication, files, groups that are linked | nothing: their time is summed, and limits the verdict |
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::trace::{Kind, Part};
 const NEIGHBOURS: i32 = -100;
 
 const UNKNOWN: &str = "waits for calls that are not modelled";
+const ONE_SIDED: &str = "one-sided communication";
 const BETWEEN: &str = "operations between groups of ranks";
 
 /// Why an operation is left out.
@@ -98,18 +100,24 @@ impl Rank {
                     self.started.remove(request);
                 }
             }
-            70..=86 | 120..=122 | 124 | 125 | 127..=131 | 133 => match self.met(call, call.kind) {
-                Ok(event) => {
-                    self.trace.push(Kind::Post, event, t0, t0, ran);
-                    let gives = self.trace.events[event as usize].part == Part::Gives;
-                    self.wait(if gives { Kind::WaitSent } else { Kind::Wait }, event, (t0, t1), None, true, 0);
+            70..=86 | 120..=122 | 124 | 125 | 127..=131 | 133 | 205..=207 => {
+                let met = if matches!(call.kind, 206 | 207) { self.fence(call) } else { self.met(call, call.kind) };
+                match met {
+                    Ok(event) => {
+                        self.trace.push(Kind::Post, event, t0, t0, ran);
+                        let gives = self.trace.events[event as usize].part == Part::Gives;
+                        self.wait(if gives { Kind::WaitSent } else { Kind::Wait }, event, (t0, t1), None, true, 0);
+                    }
+                    Err(left) => self.leave(left, whole),
                 }
-                Err(left) => self.leave(left, whole),
-            },
+            }
             123 => self.skipped("MPI_Comm_create_group", whole),
             132 | 136 => self.skipped(BETWEEN, whole),
             134 | 135 => self.skipped("freeing of communicators", whole),
-            200 | 201 => self.unmodelled(call, "one-sided communication"),
+            200 | 201 => {
+                self.moved |= call.kind == 201;
+                self.unmodelled(call, ONE_SIDED);
+            }
             202 => self.unmodelled(call, "MPI files"),
             203 => self.unmodelled(call, "partitioned communication"),
             204 => self.unmodelled(call, "waits for the buffer of sends"),
@@ -187,8 +195,20 @@ impl Rank {
     }
 
     fn met(&mut self, call: &Call, kind: u16) -> Begun<u32> {
-        let left = if matches!(kind, 85 | 86) { "scans" } else { BETWEEN };
-        self.collective(call, kind).ok_or(Left::Unmodelled(left))
+        self.collective(call, kind).ok_or(Left::Unmodelled(BETWEEN))
+    }
+
+    /// Takes part in a fence or in the freeing of a window. A fence that ends no epoch need not wait for other ranks.
+    fn fence(&mut self, call: &Call) -> Begun<u32> {
+        let Some(window) = self.windows.get_mut(&call.request) else { return Err(Left::Unmodelled(ONE_SIDED)) };
+        if call.kind == 206 {
+            let ends = std::mem::replace(&mut window.is_open, call.tag & 2 == 0) && call.tag & 1 == 0;
+            if !ends {
+                return Err(Left::Unmodelled("fences that end no epoch"));
+            }
+            self.fenced = true;
+        }
+        self.at_window(call).ok_or(Left::Unmodelled(ONE_SIDED))
     }
 
     /// Begins the messages of a call that sends and receives: one each, or those to and from all neighbours.

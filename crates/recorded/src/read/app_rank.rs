@@ -25,6 +25,13 @@ struct Comm {
     neighbours: Option<(Vec<i32>, Vec<i32>)>,
 }
 
+/// A window of one-sided communication.
+pub struct Window {
+    name: Arc<str>,
+    /// A fence has begun an epoch that the next one ends.
+    pub is_open: bool,
+}
+
 /// Messages that begin together: events of those sent, places of those received.
 #[derive(Clone, Default)]
 pub struct Exchange {
@@ -109,29 +116,51 @@ pub struct Rank {
     thread: Option<u32>,
     /// Matched messages: communicator, source and tag.
     pub(super) messages: BTreeMap<u64, (u32, i32, i32)>,
+    pub(super) windows: BTreeMap<u64, Window>,
+    /// There are one-sided calls that move data, whose bytes are not recorded; and fences that wait for them.
+    pub(super) moved: bool,
+    pub(super) fenced: bool,
     unmodelled: BTreeMap<&'static str, i64>,
 }
 
+/// Which ranks need which in a collective operation.
+#[derive(Clone, Copy)]
+enum Needs {
+    /// All need all.
+    All,
+    /// All others need the root.
+    Root,
+    /// The root needs all others.
+    Others,
+    /// Each needs those at lower places.
+    Lower,
+}
+
 /// Returns the name of a collective operation and how it couples ranks; `None`: it cannot be modelled.
-fn collective(kind: u16) -> Option<(&'static str, Option<bool>)> {
-    // Some(true): all others need the root; Some(false): the root needs all others.
+fn collective(kind: u16) -> Option<(&'static str, Needs)> {
+    use Needs::{All, Lower, Others, Root};
     Some(match kind {
-        70 => ("barrier", None),
-        71 => ("bcast", Some(true)),
-        72 => ("reduce", Some(false)),
-        73 => ("allreduce", None),
-        74 => ("gather", Some(false)),
-        75 => ("gatherv", Some(false)),
-        76 => ("scatter", Some(true)),
-        77 => ("scatterv", Some(true)),
-        78 => ("allgather", None),
-        79 => ("allgatherv", None),
-        80 => ("alltoall", None),
-        81 => ("alltoallv", None),
-        82 => ("alltoallw", None),
-        83 => ("reduce_scatter", None),
-        84 => ("reduce_scatter_block", None),
-        120..=122 | 124..=131 | 133 => ("comm_split", None),
+        70 => ("barrier", All),
+        71 => ("bcast", Root),
+        72 => ("reduce", Others),
+        73 => ("allreduce", All),
+        74 => ("gather", Others),
+        75 => ("gatherv", Others),
+        76 => ("scatter", Root),
+        77 => ("scatterv", Root),
+        78 => ("allgather", All),
+        79 => ("allgatherv", All),
+        80 => ("alltoall", All),
+        81 => ("alltoallv", All),
+        82 => ("alltoallw", All),
+        83 => ("reduce_scatter", All),
+        84 => ("reduce_scatter_block", All),
+        85 => ("scan", Lower),
+        86 => ("exscan", Lower),
+        120..=122 | 124..=131 | 133 => ("comm_split", All),
+        205 => ("win_create", All),
+        206 => ("win_fence", All),
+        207 => ("win_free", All),
         _ => return None,
     })
 }
@@ -190,6 +219,9 @@ impl Rank {
             threads,
             thread: None,
             messages: BTreeMap::new(),
+            windows: BTreeMap::new(),
+            moved: false,
+            fenced: false,
             unmodelled: BTreeMap::new(),
         })
     }
@@ -359,22 +391,43 @@ impl Rank {
 
     /// Adds a collective operation, by the number of its blocking form. `None`: it cannot be modelled.
     pub(super) fn collective(&mut self, call: &Call, kind: u16) -> Option<u32> {
-        let (name, rooted) = collective(kind)?;
+        let (name, needs) = collective(kind)?;
         let comm = self.comms.get(&call.comm).filter(|comm| comm.remote.is_empty() && !comm.members.is_empty())?;
         let name_of = Arc::clone(&comm.name);
         let me = i64::from(self.trace.number());
         let mine = comm.members.iter().position(|&rank| i64::from(rank) == me).map(|at| at as i32);
-        let part = match rooted {
-            Some(from_root) if (mine == Some(call.peer)) == from_root => Part::Gives,
-            Some(_) => Part::Takes,
-            None => Part::All,
+        let is_root = mine == Some(call.peer);
+        let part = match needs {
+            Needs::All => Part::All,
+            Needs::Root if is_root => Part::Gives,
+            Needs::Others if !is_root => Part::Gives,
+            Needs::Root | Needs::Others => Part::Takes,
+            Needs::Lower => Part::Prefix(mine.and_then(|mine| u32::try_from(mine).ok())?),
         };
-        let number = self.collectives.entry(Arc::clone(&name_of)).or_default();
-        let key = Key::Collective { comm: name_of, number: *number };
-        *number += 1;
+        let (event, number) = self.numbered(call, (kind, name), part, Arc::clone(&name_of));
+        if kind == 205 {
+            let window = Window { name: format!("window {number} of {name_of}").into(), is_open: false };
+            self.windows.insert(call.request, window);
+        }
+        Some(event)
+    }
+
+    /// Adds an operation of all ranks of a window. `None`: the window is not known.
+    pub(super) fn at_window(&mut self, call: &Call) -> Option<u32> {
+        let comm = Arc::clone(&self.windows.get(&call.request)?.name);
+        let (name, _) = collective(call.kind)?;
+        Some(self.numbered(call, (call.kind, name), Part::All, comm).0)
+    }
+
+    /// Adds the next collective operation of a communicator or a window, and returns its number there.
+    fn numbered(&mut self, call: &Call, (kind, name): (u16, &str), part: Part, comm: Arc<str>) -> (u32, u32) {
+        let next = self.collectives.entry(Arc::clone(&comm)).or_default();
+        let number = *next;
+        *next += 1;
+        let key = Key::Collective { comm, number };
         let name = self.name(kind, name);
         let (start, since, end) = (call.t0, call.t0, call.t1);
-        Some(self.event(Event { key, part, name, size: call.bytes, start, since, end, together: None }))
+        (self.event(Event { key, part, name, size: call.bytes, start, since, end, together: None }), number)
     }
 
     /// Marks an operation as waited for from `since` to `end`, and adds the wait.
@@ -438,6 +491,8 @@ impl Rank {
                 .refusals
                 .push(format!("events are missing: the recording of rank {} ends early", self.trace.number()));
         }
+        // Fences would be all that a simulated network sees of these calls.
+        self.trace.sized &= !(self.moved && self.fenced);
         let whole = self.trace.ended - self.trace.began;
         let unseen = self.unmodelled.values().fold(0, |sum: i64, ns| sum.saturating_add(*ns));
         if let Some((what, _)) = self.unmodelled.iter().max_by_key(|(_, ns)| **ns)

@@ -199,6 +199,7 @@ impl LinesReader {
                     _ => None,
                 };
                 let part = match (rooted, found.root) {
+                    _ if matches!(op, b"scan" | b"exscan") => self.prefix(&comm),
                     (Some(from_root), Some(root)) if (root == me) == from_root => Part::Gives,
                     (Some(_), Some(_)) => Part::Takes,
                     _ => Part::All,
@@ -214,6 +215,16 @@ impl LinesReader {
             }
         }
         Ok(())
+    }
+
+    /// Returns the part in a scan. Only the world's order of ranks is known.
+    fn prefix(&mut self, comm: &str) -> Part {
+        let reason =
+            "scans of communicators other than the world are not modelled: the order of their ranks is not known";
+        if comm != "world" && !self.trace.refusals.iter().any(|refusal| refusal == reason) {
+            self.trace.refusals.push(reason.into());
+        }
+        Part::Prefix(self.trace.number())
     }
 
     /// # Errors

@@ -215,9 +215,13 @@ impl<'a> Pass<'a> {
                 break known;
             }
             path.push(at);
-            match self.of.graph.after[at as usize] {
-                Some(before) if self.memory.over[before as usize] > self.memory.ready[at as usize] => at = before,
-                _ => break at,
+            let before = self.of.graph.before(at, self.of.took);
+            let decides = |(before, later): &(u32, i64)| {
+                self.memory.over[*before as usize].saturating_add(*later) > self.memory.ready[at as usize]
+            };
+            match before.filter(decides) {
+                Some((before, _)) => at = before,
+                None => break at,
             }
         };
         path.into_iter().for_each(|one| self.decided[one as usize] = Some(found));

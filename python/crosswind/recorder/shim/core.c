@@ -303,6 +303,14 @@ static inline uint64_t message_handle(MPI_Message message) {
   memcpy(&value, &message, sizeof message);
   return value;
 }
+static inline uint64_t window_handle(MPI_Win window) {
+  uint64_t value = 0;
+  memcpy(&value, &window, sizeof window);
+  return value;
+}
+static inline int32_t fence_of(int assertion) {
+  return (assertion & MPI_MODE_NOPRECEDE ? 1 : 0) | (assertion & MPI_MODE_NOSUCCEED ? 2 : 0);
+}
 static inline int32_t peer_of(int peer) {
   if (peer == MPI_ANY_SOURCE) return -1;
   if (peer == MPI_PROC_NULL) return -2;
