@@ -41,6 +41,12 @@ impl Recording {
         if let Some(refusal) = traces.iter().flat_map(|trace| &trace.refusals).next() {
             return Err(refusal.clone());
         }
+        if let Some(trace) = traces.iter().find(|trace| trace.scheduled) {
+            return Err(format!(
+                "{} is a schedule, which was never recorded; name it in an experiment.toml of kind program",
+                trace.source
+            ));
+        }
         let matched = matched(&traces).map_err(|(Mismatch::Events(reason) | Mismatch::Unlike(reason))| reason)?;
         let replayed = matched.graph.replay(|_| &matched.own, &matched.took, &mut Memory::default());
         let (run, again) = (matched.recorded as f64 * 1e-9, replayed as f64 * 1e-9);

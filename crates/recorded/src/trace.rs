@@ -113,6 +113,8 @@ pub struct Trace {
     pub away: Vec<Away>,
     /// The kernel's trace was read: when the rank was off its processor otherwise, it slept.
     pub(crate) watched: bool,
+    /// It was never recorded: a schedule says what the rank does.
+    pub(crate) scheduled: bool,
 }
 
 /// An interval in which a rank was kept from running.

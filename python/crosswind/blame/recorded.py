@@ -91,7 +91,7 @@ def blame_recorded(
     ----------
     traces : sequence of path
         Traces of PyTorch's profiler, lines of JSON, liballprof's text, logs of NCCL's Inspector (one file a rank),
-        `app.trace`, or step times;
+        `app.trace`, step times, or a GOAL schedule (its own times; nothing in it was measured);
         gzip is unpacked. A directory stands for its files.
     timeline : bool
         Also find what each rank did when, and which rank caused each wait.

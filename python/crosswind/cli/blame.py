@@ -33,9 +33,9 @@ disturbance.toml: with all causes, with none, without each, in blocks of random 
 
 With --iterations, times are means of a run's iterations: what starts the program, and its warm-up, do not count.
 
-Of recorded ranks (traces of PyTorch's profiler or NCCL's Inspector, lines of JSON, step times) it says which rank is
-slow, what that costs, and which ranks only wait for it. Exit code 0: no rank stands out; 4: one does; 3: that cannot be
-said, with the reason.
+Of recorded ranks (traces of PyTorch's profiler or NCCL's Inspector, lines of JSON, step times, a GOAL schedule) it says
+which rank is slow, what that costs, and which ranks only wait for it. Exit code 0: no rank stands out; 4: one does; 3:
+that cannot be said, with the reason.
 
 Of a program or a command: exit code 0: the cost is distinguishable from 0, or below 1 %; 3: not settled, or a rank of
 the disturbance or of --ranks was not found; 1: the command failed; 130: interrupted.

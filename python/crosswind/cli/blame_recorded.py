@@ -16,6 +16,8 @@ from crosswind.statistics.digits import half_of, plain, with_half
 if TYPE_CHECKING:
     from crosswind.documents.blame import Culprit, RecordedBlameDocument
 
+SCHEDULED = "the times are those of the schedule, not measured ones, and its network costs nothing here"
+"""Note of a GOAL schedule."""
 MOST_CULPRITS = 3
 """Slow ranks, or groups of them, each with a sentence; the rest is summarised."""
 MOST_WAITING = 3
@@ -122,6 +124,8 @@ def _details(found: RecordedBlameDocument) -> Section:
 
 
 def _next(found: RecordedBlameDocument) -> str:
+    if SCHEDULED in found["notes"]:
+        return ""  # no host ran it
     if found["verdict"] == "straggler":
         ranks = sorted(rank for culprit in found["culprits"] for rank in culprit["ranks"])
         hosts = (

@@ -47,7 +47,7 @@ def is_recorded(path: str | Path) -> bool:
     names = {name.strip() for name in first.split(b",")}
     return (
         head.startswith(GZIP)
-        or text.startswith((b"{", b"[{", b"[\n", b"MPI_"))
+        or text.startswith((b"{", b"[{", b"[\n", b"MPI_", b"num_ranks ", b"//", b"/*"))
         or b"\nMPI_" in text
         or {b"rank", b"step"} <= names
     )

@@ -21,6 +21,8 @@ pub struct GoalRank {
     calcs: Queue,
     /// Number of operations that have become free and need the processor.
     freed: u32,
+    /// Position among them of the one that began last.
+    issued: u32,
     /// The send that has been issued but is not over, and whether it has begun.
     sending: Option<(u32, bool)>,
     /// Receives posted, and messages without a matching receive so far, both in order.
@@ -46,6 +48,7 @@ impl GoalRank {
             sends: Queue::new(),
             calcs: Queue::new(),
             freed: 0,
+            issued: 0,
             sending: None,
             posted: VecDeque::new(),
             unexpected: VecDeque::new(),
@@ -56,6 +59,19 @@ impl GoalRank {
         };
         rank.release();
         rank
+    }
+
+    /// Returns how many operations have become free that need the processor.
+    #[must_use]
+    pub fn freed(&self) -> u32 {
+        self.freed
+    }
+
+    /// Returns the position of the operation that [`Rank::next`] returned last, in the order in which they became free. One
+    /// below the number that were free when a message came does not need it.
+    #[must_use]
+    pub fn issued(&self) -> u32 {
+        self.issued
     }
 
     /// Records that an operation has begun or ended, and releases operations that waited for this.
@@ -120,7 +136,8 @@ impl GoalRank {
     }
 
     fn compute(&mut self) -> Option<u64> {
-        let (_, at) = self.calcs.pop_front()?;
+        let (order, at) = self.calcs.pop_front()?;
+        self.issued = order;
         self.begun_and_over(at);
         match self.schedule.acts[at as usize] {
             Act::Calc { ns } => Some(ns),
@@ -148,9 +165,10 @@ impl Rank for GoalRank {
         if computes_first && let Some(ns) = self.compute() {
             return Op::Compute { ns };
         }
-        if let Some((_, at)) = self.sends.pop_front()
+        if let Some((order, at)) = self.sends.pop_front()
             && let Act::Send { to, tag, bytes } = self.schedule.acts[at as usize]
         {
+            self.issued = order;
             self.sending = Some((at, false));
             let body = Body::Pair([tag, 0]);
             return Op::Message { to, kind: Kind::Post, bytes: bytes.max(1), body };

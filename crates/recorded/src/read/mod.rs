@@ -8,12 +8,14 @@
 //! | our own recording (`app.trace`) | [`app`] |
 //! | liballprof's text (LogGOPSim, ATLAHS) | [`allprof`] |
 //! | lines of NCCL's Inspector | [`inspector`] |
+//! | GOAL schedules | [`goal`] |
 //! | JSON without a tree | [`json`] |
 
 pub mod allprof;
 pub mod app;
 mod app_calls;
 mod app_rank;
+pub mod goal;
 pub mod inspector;
 pub mod json;
 pub mod lanes;
@@ -75,6 +77,7 @@ enum Format {
     Unknown(Vec<u8>),
     Profile(Box<profile::ProfileReader>),
     App(Box<app::AppReader>),
+    Goal(goal::GoalReader),
     Text(Text),
 }
 
@@ -175,6 +178,7 @@ impl Reader {
             }
             Format::Profile(reader) => reader.feed(bytes),
             Format::App(reader) => reader.feed(bytes),
+            Format::Goal(reader) => reader.feed(bytes),
             Format::Text(text) => text.feed(bytes),
         }
     }
@@ -187,6 +191,7 @@ impl Reader {
         match &mut self.format {
             Format::Profile(reader) => reader.feed(&head),
             Format::App(reader) => reader.feed(&head),
+            Format::Goal(reader) => reader.feed(&head),
             Format::Text(text) => text.feed(&head),
             Format::Unknown(_) => Ok(()),
         }
@@ -202,13 +207,16 @@ impl Reader {
         }
         match self.format {
             Format::Profile(reader) => Ok(vec![Found::Profile(Box::new(reader.finish()?))]),
-            Format::App(reader) => {
-                Ok(reader.finish()?.into_iter().map(|trace| Found::Trace(Box::new(trace))).collect())
-            }
+            Format::App(reader) => Ok(ranks(reader.finish()?)),
+            Format::Goal(reader) => Ok(ranks(reader.finish()?)),
             Format::Text(text) => Ok(vec![text.finish()?]),
             Format::Unknown(_) => Err(ReadError::file("the file is empty")),
         }
     }
+}
+
+fn ranks(traces: Vec<Trace>) -> Vec<Found> {
+    traces.into_iter().map(|trace| Found::Trace(Box::new(trace))).collect()
 }
 
 fn format_of(head: &[u8], source: &str) -> Result<Format, ReadError> {
@@ -238,12 +246,15 @@ fn format_of(head: &[u8], source: &str) -> Result<Format, ReadError> {
     if text[0] == b'#' || text.starts_with(b"MPI_") {
         return Ok(text_of(Kind::Allprof(Box::new(allprof::AllprofReader::new(source)))));
     }
+    if [&b"num_ranks"[..], b"//", b"/*"].iter().any(|start| text.starts_with(start)) {
+        return Ok(Format::Goal(goal::GoalReader::new(source)));
+    }
     if steps::is_head(first) {
         return Ok(text_of(Kind::Steps(Box::default())));
     }
     Err(ReadError::file(
         "the format is not known; it must be a trace of PyTorch's profiler (JSON), lines of JSON, liballprof's text, lines \
-         of NCCL's Inspector, or a CSV with the columns rank, step, seconds",
+         of NCCL's Inspector, a GOAL schedule, or a CSV with the columns rank, step, seconds",
     ))
 }
 
