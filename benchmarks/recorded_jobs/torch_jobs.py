@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 JOB = Path(__file__).parent / "torch_job.py"
 PATIENCE_S = 300.0
+SHORT_US = 1_000.0
 
 
 def free_port() -> int:
@@ -62,3 +65,39 @@ def cost_s(out: Path, ranks: int, guilty: int) -> float:
 def has_torch(python: str = sys.executable) -> bool:
     """Whether a Python can import PyTorch."""
     return subprocess.run([python, "-c", "import torch.distributed"], capture_output=True, check=False).returncode == 0
+
+
+def cut(trace: Path, out: Path) -> None:
+    """Write what the reader looks at in a trace: annotations and operators, without those inside of short operators."""
+    with gzip.open(trace, "rt") as file:
+        document = json.load(file)
+    over: dict[object, float] = {}
+    kept = []
+    events = [event for event in document["traceEvents"] if event.get("cat") in ("cpu_op", "user_annotation")]
+    for event in sorted(events, key=lambda event: (event["ts"], -event["dur"])):
+        if event["cat"] == "cpu_op":
+            if event["ts"] < over.get(event["tid"], 0.0):
+                continue
+            if event["dur"] < SHORT_US:
+                over[event["tid"]] = event["ts"] + event["dur"]
+        kept.append({**event, "args": {}})
+    head = ("schemaVersion", "distributedInfo", "baseTimeNanoseconds", "displayTimeUnit")
+    document = {name: document[name] for name in head} | {"traceEvents": kept}
+    out.write_bytes(gzip.compress(json.dumps(document).encode(), mtime=0))
+
+
+def main() -> None:
+    """Make the recordings of a job for the tests: torch_jobs.py PYTHON KIND LATE STEPS OUT."""
+    python, kind, late, steps, out = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as temporary:
+        made = Path(temporary)
+        traces = trained(python, made, kind, 3, int(steps), late)
+        Path(out).mkdir(parents=True, exist_ok=True)
+        for trace in traces:
+            cut(trace, Path(out) / trace.name)
+        if late != "-":
+            print(f"{cost_s(made, 3, int(late.split(':')[0])):.4f} s by the stamps of the ranks")
+
+
+if __name__ == "__main__":
+    main()

@@ -13,6 +13,8 @@ from crosswind.blame.recorded import blame_recorded
 ROOT = Path(__file__).parents[3]
 TRUE_S = 0.3389
 """By the stamps of the ranks, what the late one cost in the ten steps that were kept of the recording."""
+FSDP_S = 0.4758
+"""The same of the job with FSDP, in all of its eight steps."""
 PYTHON = os.environ.get("CROSSWIND_TORCH_PYTHON", sys.executable)
 """A Python that has PyTorch, which need not be the one that runs the tests."""
 
@@ -25,6 +27,20 @@ def test_the_late_rank_of_a_job_with_ddp_is_named_with_its_cost():
     assert culprit["ranks"] == [1]
     assert culprit["where"][0]["place"] == "before all_reduce 2 of 2"
     assert culprit["ci95"][0] <= TRUE_S <= culprit["ci95"][1]
+
+
+def test_the_late_rank_of_a_job_with_fsdp_is_named_with_its_cost():
+    """Made by `benchmarks/recorded_jobs/torch_jobs.py PYTHON fsdp 1:backward:0.06 8 OUT` with torch 2.15."""
+    found = blame_recorded(sorted((ROOT / "tests" / "recordings" / "fsdp").glob("*.json.gz"))).data
+    assert (found["ranks"], found["steps"]) == (3, 8)
+    [culprit] = found["culprits"]
+    assert culprit["ranks"] == [1]
+    assert culprit["ci95"][0] <= FSDP_S <= culprit["ci95"][1]
+
+
+def test_no_rank_of_an_even_job_with_fsdp_is_named():
+    found = blame_recorded(sorted((ROOT / "tests" / "recordings" / "fsdp-even").glob("*.json.gz"))).data
+    assert (found["ranks"], found["steps"], found["culprits"]) == (3, 8, [])
 
 
 @pytest.fixture(scope="module")
