@@ -7,7 +7,7 @@
 //! | what did one rank do? | [`trace`] |
 //! | how is a file read, a part at a time? | [`read`] |
 //! | which calls of different ranks belong together? | [`matching`] |
-//! | whom do the ranks of a scan wait for? | `prefix` |
+//! | which ranks do those of a scan wait for? | `prefix` |
 //! | how far apart are the clocks of the ranks? | [`clocks`] |
 //! | when does the program end if a rank computes faster? | [`graph`] |
 //! | the same, of thousands of replays in which a few ranks differ | [`folded`] |

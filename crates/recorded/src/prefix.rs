@@ -1,8 +1,8 @@
-//! Whom the ranks of a scan wait for.
+//! Which ranks those of a scan wait for.
 //!
 //! What a scan gives to a rank needs the ranks at lower places of the communicator. Whether a rank waits for some at higher
 //! places, too, depends on the MPI: along a chain it does not; where pairs exchange what they have, it does. The recording
-//! tells: a rank that leaves before another has come does not wait for it.
+//! shows it: a rank that leaves before another has arrived does not wait for it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ const PAIRS: usize = 20_000_000;
 /// A rank waits for another if it left before that had come at most once in this many times.
 const SELDOM: u32 = 20;
 
-/// When a rank came to a scan and left it, on the common clock, ns; and how far its clock may be off.
+/// When a rank arrived at a scan and left it, on the common clock, ns; and the error of its clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
     pub start: i64,
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn scans_at_which_all_come_at_once_say_nothing_about_higher_places() {
+    fn simultaneous_arrivals_are_no_evidence_about_higher_places() {
         let scan = (0..3).map(|place| Arrived { start: 100 * place, end: 5_000, slack: 0 }).collect::<Vec<_>>();
         assert_eq!(reach(&[scan]), [0, 1, 2]);
     }

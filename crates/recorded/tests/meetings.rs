@@ -13,7 +13,7 @@ use crosswind_recorded::graph::{After, Do, Graph, Times};
 /// Latency of the simulated network, ns: the shortest that the simulator permits.
 pub const LATENCY_NS: u64 = 1;
 
-/// Returns the meetings that need those who arrive at a meeting: itself, and those after its arrivals.
+/// Returns the meetings that need the arrivals at a meeting: itself, and those after its arrivals.
 fn needing(graph: &Graph, meeting: u32) -> Vec<u32> {
     let mut found = vec![meeting];
     for other in meeting + 1..graph.meetings {

@@ -104,7 +104,7 @@ impl Running {
 
 struct Schedule {
     ranks: Vec<Running>,
-    /// When each rank can go on.
+    /// When each rank can continue.
     ready: BinaryHeap<Reverse<(i64, u32)>>,
     world: Arc<str>,
     send: Arc<str>,
