@@ -15,8 +15,7 @@ use crosswind_program::{Goal, Program, Rank};
 use super::ReadError;
 use crate::trace::{Event, Key, Kind, Part, Trace};
 
-/// Longest schedule, bytes.
-const LONGEST: usize = 1 << 30;
+const LONGEST_BYTES: usize = 1 << 30;
 pub const SCHEDULED: &str =
     "the times are those of the schedule, not measured ones, and its network costs nothing here";
 
@@ -34,7 +33,7 @@ impl GoalReader {
     /// # Errors
     /// The schedule is longer than 1 GiB.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), ReadError> {
-        if self.text.len() + bytes.len() > LONGEST {
+        if self.text.len() + bytes.len() > LONGEST_BYTES {
             return Err(ReadError::file("the schedule is longer than 1 GiB"));
         }
         self.text.extend_from_slice(bytes);
