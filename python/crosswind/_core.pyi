@@ -77,7 +77,12 @@ def schema_of(kind: str) -> str: ...
 # crates/model
 
 def plan(
-    platform: Platform, task_size_mb: float, task_work: float, ports: str = "single", method: str = "exact"
+    platform: Platform,
+    task_size_mb: float,
+    task_work: float,
+    ports: str = "single",
+    method: str = "exact",
+    result_size_mb: float = 0.0,
 ) -> str: ...
 def build_tree(
     links: Links,
@@ -101,6 +106,7 @@ def plan_rates(
     task_work: float,
     ports: str = "single",
     method: str = "exact",
+    result_size_mb: float = 0.0,
 ) -> dict[str, Any]: ...
 def fork_throughput(platform: Platform, task_size_mb: float, task_work: float, order: str) -> float: ...
 def three_point(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crosswind import _core
-from crosswind.lab.papers import table_2, table_3, table_4
+from crosswind.lab.papers import table_1, table_2, table_3, table_4
 from crosswind.model.plane import contour_degrees
 from crosswind.platform import Platform
 
@@ -18,6 +18,14 @@ C = table_3.load()
 
 def means(peers, direction):
     return np.mean([getattr(p, direction).ir_s_per_mb for p in peers])
+
+
+def test_the_hosts_of_table_1_are_lab0_and_the_peers_of_table_2():
+    hosts = [host.label for host in table_1.load()]
+    assert len(set(hosts)) == len(hosts)
+    assert set(hosts) == {"Lab0"} | {peer.node for peer in JAVA}
+    solaris = [host.label for host in table_1.load() if host.system.startswith("SunOS")]
+    assert solaris == ["Lab4", "Lab5", "Campus9"]  # E1-1: section 3.7 has Campus6 for Campus9
 
 
 def test_mean_interference_rates_of_table_2():

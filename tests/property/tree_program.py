@@ -32,6 +32,7 @@ class Columns:
     ir_send_s_per_mb: Floats
     task_size_mb: float
     task_work: float
+    result_size_mb: float = 0.0
 
     def plan(self, ports: Ports, method: str = "exact") -> dict[str, Any]:
         """The planner's answer, its columns as arrays."""
@@ -47,6 +48,7 @@ class Columns:
             self.task_work,
             ports,
             method,
+            self.result_size_mb,
         )
         kinds = {"rank": np.uint32, "never_send": np.bool_, "limited_by": np.uint8}
         return {
@@ -84,31 +86,36 @@ class Program:
 
 
 def program(columns: Columns, ports: Ports) -> Program:
-    """The rows of a tree: four per node, those that say nothing left open."""
+    """The rows of a tree: five per node, those that say nothing left open."""
     count = len(columns.parent)
-    size, work = columns.task_size_mb, columns.task_work
+    size, work, result = columns.task_size_mb, columns.task_work, columns.result_size_mb
+    moved = size + result  # each task crosses its links twice
     compute = columns.compute_per_s / work
     receive = columns.receive_limit_mb_per_s / size
     send = columns.send_limit_mb_per_s / size
     below = np.arange(1, count, dtype=np.int32)
     above = columns.parent[1:]
     every = np.arange(count, dtype=np.int32)
-    rho = columns.ir_receive_s_per_mb * size * compute
+    rho = columns.ir_receive_s_per_mb * moved * compute
     rho[0] = 0.0
-    cost = columns.ir_send_s_per_mb[1:] * size * compute[above]
+    cost = columns.ir_send_s_per_mb[1:] * moved * compute[above]
     port = 1.0 / receive[1:] if ports == "single" else np.ones(count - 1)
     # (1) (1 + rho) T - sum T_i (1 - cost_i) <= C      (2) T + drop sum T_i <= receive, not at the root
     # (3) T - sum T_i >= 0                             (4) sum port_i T_i <= the port's room
+    # (6) T Z' <= the link, not at the root: one more row per node, after all others
     row = [4 * every, 4 * above, 4 * below + 1, 4 * above + 1, 4 * every + 2, 4 * above + 2, 4 * above + 3]
-    column = [every, below, below, below, every, below, below]
+    row.append(4 * count + below)
+    column = [every, below, below, below, every, below, below, below]
     drop = np.where(above > 0, columns.receive_limit_drop[above], 0.0)
     value = [1.0 + rho, cost - 1.0, np.ones(count - 1), drop, np.ones(count), -np.ones(count - 1), port]
-    lower = np.full(4 * count, -np.inf)
-    upper = np.full(4 * count, np.inf)
-    upper[0::4] = compute
-    upper[5::4] = receive[1:]
-    lower[2::4] = 0.0
-    upper[3::4] = 1.0 if ports == "single" else send
+    value.append(np.full(count - 1, result))
+    lower = np.full(5 * count, -np.inf)
+    upper = np.full(5 * count, np.inf)
+    upper[0 : 4 * count : 4] = compute
+    upper[5 : 4 * count : 4] = receive[1:]
+    lower[2 : 4 * count : 4] = 0.0
+    upper[3 : 4 * count : 4] = 1.0 if ports == "single" else send
+    upper[4 * count + 1 :] = columns.receive_limit_mb_per_s[1:]
     entries = np.concatenate(value)
     kept = entries != 0.0
     return Program(

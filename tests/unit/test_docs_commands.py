@@ -53,6 +53,47 @@ def test_a_page_names_commands_that_are_there(page):
             pytest.fail(f"{line}\n{error.format_message()}")
 
 
+def items(page: Path) -> list[list[str]]:
+    """Return the cells of the table of a paper: item, where, command, verdict."""
+    _, _, table = page.read_text().partition("| item | where | command | verdict |\n")
+    rows = table.split("\n\n")[0].splitlines()[1:]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+PAPERS = [page for page in PAGES if items(page)]
+
+
+@pytest.mark.parametrize("page", PAPERS, ids=lambda page: page.name)
+def test_every_item_of_a_paper_has_a_command_or_a_reason(page):
+    short = re.findall(r"`(\w)` stands for `(crosswind [\w -]+)`", page.read_text())
+    for cells in items(page):
+        item, _, command, verdict = [cell.strip() for cell in cells]
+        if not command:
+            assert re.fullmatch(r"not built: .{20,}", verdict), item
+            continue
+        (line,) = re.findall(r"`([^`]+)`", command)
+        for name, whole in short:
+            line = re.sub(rf"^{name}\b", whole, line)
+        line = line.replace(" E/", " examples/")
+        program, *rest = words(line)
+        for file in (word for word in rest if word.startswith("examples/")):
+            assert (ROOT / file).exists(), file
+        if program == "python":
+            compile(rest[1], item, "exec")
+        else:
+            taken(line)
+
+
+def test_all_papers_have_a_table():
+    assert {page.stem for page in PAPERS} == {
+        "interference-aware-scheduling-runs",
+        "interference-in-java",
+        "scheduling-and-communication",
+        "quadrics-overlap",
+        "communication-interactions",
+    }
+
+
 def test_the_guides_have_commands():
     assert sum(len(typed.lines_of(page)) for page in PAGES) > 100
 

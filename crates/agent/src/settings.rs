@@ -275,8 +275,15 @@ impl RunSettings {
             uses_tasks_per_s: part.uses_tasks_per_s,
             late_s: part.late_s,
         });
-        let farm_options =
-            FarmOptions { tasks: self.tasks, outside, ..FarmOptions::of(&self.policy, task).with_recovery() };
+        // How large results of real work are is not known before they come.
+        let result_mb =
+            if let Work::Emulated { result_bytes, .. } = self.work { result_bytes as f64 / 1e6 } else { 0.0 };
+        let farm_options = FarmOptions {
+            tasks: self.tasks,
+            outside,
+            result_mb,
+            ..FarmOptions::of(&self.policy, task).with_recovery()
+        };
         match &self.planned_tasks_per_s {
             Some(rates) => farm_options.with_plan(rates),
             None => farm_options,

@@ -18,6 +18,9 @@ use crosswind_sim::{Farm, Happened, NodeObserved, Options, Outcome, SimError, Tr
 use crate::ExperimentError;
 use crate::flow::flow;
 
+/// Excess over a bound, relative, that rounding and the ends of a run cannot explain.
+const PASSED: f64 = 1e-6;
+
 /// One point of a farm experiment.
 pub struct FarmPoint<'a> {
     /// The tree of nodes. If a loss is not linear, it includes the line that is correct at the planned rates.
@@ -48,7 +51,7 @@ impl<'a> FarmPoint<'a> {
         let mut point = Self { platform: Cow::Borrowed(platform), plan: None, experiment, tasks };
         let is_bent = |node: &Node| !node.receive_losses.is_empty() || !node.send_losses.is_empty();
         if platform.nodes.iter().any(is_bent) {
-            point.plan = point.plan().ok(); // a point that cannot be planned is refused when its bounds are computed
+            point.plan = point.plan(point.result_size_mb()).ok(); // a point that cannot be planned is refused when its bounds are computed
         }
         if let Some(plan) = &point.plan {
             point.platform = with_planned_lines(platform, plan);
@@ -56,12 +59,17 @@ impl<'a> FarmPoint<'a> {
         Ok(point)
     }
 
-    fn plan(&self) -> Result<Plan, ExperimentError> {
-        if let Some(plan) = &self.plan {
+    fn result_size_mb(&self) -> f64 {
+        self.experiment.workload.result_size_mb.get()
+    }
+
+    fn plan(&self, result_size_mb: f64) -> Result<Plan, ExperimentError> {
+        if let Some(plan) = self.plan.as_ref().filter(|plan| plan.result_size_mb == result_size_mb) {
             return Ok(plan.clone());
         }
         let mean = self.mean();
-        let (task, ports) = (Task::new(mean.size_mb, mean.work)?, self.experiment.policy.ports.ports());
+        let task = Task::new(mean.size_mb, mean.work)?.returning(result_size_mb)?;
+        let ports = self.experiment.policy.ports.ports();
         Ok(plan(&self.platform, task, ports, Method::Exact)?)
     }
 
@@ -84,15 +92,16 @@ impl<'a> FarmPoint<'a> {
         MeanTask { size_mb: self.tasks.total_mb() / count, work: self.tasks.total_work() / count }
     }
 
-    /// Returns the planned rate of each node, tasks/s; `None` if the order does not follow a plan.
+    /// Returns the planned rate of each node, tasks/s, for results of this size; `None` if the order does not follow a
+    /// plan.
     ///
     /// # Errors
     /// When the mean task cannot be planned.
-    pub fn planned_tasks_per_s(&self) -> Result<Option<Vec<f64>>, ExperimentError> {
+    pub fn planned_tasks_per_s(&self, result_size_mb: f64) -> Result<Option<Vec<f64>>, ExperimentError> {
         if self.experiment.policy.order != Order::Planned {
             return Ok(None);
         }
-        let found = self.plan()?;
+        let found = self.plan(result_size_mb)?;
         Ok(Some(found.nodes.iter().map(|node| node.received_tasks_per_s).collect()))
     }
 
@@ -163,7 +172,7 @@ impl<'a> FarmPoint<'a> {
         run: impl FnOnce(&Farm<'_>, Options<'_>) -> Result<Outcome, SimError>,
     ) -> Result<(Run, Option<Trace>), ExperimentError> {
         let policy = &self.experiment.policy;
-        let rates = self.planned_tasks_per_s()?;
+        let rates = self.planned_tasks_per_s(self.result_size_mb())?;
         let mut farm_options = FarmOptions::of(policy, self.mean()).with_tasks(self.tasks.count);
         if let Some(rates) = &rates {
             farm_options = farm_options.with_plan(rates);
@@ -173,7 +182,7 @@ impl<'a> FarmPoint<'a> {
             tasks: &self.tasks,
             farm_options,
             chunk_kib: policy.chunk_kib,
-            result_size_mb: self.experiment.workload.result_size_mb.get(),
+            result_size_mb: self.result_size_mb(),
         };
         let changes = change::placed(&self.experiment.changes, &self.platform)?;
         let failures = failure::placed(&self.experiment.failures, &self.platform, self.experiment.seed)?;
@@ -198,9 +207,14 @@ impl<'a> FarmPoint<'a> {
             return Ok(());
         }
         if run.bound_tasks_per_s.is_none() {
-            let plan = self.plan()?;
+            // Results of real work have the size that the work gives them, which no experiment says.
+            let returns = matches!(run.compute, ComputedBy::Simulated | ComputedBy::Emulated);
+            let plan = self.plan(if returns { self.result_size_mb() } else { 0.0 })?;
             run.bound_tasks_per_s = Some(plan.bound_tasks_per_s);
             run.root_only_tasks_per_s = Some(plan.root_only_tasks_per_s);
+            let without_results = |one: &&Warning| one.code == "bound-without-results";
+            run.warnings.extend(plan.warnings.iter().find(without_results).cloned());
+            self.warn_of_passed_bound(run, plan.result_size_mb);
         }
         if self.tasks_differ() {
             let message = "tasks differ: the bound is for tasks of mean size and mean work";
@@ -230,6 +244,18 @@ impl<'a> FarmPoint<'a> {
             run.warnings.push(Warning::new("bound-before-changes", message, hint));
         }
         Ok(())
+    }
+
+    /// Warns of a run with results that passed its bound, which holds where transfers leave a processor something.
+    fn warn_of_passed_bound(&self, run: &mut Run, result_size_mb: f64) {
+        let passed = run.bound_tasks_per_s.is_some_and(|bound| run.throughput_tasks_per_s > bound * (1.0 + PASSED));
+        let simulated = matches!(run.compute, ComputedBy::Simulated);
+        if simulated && result_size_mb > 0.0 && passed && !self.tasks_differ() {
+            let message = "the run passed the bound: inputs and results that overlap take all of a processor, \
+                           which then loses less than the linear law says";
+            let hint = "measure both directions together: their interference is less than the sum";
+            run.warnings.push(Warning::new("bound-passed", message, hint));
+        }
     }
 
     fn tasks_differ(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crosswind_agent::settings::{Patience, Recording, RunSettings, TaskLimits};
+use crosswind_agent::settings::{Patience, Recording, RunSettings, TaskLimits, Work};
 use crosswind_schema::DescriptionError;
 use crosswind_schema::error::Problem;
 use crosswind_schema::experiment::Order;
@@ -54,7 +54,9 @@ impl FarmPoint<'_> {
         let platform = self.platform.clone().into_owned();
         let mut run = RunSettings::new(platform, self.experiment.policy.clone(), work, mean);
         run.tasks = Some(self.tasks.count);
-        run.planned_tasks_per_s = self.planned_tasks_per_s()?;
+        let emulated = matches!(run.work, Work::Emulated { .. });
+        let results = if emulated { workload.result_size_mb.get() } else { 0.0 };
+        run.planned_tasks_per_s = self.planned_tasks_per_s(results)?;
         run.changes.clone_from(&self.experiment.changes);
         run.patience = Patience {
             heartbeat_s: HEARTBEAT_S.max(widest as f64 / HEARTBEATS_PER_S).min(limits.silence_s / 4.0),

@@ -39,14 +39,15 @@ pub fn fork_throughput(platform: &Platform, task: Task, order: Order) -> Result<
         _ => node(n).ir_send_s_per_mb.get(),
     };
     children.sort_by(|&a, &b| key(a).total_cmp(&key(b))); // stable: ties keep the order of the file
-    let (size, work) = (task.size_mb(), task.work_units());
+    let (size, moved, work) = (task.size_mb(), task.moved_mb(), task.work_units());
+    let up = |mb_per_s: f64| if task.result_mb() > 0.0 { mb_per_s / task.result_mb() } else { f64::INFINITY };
     let compute = node(shape.root).compute_per_s.get() / work;
     let (mut port_room, mut local_room, mut throughput) = (1.0f64, compute, compute);
     for child in children {
         let link = receive(child) / size;
         let own = node(child).compute_per_s.get() / work;
-        let takes = link.min(own / (1.0 + node(child).ir_receive_s_per_mb.get() * size * own));
-        let cost = node(child).ir_send_s_per_mb.get() * size * compute;
+        let takes = link.min(own / (1.0 + node(child).ir_receive_s_per_mb.get() * moved * own)).min(up(receive(child)));
+        let cost = node(child).ir_send_s_per_mb.get() * moved * compute;
         let most = if cost > 0.0 { local_room / cost } else { f64::INFINITY };
         let amount = takes.min(port_room * link).min(most);
         port_room = (port_room - amount / link).max(0.0);

@@ -252,3 +252,64 @@ fn a_platform_without_bent_losses_is_not_copied() {
     assert!(matches!(with_planned_lines(&platform, &found), Cow::Borrowed(_)));
     assert_eq!(found.constant_rates_bound_tasks_per_s, None);
 }
+
+/// A tree with losses that are lines, once as interference rates and once as measured losses.
+fn straight(nodes: &[(usize, f64, f64, f64, f64, f64)], as_losses: bool) -> Platform {
+    let mut text = String::from(
+        "schema_version = 1\nname = \"tree\"\n[[node]]\nname = \"n0\"\ncompute_per_s = 5.0\nsend_limit_mb_per_s = 15.0\n",
+    );
+    for (at, (parent, compute, limit, send, receives, sends)) in nodes.iter().enumerate() {
+        text += &format!(
+            "[[node]]\nname = \"n{}\"\nparent = \"n{}\"\ncompute_per_s = {compute}\nreceive_limit_mb_per_s = {limit}\n\
+             send_limit_mb_per_s = {send}\n",
+            at + 1,
+            parent % (at + 1)
+        );
+        text += &match as_losses {
+            false => format!("ir_receive_s_per_mb = {receives}\nir_send_s_per_mb = {sends}\n"),
+            true => format!("receive_losses = [[1.0, {receives}]]\nsend_losses = [[1.0, {sends}]]\n"),
+        };
+    }
+    Platform::from_toml(text.as_bytes(), "tree.toml").unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn straight_curves_plan_results_as_lines_do(
+        nodes in prop::collection::vec(
+            (0..8usize, 0.0..30.0f64, 1.0..20.0f64, 2.0..30.0f64, 0.0..0.05f64, 0.0..0.05f64), 1..8
+        ),
+        result in 0.0..1.0f64,
+    ) {
+        let task = Task::new(1.0, 1.0).unwrap().returning(result).unwrap();
+        let of = |as_losses| plan(&straight(&nodes, as_losses), task, Ports::Multi, Method::Exact).unwrap();
+        let (lines, curves) = (of(false), of(true));
+        let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * (1.0 + a);
+        prop_assert!(near(lines.throughput_tasks_per_s, curves.throughput_tasks_per_s));
+        prop_assert!(near(lines.bound_tasks_per_s, curves.bound_tasks_per_s));
+    }
+}
+
+/// A result of 1 MB costs the leaf 0.02 at the link's limit and would cost 0.01 at 2 MB/s.
+#[test]
+fn results_lose_what_the_links_limit_costs_and_the_bound_lets_them_go_slower() {
+    let text = "schema_version = 1\nname = \"pair\"\n[[node]]\nname = \"root\"\ncompute_per_s = 0.0\n\
+                [[node]]\nname = \"leaf\"\nparent = \"root\"\ncompute_per_s = 5.0\nreceive_limit_mb_per_s = 10.0\n\
+                receive_losses = [[2.0, 0.02], [10.0, 0.2]]\n";
+    let platform = Platform::from_toml(text.as_bytes(), "pair.toml").unwrap();
+    let of = |result: f64| {
+        let task = Task::new(1.0, 1.0).unwrap().returning(result).unwrap();
+        plan(&platform, task, Ports::Multi, Method::Exact).unwrap()
+    };
+    // x = 5 (1 - L(x) - 0.02 x), with L(x) = 0.02 + 0.0225 (x - 2); the bound: 0.01 x.
+    let rate = |per_task: f64| 5.0 * (1.0 - 0.02 + 0.045) / (1.0 + 5.0 * (0.0225 + per_task));
+    let plan = of(1.0);
+    assert!((plan.throughput_tasks_per_s - rate(0.02)).abs() < 1e-9, "{}", plan.throughput_tasks_per_s);
+    assert!((plan.bound_tasks_per_s - rate(0.01)).abs() < 1e-9, "{}", plan.bound_tasks_per_s);
+    assert!(plan.warnings.is_empty());
+    let ignored = of(1.5);
+    assert_eq!(ignored.throughput_tasks_per_s, of(0.0).throughput_tasks_per_s);
+    assert_eq!(ignored.warnings[0].code, "bound-without-results");
+}

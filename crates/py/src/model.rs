@@ -39,9 +39,13 @@ fn words(py: Python<'_>, ports: &str, method: &str) -> PyResult<(Ports, Method)>
     Ok((word(py, "ports", ports, "single, multi")?, word(py, "method", method, "exact, greedy")?))
 }
 
+fn task_of(py: Python<'_>, size_mb: f64, work: f64, result_size_mb: f64) -> PyResult<Task> {
+    Task::new(size_mb, work).and_then(|task| task.returning(result_size_mb)).map_err(|e| raise(py, &e))
+}
+
 /// Plans a platform and returns the JSON text of `plan.json`.
 #[pyfunction]
-#[pyo3(signature = (platform, task_size_mb, task_work, ports = "single", method = "exact"))]
+#[pyo3(signature = (platform, task_size_mb, task_work, ports = "single", method = "exact", result_size_mb = 0.0))]
 fn plan(
     py: Python<'_>,
     platform: &Bound<'_, PyPlatform>,
@@ -49,9 +53,10 @@ fn plan(
     task_work: f64,
     ports: &str,
     method: &str,
+    result_size_mb: f64,
 ) -> PyResult<String> {
     let (ports, method) = words(py, ports, method)?;
-    let task = Task::new(task_size_mb, task_work).map_err(|e| raise(py, &e))?;
+    let task = task_of(py, task_size_mb, task_work, result_size_mb)?;
     let platform = &platform.get().0;
     json(&py.detach(|| crosswind_model::plan(platform, task, ports, method)).map_err(|e| raise(py, &e))?)
 }
@@ -132,7 +137,7 @@ fn bytes<'py, T: Copy, const N: usize>(
 /// Plans a platform given as columns; returns columns as bytes in native order.
 #[pyfunction]
 #[pyo3(signature = (parent, compute_per_s, send_limit_mb_per_s, receive_limit_mb_per_s, receive_limit_drop,
-    ir_receive_s_per_mb, ir_send_s_per_mb, task_size_mb, task_work, ports = "single", method = "exact"))]
+    ir_receive_s_per_mb, ir_send_s_per_mb, task_size_mb, task_work, ports = "single", method = "exact", result_size_mb = 0.0))]
 #[allow(clippy::too_many_arguments)] // the columns of a platform
 fn plan_rates<'py>(
     py: Python<'py>,
@@ -147,9 +152,10 @@ fn plan_rates<'py>(
     task_work: f64,
     ports: &str,
     method: &str,
+    result_size_mb: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (ports, method) = words(py, ports, method)?;
-    let task = Task::new(task_size_mb, task_work).map_err(|e| raise(py, &e))?;
+    let task = task_of(py, task_size_mb, task_work, result_size_mb)?;
     // The copies of the columns are dropped after the first of the two steps: for a million nodes they take 52 MB.
     let prepared = py.detach(move || {
         let columns = Columns {

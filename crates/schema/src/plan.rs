@@ -45,12 +45,14 @@ pub enum LimitedBy {
     Parent,
     /// It is on the never-send list: its work would cost its parent more.
     NeverSend,
+    /// What its link carries back to its parent: results are larger than inputs.
+    ReturnLink,
 }
 
 impl LimitedBy {
     /// Names in files, by `limited_by as usize`.
-    pub const NAMES: [&str; 7] =
-        ["compute", "receive-limit", "send-limit", "port", "local-compute", "parent", "never-send"];
+    pub const NAMES: [&str; 8] =
+        ["compute", "receive-limit", "send-limit", "port", "local-compute", "parent", "never-send", "return-link"];
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -75,6 +77,9 @@ pub struct Plan {
     pub task_size_mb: f64,
     /// Work of a task, work units.
     pub task_work: f64,
+    /// Size of the result that each task sends back to the root, MB; absent: none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub result_size_mb: f64,
     /// Whether a node sends to several children at once.
     pub ports: Ports,
     /// How the rates were chosen.
@@ -126,6 +131,12 @@ pub struct PlannedNode {
     /// The line that agrees with its `send_losses` at the planned rate, s/MB; only if the platform has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ir_send_s_per_mb: Option<f64>,
+}
+
+// By reference, as serde requires.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(size: &f64) -> bool {
+    *size == 0.0
 }
 
 impl Plan {

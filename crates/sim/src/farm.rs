@@ -133,6 +133,7 @@ impl<'a, P: Decide> Run<'a, P> {
         })?;
         let mut farm_options = farm.farm_options;
         // Returned results reveal which node has which task. Empty results cost nothing.
+        farm_options.result_mb = farm.result_size_mb;
         farm_options.returns |= farm.result_size_mb > 0.0 || farm_options.levels() || P::IS_OWN;
         let elastic = options.changes.iter().any(|change| change.kind == ChangeKind::Leaves)
             || options.failures.iter().any(|failure| failure.effect == Effect::Leaves);

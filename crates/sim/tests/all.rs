@@ -29,4 +29,5 @@ mod program_windows;
 mod programs;
 mod reference;
 mod relays;
+mod returns;
 mod same_bits;

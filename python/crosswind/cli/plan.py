@@ -27,6 +27,8 @@ Examples:
 
     crosswind plan platform.toml --task-size-mb 2 --task-work 5 --ports single -o plan.json
 
+    crosswind plan platform.toml --task-size-mb 2 --task-work 5 --result-size-mb 0.5
+
     crosswind plan platform.toml --task-size-mb 2 --task-work 5 --json | jq .throughput_tasks_per_s
 """
 
@@ -39,6 +41,9 @@ NAMED = 4
 
 TaskSize = Annotated[float | None, typer.Option(metavar="MB", help="Input of a task, MB (greater than 0).")]
 TaskWork = Annotated[float | None, typer.Option(metavar="WORK", help="Work of a task, work units (greater than 0).")]
+ResultSize = Annotated[
+    float, typer.Option(metavar="MB", help="Result of a task, which travels back to the root, MB.", show_default=False)
+]
 SendsAtOnce = Annotated[Ports, typer.Option(help="Sends that a node may have under way.")]
 
 
@@ -46,6 +51,7 @@ def plan(
     platform: Annotated[Path, typer.Argument(help="A platform.toml.", metavar="PLATFORM.toml")],
     task_size_mb: TaskSize = None,
     task_work: TaskWork = None,
+    result_size_mb: ResultSize = 0.0,
     ports: SendsAtOnce = "multi",
     method: Annotated[Method, typer.Option(help="The best rates, or the paper's greedy rule.")] = "exact",
     nodes: Annotated[int, typer.Option(help="Most nodes in the printed table.", min=1)] = 40,
@@ -56,9 +62,19 @@ def plan(
     """Find the best steady rates of a platform."""
     size_mb, work = task_of(task_size_mb, task_work)
     described = Platform.load(platform)
-    of = {"platform": described.name, "task_size_mb": size_mb, "task_work": work, "ports": ports, "method": method}
+    of: dict[str, Any] = {
+        "platform": described.name,
+        "task_size_mb": size_mb,
+        "task_work": work,
+        "ports": ports,
+        "method": method,
+    }
+    if result_size_mb:
+        of["result_size_mb"] = result_size_mb
     writable(out, "plan", inputs=[platform], force=force, of=of)
-    result = find_plan(described, task_size_mb=size_mb, task_work=work, ports=ports, method=method)
+    result = find_plan(
+        described, task_size_mb=size_mb, task_work=work, result_size_mb=result_size_mb, ports=ports, method=method
+    )
     if out:
         result.save(out)
     stored = described.to_dict().get("warning", [])
@@ -130,6 +146,7 @@ def _limit_of(one: PlannedNode) -> str:
     limit, parent = str(one["limited_by"]), one["parent"]
     words = {"compute": "its CPU", "port": "its port, which is always sending", "send-limit": "its sending rate"}
     words |= {"receive-limit": f"the link from {parent}", "local-compute": "its own CPU, which sending uses up"}
+    words |= {"return-link": f"its link, which returns results to {parent}"}
     words |= {"never-send": "never sent to: it would cost its parent more", "parent": f"what {parent} can still send"}
     return words.get(limit, limit)
 
@@ -191,11 +208,16 @@ def _details(plan: Plan, most: int) -> list[Section]:
             *_bounds(plan),
             ["root alone", f"{d['root_only_tasks_per_s']:.4f} tasks/s"],
         ],
-        title=f"{d['platform']}: {d['task_size_mb']:g} MB and {d['task_work']:g} work units a task, "
+        title=f"{d['platform']}: {d['task_size_mb']:g} MB and {d['task_work']:g} work units a task, {_results(plan)}"
         f"{d['ports']} port, {d['method']}",
     )
     [nodes] = plan.tables(most)
     return [head, section(nodes, title=nodes.note)]
+
+
+def _results(plan: Plan) -> str:
+    size_mb = plan.data.get("result_size_mb", 0.0)
+    return f"{size_mb:g} MB returned, " if size_mb else ""
 
 
 def _bounds(plan: Plan) -> list[list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
@@ -11,7 +11,9 @@ from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.console import number_of
 from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.outputs import Force, writable, written
+from crosswind.cli.reproduce_all import reproduce_all
 from crosswind.cli.verbs import help_of
+from crosswind.errors import DescriptionError
 from crosswind.files.output import writable_directory
 from crosswind.terminal.printable import printable
 from crosswind.terminal.progress import progress_bar
@@ -26,6 +28,7 @@ Paper = Literal[
     "quadrics-overlap",
     "interference-aware-scheduling",
     "interference-in-java",
+    "all",
 ]
 MOST_REASONS = 3
 
@@ -46,6 +49,9 @@ link; table 4; the claims of both measuring papers. Takes seconds.
 
 interference-in-java: what table 2 and the text say, asked of each other. Takes a second.
 
+all: these five, each with its directory and its report, and a table of the verdicts. The same command goes on where it
+was stopped.
+
 What a text leaves open is calibrated, and the calibration is shown.
 
 Examples:
@@ -60,15 +66,22 @@ Examples:
 
     crosswind reproduce interference-in-java
 
+    crosswind reproduce all --quick
+
     crosswind reproduce scheduling-and-communication --form full --out study --figures study/figures
 """
 
 
 def reproduce(
-    paper: Annotated[Paper, typer.Argument(help="Name of the paper.")],
-    form: Annotated[Form, typer.Option(help="Fewer points of shorter programs, or the paper's whole grid.")] = "quick",
+    paper: Annotated[Paper, typer.Argument(help="Name of the paper, or all.")],
+    form: Annotated[
+        Form | None,
+        typer.Option(help="Fewer points of shorter programs, or the paper's whole grid. [default: quick]"),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="The same as --form quick.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Directory of the study. [default: the paper's name]")
+        Path | None,
+        typer.Option("--out", "-o", help="Directory of the study. [default: the paper's name; of all: papers]"),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="The HTML file. [default: report.html in --out]")] = None,
     figures: Annotated[
@@ -83,6 +96,13 @@ def reproduce(
     from crosswind.lab.papers.studies import title
     from crosswind.report import report as write
 
+    chosen = _form(form, quick)
+    if paper == "all":
+        if report:
+            raise DescriptionError("--report names one page, and each paper has its own", "usage", "name --out instead")
+        papers = [name for name in get_args(Paper) if name != "all"]
+        reproduce_all(papers, chosen, out, figures, workers=workers, force=force, json=json)
+        return
     directory = out or Path(paper)
     page_out = report or directory / "report.html"
     if report or directory.is_dir():
@@ -90,13 +110,19 @@ def reproduce(
     writable_directory(out, "--out")
     writable_directory(figures, "--figures")
     with tells_what_is_kept(directory, "the same command continues with them"), progress_bar() as advance:
-        found = run(paper, directory, form, workers=workers, force=force, progress=advance)
+        found = run(paper, directory, chosen, workers=workers, force=force, progress=advance)
     page = write(found, page_out, figures, force=force)
     show(
         None if json else _answer(found, title(paper)),
         wrote=[*written(directory / "study.json", goes_on=True), *written(Path(page))],
         document=found.summary() if json else None,
     )
+
+
+def _form(form: Form | None, quick: bool) -> Form:
+    if quick and form == "full":
+        raise DescriptionError("--quick is --form quick, and --form is full", "usage", "give one of the two")
+    return form or "quick"
 
 
 def _answer(found: AnyStudy, title: str) -> Answer:

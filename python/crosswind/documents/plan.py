@@ -8,7 +8,14 @@ from crosswind.documents.shared import Ports
 from crosswind.errors import Notice
 
 LimitedBy: TypeAlias = Literal[
-    "compute", "receive-limit", "send-limit", "port", "local-compute", "parent", "never-send"
+    "compute",
+    "receive-limit",
+    "send-limit",
+    "port",
+    "local-compute",
+    "parent",
+    "never-send",
+    "return-link",
 ]
 
 
@@ -46,6 +53,7 @@ class PlanDocument(TypedDict):
     nodes: list[PlannedNode]
     platform: str
     ports: Ports
+    result_size_mb: NotRequired[float]
     root_only_tasks_per_s: float
     schema_version: int
     task_size_mb: float

@@ -45,6 +45,7 @@ LIMITED_BY: Mapping[str, str] = {
     "local-compute": "no computation left to give",
     "parent": "what the parent gives",
     "never-send": "never sent to",
+    "return-link": "what its link returns",
 }
 """What limits a node, in words."""
 MOST_NODES = 50
@@ -53,6 +54,11 @@ MOST_NODES = 50
 def ports_of(policy: Mapping[str, Any]) -> Ports:
     """Return the ports that a run under a policy has: one only where it says so."""
     return "single" if policy.get("ports") == "single" else "multi"
+
+
+def result_mb_of(settings: Mapping[str, Any]) -> float:
+    """Return the size of a result in the settings of a live run, MB: 0 where it is not known before results come."""
+    return float(settings.get("work", {}).get("result_bytes", 0)) / 1e6
 
 
 @dataclass(frozen=True)
@@ -171,6 +177,7 @@ def plan(
     *,
     task_size_mb: float,
     task_work: float,
+    result_size_mb: float = 0.0,
     ports: Ports = "multi",
     method: Method = "exact",
 ) -> Plan:
@@ -184,6 +191,9 @@ def plan(
         Input of a task, MB, greater than 0 (Z of the paper).
     task_work : float
         Work of a task, work units, greater than 0.
+    result_size_mb : float
+        Result of a task, MB, at least 0. It travels back to the root over the same links, beside inputs, and disturbs
+        both ends of each link as much as an input of its size.
     ports : {"multi", "single"}
         Sends that a node may have under way.
     method : {"exact", "greedy"}
@@ -201,7 +211,7 @@ def plan(
 
     Notes
     -----
-    interference-aware-scheduling, section 3, with the corrections of docs/papers/.
+    interference-aware-scheduling, section 3, with the corrections of docs/papers/, and results added.
 
     Examples
     --------
@@ -210,7 +220,12 @@ def plan(
     >>> pair = Platform.from_dict({"schema_version": 1, "name": "pair", "node": [root, leaf]})
     >>> plan(pair, task_size_mb=1.0, task_work=1.0).throughput_tasks_per_s
     6.0
+
+    Results of 5 MB: the link returns 2 a second.
+
+    >>> plan(pair, task_size_mb=1.0, task_work=1.0, result_size_mb=5.0).throughput_tasks_per_s
+    4.0
     """
     if not isinstance(platform, Platform):
         platform = Platform.load(platform)
-    return Plan(json.loads(_core.plan(platform._checked, task_size_mb, task_work, ports, method)))
+    return Plan(json.loads(_core.plan(platform._checked, task_size_mb, task_work, ports, method, result_size_mb)))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from crosswind import _core
 from crosswind.errors import AgentLost, DescriptionError, warning
 from crosswind.files.reading import read_bytes
-from crosswind.plan import ports_of
+from crosswind.plan import ports_of, result_mb_of
 from crosswind.platform import Platform
 from crosswind.run.agent import load
 from crosswind.run.deployment import Agents, Deployment, MeanTask
@@ -201,7 +201,9 @@ class LiveFarm:
 
     def _mean_task(self) -> MeanTask:
         ports = ports_of(self._settings["policy"])
-        return MeanTask(self._settings["mean_size_mb"], self._settings["mean_work"], ports)
+        return MeanTask(
+            self._settings["mean_size_mb"], self._settings["mean_work"], ports, result_mb_of(self._settings)
+        )
 
     @property
     def address(self) -> str:

@@ -26,6 +26,7 @@ class MeanTask(NamedTuple):
     size_mb: float
     work: float
     ports: Ports
+    result_mb: float = 0.0
 
 
 class Agents(Protocol):

@@ -81,7 +81,8 @@ def leaf_below(
 def _bound(nodes: Sequence[Node], task: MeanTask) -> float:
     tree = Platform.from_dict({"schema_version": 1, "name": "joining", "node": [dict(node) for node in nodes]})
     size_mb, work = max(task.size_mb, _LEAST), max(task.work, _LEAST)
-    return plan(tree, task_size_mb=size_mb, task_work=work, ports=task.ports).bound_tasks_per_s
+    planned = plan(tree, task_size_mb=size_mb, task_work=work, result_size_mb=task.result_mb, ports=task.ports)
+    return planned.bound_tasks_per_s
 
 
 def _measured(names: Collection[str], parent: Collection[str], links: Links | None) -> Row | None:

@@ -21,7 +21,7 @@ from typing import Any
 
 from crosswind.documents import Row
 from crosswind.errors import CrosswindError
-from crosswind.plan import plan, ports_of
+from crosswind.plan import plan, ports_of, result_mb_of
 from crosswind.platform import Platform
 from crosswind.watch.state import WatchedRun
 
@@ -104,7 +104,11 @@ class Watch:
         if tasks is not None and work > 0:
             ports = ports_of(settings["policy"])
             with contextlib.suppress(CrosswindError):  # a page without a plan is better than no run
-                best = plan(platform, task_size_mb=max(size_mb, 1e-9), task_work=work, ports=ports).to_dict()
+                results = result_mb_of(settings)
+                size_mb = max(size_mb, 1e-9)
+                best = plan(
+                    platform, task_size_mb=size_mb, task_work=work, result_size_mb=results, ports=ports
+                ).to_dict()
         with self._lock:
             total = (tasks if tasks is not None else self._expected) if below is None else None
             mean = (size_mb, work)

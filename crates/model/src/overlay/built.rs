@@ -124,6 +124,10 @@ impl Built {
 /// # Ok::<(), crosswind_model::ModelError>(())
 /// ```
 pub fn build_tree(links: &Links, task: Task, ports: Ports, search: &Search<'_>) -> Result<Built, ModelError> {
+    if task.result_mb() > 0.0 {
+        let sentence = format!("is {} MB; it must be 0: trees are built for tasks without results", task.result_mb());
+        return Err(ModelError::argument("result_size_mb", sentence));
+    }
     let graph = Graph::new(links, task, ports)?;
     if search.random_trees == 0 {
         return Err(ModelError::argument("random_trees", "is 0; it must be at least 1"));

@@ -43,7 +43,9 @@ impl Walk {
             let n = node as usize;
             let (best, received) = (up.best[place], up.flow[place]);
             let prices = Prices::of(&self.stations[place], &best);
-            if worth[place] != 0.0 {
+            if worth[place] != 0.0 && self.returned(place) < best.rate {
+                rates.bound_tasks_per_s += worth[place] * self.returned(place); // (6): what its subtree can do does not matter
+            } else if worth[place] != 0.0 {
                 rates.bound_tasks_per_s += worth[place] * prices.own_bound(&self.stations[place]);
                 self.hand_down(place, method, &prices, &up, &mut worth);
             }
@@ -81,7 +83,7 @@ impl Walk {
         }
         let served = &up.order[range.start..range.start + up.served[place] as usize];
         offers.clear();
-        offers.extend(served.iter().map(|&c| self.offer(c as usize, up.best[c as usize].rate)));
+        offers.extend(served.iter().map(|&c| self.offered(c as usize, up)));
         flows.clear();
         flows.resize(offers.len(), 0.0);
         if serve_to(station, offers, up.flow[place], flows) {
@@ -101,7 +103,8 @@ impl Walk {
             return LimitedBy::NeverSend;
         }
         if received < best.rate {
-            return LimitedBy::Parent;
+            let returns = received >= self.returned(place) * (1.0 - ROUNDING);
+            return if returns { LimitedBy::ReturnLink } else { LimitedBy::Parent };
         }
         match (best.stop, self.ports) {
             (Stop::Filled, _) => LimitedBy::Compute,

@@ -15,7 +15,7 @@ use crosswind_schema::plan::{Method, Ports};
 
 use super::Rates;
 use super::more::Change;
-use super::station::{Prices, Station, Stop};
+use super::station::{Prices, ROUNDING, Station, Stop};
 use super::tree::Walk;
 use super::up::Up;
 
@@ -59,7 +59,7 @@ impl Walk {
         let first = self.children(place).start;
         for &child in &up.order[first..first + up.served[place] as usize] {
             let child = child as usize;
-            let offer = self.offer(child, up.best[child].rate);
+            let offer = self.offered(child, up);
             let reduced = prices.reduced(&self.stations[place], &offer);
             worth[child] = worth[place]
                 * match method {
@@ -85,6 +85,13 @@ impl Walk {
         if self.jumps(place, up, worth) {
             rates.gain_per_work_per_s[self.order[place] as usize] = f64::NEG_INFINITY;
         }
+        if own > 0.0
+            && self.returns_bind(place, up)
+            && up.flow[place] >= self.returned(place) * (1.0 - ROUNDING)
+            && !worth.with_link[place]
+        {
+            rates.gain_per_receive_mb_per_s[self.order[place] as usize] += own / self.task.result_mb();
+        }
         if own == 0.0 || up.flow[place] < up.best[place].rate {
             return;
         }
@@ -94,6 +101,24 @@ impl Walk {
         } else {
             self.hand_down(place, method, prices, up, &mut worth.subtree);
             self.gains(place, worth, prices, &up.flow, rates);
+        }
+    }
+
+    /// Whether what its link carries back, (6), is less than a subtree could do.
+    fn returns_bind(&self, place: usize, up: &Up) -> bool {
+        self.returned(place) < up.best[place].rate
+    }
+
+    /// Returns how much more a parent may ask of a child per task/s of the child's link.
+    fn more_of_link(&self, child: usize, up: &Up) -> f64 {
+        let slope = || self.task.size_mb() / self.task.result_mb();
+        let best = up.best[child].rate;
+        if self.returns_bind(child, up) {
+            slope()
+        } else if self.returned(child) > best * (1.0 + ALIKE) {
+            self.more(child, Change::Receive, up)
+        } else {
+            self.more(child, Change::Receive, up).min(slope())
         }
     }
 
@@ -162,7 +187,10 @@ impl Walk {
             if station.alone() >= station.receive * (1.0 - ALIKE) {
                 return station.alone() > station.receive * (1.0 + ALIKE);
             }
-            return served.iter().any(|&child| up.flow[child as usize] < up.best[child as usize].rate * (1.0 - ALIKE));
+            return served.iter().any(|&child| {
+                let child = child as usize;
+                up.flow[child] < self.limit(child, up.best[child].rate) * (1.0 - ALIKE)
+            });
         }
         let port: f64 = children.clone().map(|child| up.flow[child] * self.offer(child, 0.0).port).sum();
         let unpriced = [
@@ -176,7 +204,7 @@ impl Walk {
         let mut priced = unpriced.iter().filter(|(price, ..)| *price > ALIKE).count();
         for &child in served {
             let child = child as usize;
-            let (flow, limit) = (up.flow[child], up.best[child].rate);
+            let (flow, limit) = (up.flow[child], self.limit(child, up.best[child].rate));
             let reduced = prices.reduced(station, &self.offer(child, limit));
             let (some, all) = (flow > ALIKE * limit, flow >= limit * (1.0 - ALIKE));
             if reduced.abs() <= ALIKE {
@@ -214,7 +242,7 @@ impl Walk {
         let own = worth.subtree[place];
         let mut known: BTreeMap<([u64; 5], u64), (f64, f64)> = BTreeMap::new();
         for child in self.children(place).filter(|&child| !self.never_send(child)) {
-            let link = if self.ports == Ports::Single { self.more(child, Change::Receive, up) } else { 0.0 };
+            let link = if self.ports == Ports::Single { self.more_of_link(child, up) } else { 0.0 };
             let (subtree, faster) = *known.entry((self.kind(child, up), link.to_bits())).or_insert_with(|| {
                 let of = |subtree, link| self.more(place, Change::Child { child, subtree, link }, up);
                 (of(1.0, 0.0), if self.ports == Ports::Single { of(link, 1.0) } else { 0.0 })

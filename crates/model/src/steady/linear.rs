@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use crosswind_schema::plan::{Method, Plan, Ports};
 use crosswind_schema::platform::{Loss, Node, Platform};
-use crosswind_schema::units::SecondsPerMegabyte;
+use crosswind_schema::units::{MegabytesOrNone, SecondsPerMegabyte};
 
 use super::curved::{Curved, CurvedRates};
 use super::{Rates, Task, named_plan};
@@ -22,6 +22,8 @@ pub(super) struct Solved<'a> {
     pub rates: Rates,
     /// Upper bound for constant rates. Only with nonlinear losses.
     pub constant_bound: Option<f64>,
+    /// Whether rates and bounds are those of tasks without results.
+    pub ignores_results: bool,
 }
 
 /// Returns the platform with the interference rates that its plan used beside each nonlinear loss, right at the planned
@@ -75,16 +77,20 @@ pub fn with_planned_lines<'a>(platform: &'a Platform, plan: &Plan) -> Cow<'a, Pl
 pub(super) fn solved(platform: &Platform, task: Task, ports: Ports, method: Method) -> Result<Solved<'_>, ModelError> {
     if !platform.nodes.iter().any(is_bent) {
         let rates = named_plan::walk(platform, task, ports)?.rates(method);
-        return Ok(Solved { line: Cow::Borrowed(platform), rates, constant_bound: None });
+        return Ok(Solved { line: Cow::Borrowed(platform), rates, constant_bound: None, ignores_results: false });
     }
     let line = with_chords(platform, &|_| 0.0)?;
-    let walk = named_plan::walk(&line, task, ports)?;
     if ports == Ports::Single {
-        return Ok(Solved { line: Cow::Owned(line), rates: walk.rates(method), constant_bound: None });
+        let rates = named_plan::walk(&line, task, ports)?.rates(method);
+        return Ok(Solved { line: Cow::Owned(line), rates, constant_bound: None, ignores_results: false });
     }
+    // A subtree that a link's results limit may not take every rate below the limit: losses may fall again.
+    let ignores_results = task.result_mb() > task.size_mb();
+    let task = if ignores_results { Task { result: MegabytesOrNone::default(), ..task } } else { task };
+    let walk = named_plan::walk(&line, task, ports)?;
     let CurvedRates { rates, constant_bound } = Curved::new(&walk, &platform.nodes).rates();
     let line = with_chords(platform, &|n| rates.received_tasks_per_s[n] * task.size_mb())?;
-    Ok(Solved { line: Cow::Owned(line), rates, constant_bound: Some(constant_bound) })
+    Ok(Solved { line: Cow::Owned(line), rates, constant_bound: Some(constant_bound), ignores_results })
 }
 
 fn is_bent(node: &Node) -> bool {

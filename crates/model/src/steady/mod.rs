@@ -34,7 +34,7 @@ mod tree;
 mod up;
 
 use crosswind_schema::plan::{LimitedBy, Method, Ports};
-use crosswind_schema::units::{Megabytes, Quantity, WorkUnits};
+use crosswind_schema::units::{Megabytes, MegabytesOrNone, Quantity, WorkUnits};
 
 use crate::error::ModelError;
 
@@ -44,16 +44,18 @@ pub(crate) use station::{Offer, Station};
 pub(crate) use tree::{permitted, share};
 pub(crate) use up::{Bench, best_rate};
 
-/// An independent unit of input.
+/// An independent unit of input, and the result that comes of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Task {
     /// Size of its input, MB (Z of the paper).
     pub size: Megabytes,
     pub work: WorkUnits,
+    /// Size of the result that it sends back to the root, MB.
+    pub result: MegabytesOrNone,
 }
 
 impl Task {
-    /// Creates a task of `size_mb` MB and `work` work units.
+    /// Creates a task of `size_mb` MB and `work` work units, without a result.
     ///
     /// # Errors
     /// Either is not finite or not greater than 0.
@@ -69,11 +71,39 @@ impl Task {
         Ok(Self {
             size: Megabytes::new(size_mb).map_err(|e| ModelError::argument("task_size_mb", e))?,
             work: WorkUnits::new(work).map_err(|e| ModelError::argument("task_work", e))?,
+            result: MegabytesOrNone::default(),
         })
+    }
+
+    /// Returns the same task with a result of `result_size_mb` MB, which travels back to the root.
+    ///
+    /// # Errors
+    /// It is not finite or below 0.
+    ///
+    /// # Examples
+    /// ```
+    /// use crosswind_model::Task;
+    /// assert!(Task::new(2.0, 5.0)?.returning(0.5).is_ok());
+    /// let error = Task::new(2.0, 5.0)?.returning(-1.0).unwrap_err().to_string();
+    /// assert_eq!(error, "result_size_mb is -1 MB; it must be finite and at least 0 MB");
+    /// # Ok::<(), crosswind_model::ModelError>(())
+    /// ```
+    pub fn returning(self, result_size_mb: f64) -> Result<Self, ModelError> {
+        let result = MegabytesOrNone::new(result_size_mb).map_err(|e| ModelError::argument("result_size_mb", e))?;
+        Ok(Self { result, ..self })
     }
 
     pub(crate) fn size_mb(&self) -> f64 {
         self.size.get()
+    }
+
+    pub(crate) fn result_mb(&self) -> f64 {
+        self.result.get()
+    }
+
+    /// Returns what a task moves over each link on its way, in both directions, MB.
+    pub(crate) fn moved_mb(&self) -> f64 {
+        self.size_mb() + self.result_mb()
     }
 
     pub(crate) fn work_units(&self) -> f64 {

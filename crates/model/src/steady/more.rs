@@ -34,7 +34,7 @@ pub(crate) enum Change {
     Receive,
     /// The limit to all children together, tasks/s.
     Send,
-    /// What a child's subtree can take, and the limit of its link to this node's port, tasks/s, changed in these
+    /// What a parent may ask of a child's subtree (below 0: what the subtree can do), and the limit of its link to this node's port, tasks/s, changed in these
     /// proportions.
     Child { child: usize, subtree: f64, link: f64 },
 }
@@ -48,7 +48,7 @@ impl Walk {
             Change::Compute => station.compute,
             Change::Receive => station.receive,
             Change::Send => station.send,
-            Change::Child { child, .. } => up.best[child].rate,
+            Change::Child { child, .. } => self.limit(child, up.best[child].rate),
         };
         if of == f64::INFINITY {
             return 0.0;
@@ -123,10 +123,13 @@ impl Walk {
         for (at, child) in self.children(place).enumerate() {
             let own = &self.stations[child];
             let cost = idle.map_or(own.cost * grown, |idle| idle.costs[at] * compute);
-            let (mut limit, mut receive) = (up.best[child].rate, own.receive);
+            let (mut limit, mut receive) = (self.limit(child, up.best[child].rate), own.receive);
             if let Change::Child { child: changed, subtree, link } = change {
                 if changed == child {
-                    limit = (limit + by * subtree).max(0.0);
+                    limit = match subtree < 0.0 {
+                        true => self.limit(child, (up.best[child].rate + by * subtree).max(0.0)),
+                        false => limit + by * subtree,
+                    };
                     receive += by * link;
                 }
             }

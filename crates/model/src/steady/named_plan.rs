@@ -2,7 +2,7 @@
 
 use crosswind_schema::plan::{Method, Plan, PlanKind, PlannedNode, Ports};
 use crosswind_schema::units::Quantity;
-use crosswind_schema::{Node, Platform, SCHEMA_VERSION};
+use crosswind_schema::{Node, Platform, SCHEMA_VERSION, Warning};
 
 use super::linear::{Solved, solved};
 use super::{Columns, Task, tree};
@@ -42,7 +42,7 @@ use crate::error::ModelError;
 ///
 /// If the platform has measured losses, `curved` finds the rates.
 pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Result<Plan, ModelError> {
-    let Solved { line, rates, constant_bound } = solved(platform, task, ports, method)?;
+    let Solved { line, rates, constant_bound, ignores_results } = solved(platform, task, ports, method)?;
     let bent: Vec<_> =
         platform.nodes.iter().map(|n| (!n.receive_losses.is_empty(), !n.send_losses.is_empty())).collect();
     let platform = &*line;
@@ -62,12 +62,20 @@ pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Re
         ir_receive_s_per_mb: bent[n].0.then(|| node.ir_receive_s_per_mb.get()),
         ir_send_s_per_mb: bent[n].1.then(|| node.ir_send_s_per_mb.get()),
     });
+    let mut warnings = platform.warnings();
+    if ignores_results {
+        let message = "losses are curves, several sends run at once, and results are larger than inputs: rates and \
+                       bound ignore the results";
+        let hint = "plan with --ports single, or with ir_send_s_per_mb and ir_receive_s_per_mb in place of the curves";
+        warnings.push(Warning::new("bound-without-results", message, hint));
+    }
     Ok(Plan {
         schema_version: SCHEMA_VERSION,
         kind: PlanKind::Plan,
         platform: platform.name.clone(),
         task_size_mb: task.size_mb(),
         task_work: task.work_units(),
+        result_size_mb: task.result_mb(),
         ports,
         method,
         throughput_tasks_per_s: rates.throughput_tasks_per_s,
@@ -76,7 +84,7 @@ pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Re
         gap_to_exact: rates.gap_to_exact(),
         root_only_tasks_per_s: rates.root_only_tasks_per_s,
         nodes: planned.collect(),
-        warnings: platform.warnings(),
+        warnings,
     })
 }
 

@@ -1,13 +1,16 @@
 //! One node and what its children can take: the terms of a node's optimum.
 //!
-//! In tasks per second. With C the node's compute rate, `rho = IR_r Z C` and `cost_i = IR_i Z C`, a node that takes T
-//! and sends x_i to child i computes `S = T - sum x`, and must satisfy (interference-aware-scheduling, section 3.2):
+//! In tasks per second. With C the node's compute rate, `rho = IR_r (Z + Z') C` and `cost_i = IR_i (Z + Z') C`, a node
+//! that takes T and sends x_i to child i computes `S = T - sum x`, and must satisfy (interference-aware-scheduling,
+//! section 3.2, with Z' the size of a result):
 //!
 //! 1. `S <= C - rho T - sum cost_i x_i`: what the law leaves of its compute rate;
 //! 2. `T + drop sum x <= receive`: its link, which sending may slow (E0-5). Not at the root;
 //! 3. `sum x <= T`: it computes no less than nothing;
 //! 4. `sum port_i x_i <= send`: multi-port `port_i = 1` and the send limit, single-port `port_i = 1 / b_i` and 1;
-//! 5. `0 <= x_i <= limit_i`: what the child's subtree can take.
+//! 5. `0 <= x_i <= limit_i`: what the child's subtree can take;
+//! 6. `x_i Z' <= b_i`: what its link, b_i MB/s, carries back. Each task returns one result along its way, beside inputs
+//!    and at the interference of the same link, so (6) is a limit of (5), `limit_i = min(best_i, b_i / Z')`.
 //!
 //! Scaling all flows down keeps them feasible, so a subtree can do any rate up to its best, and the bottom-up solution
 //! is exact.
@@ -21,7 +24,7 @@ pub(crate) const ROUNDING: f64 = 1e-13;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Station {
     pub compute: f64,
-    /// Compute rate lost per task received, as a fraction of a task (IR_r Z C).
+    /// Compute rate lost per task received, and its result returned, as a fraction of a task (IR_r (Z + Z') C).
     pub rho: f64,
     /// Receive limit, tasks/s. Infinite at the root.
     pub receive: f64,
@@ -29,7 +32,8 @@ pub(crate) struct Station {
     pub drop: f64,
     /// Room of the port: 1 for single-port, the send limit for multi-port, possibly infinite.
     pub send: f64,
-    /// Tasks that the parent itself loses per task sent here: IR_s Z C of the parent. 0 at the root.
+    /// Tasks that the parent itself loses per task sent here, and its result: IR_s (Z + Z') C of the parent. 0 at the
+    /// root.
     pub cost: f64,
 }
 
@@ -38,13 +42,13 @@ pub(crate) struct Station {
 pub(crate) struct Offer {
     /// Index of the child among all nodes.
     pub child: u32,
-    /// Tasks that the node itself loses per task sent: IR_i Z C, below 1.
+    /// Tasks that the node itself loses per task sent, and its result: IR_i (Z + Z') C, below 1.
     pub cost: f64,
     /// Room of the port per task.
     pub port: f64,
     /// Tasks per room of the port: 1 / port.
     pub per_port: f64,
-    /// Maximum tasks per second that the child's subtree can take.
+    /// Maximum tasks per second that the child's subtree can take and return.
     pub limit: f64,
 }
 

@@ -33,9 +33,9 @@ pub(crate) struct Walk {
 /// What a node that computes nothing would lose per task/s of compute rate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Idle {
-    /// Per task received (IR_r Z).
+    /// Per task received and returned (IR_r (Z + Z')).
     pub rho: f64,
-    /// Per task sent to each child (IR_i Z).
+    /// Per task sent to each child and returned by it (IR_i (Z + Z')).
     pub costs: Vec<f64>,
 }
 
@@ -82,7 +82,8 @@ impl Walk {
     /// Checks the values and stores them breadth first, in tasks per second.
     pub fn new(columns: &Columns<'_>, tree: Tree, task: Task, ports: Ports) -> Result<Self, ModelError> {
         let count = tree.order.len();
-        let (size, work) = (task.size_mb(), task.work_units());
+        let (size, moved, work) = (task.size_mb(), task.moved_mb(), task.work_units());
+        let result = task.result_mb();
         let mut fine = in_range(columns, tree.root as usize, task, ports);
         let station = |node: u32, receive: f64, rho: f64, cost: f64| {
             let n = node as usize;
@@ -99,14 +100,16 @@ impl Walk {
             for &node in tree.children(parent) {
                 let n = node as usize;
                 let receive = columns.receive_limit_mb_per_s[n] / size;
-                let rho = share(columns.ir_receive_s_per_mb[n] * size * (columns.compute_per_s[n] / work));
-                let cost = share(columns.ir_send_s_per_mb[n] * size * parents_compute);
-                fine &= (rho < PERMITTED.end) & (cost < PERMITTED.end);
+                let rho = share(columns.ir_receive_s_per_mb[n] * moved * (columns.compute_per_s[n] / work));
+                let cost = share(columns.ir_send_s_per_mb[n] * moved * parents_compute);
+                fine &= (rho < PERMITTED.end)
+                    & (cost < PERMITTED.end)
+                    & (result == 0.0 || permitted(receive * size / result));
                 stations.push(station(node, receive, rho, cost));
             }
         }
         first.push(count as u32);
-        let idle = idle(columns, &tree, &first, size);
+        let idle = idle(columns, &tree, &first, moved);
         let walk = Self { ports, task, stations, order: tree.order, first, idle };
         if !fine {
             refused(columns, tree.root as usize, ports)?;
@@ -122,6 +125,7 @@ impl Walk {
                 ("the compute rate", station.compute, false),
                 ("the receive limit", station.receive, place == 0),
                 ("the send limit", station.send, true),
+                ("the rate of results", self.returned(place), true),
                 ("receive_limit_drop", station.drop, false),
                 ("the interference of receiving", station.rho, false),
                 ("the parent's interference of sending", station.cost, false),
@@ -144,18 +148,34 @@ impl Walk {
         Offer::new(place as u32, cost, receive, limit, self.ports)
     }
 
-    /// Whether sending a task to the node costs its parent at least one task (IR_s Z C >= 1).
+    /// Returns the results per second that the node's link takes up to its parent, (6) of [`super::station`]. Infinite
+    /// without results and at the root.
+    pub fn returned(&self, place: usize) -> f64 {
+        let result = self.task.result_mb();
+        if result > 0.0 && place > 0 {
+            self.stations[place].receive * (self.task.size_mb() / result)
+        } else {
+            f64::INFINITY
+        }
+    }
+
+    /// Returns the rate that a parent may ask of the node: the best of its subtree, as far as results come back.
+    pub fn limit(&self, place: usize, best: f64) -> f64 {
+        best.min(self.returned(place))
+    }
+
+    /// Whether sending a task to the node costs its parent at least one task (IR_s (Z + Z') C >= 1).
     pub fn never_send(&self, place: usize) -> bool {
         self.stations[place].cost >= 1.0 // the root's is 0
     }
 }
 
-fn idle(columns: &Columns<'_>, tree: &Tree, first: &[u32], size: f64) -> BTreeMap<u32, Idle> {
+fn idle(columns: &Columns<'_>, tree: &Tree, first: &[u32], moved: f64) -> BTreeMap<u32, Idle> {
     let computes = |node: u32| columns.compute_per_s[node as usize] > 0.0;
     let of = |(place, &node): (usize, &u32)| {
         let children = &tree.order[first[place] as usize..first[place + 1] as usize];
-        let rho = if node == tree.root { 0.0 } else { columns.ir_receive_s_per_mb[node as usize] * size };
-        let costs = children.iter().map(|&child| columns.ir_send_s_per_mb[child as usize] * size).collect();
+        let rho = if node == tree.root { 0.0 } else { columns.ir_receive_s_per_mb[node as usize] * moved };
+        let costs = children.iter().map(|&child| columns.ir_send_s_per_mb[child as usize] * moved).collect();
         (place as u32, Idle { rho, costs })
     };
     tree.order.iter().enumerate().filter(|(_, node)| !computes(**node)).map(of).collect()

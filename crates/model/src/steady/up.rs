@@ -21,6 +21,11 @@ pub(crate) struct Up {
 }
 
 impl Walk {
+    /// Returns the offer of a child whose best rate is known.
+    pub fn offered(&self, child: usize, up: &Up) -> Offer {
+        self.offer(child, self.limit(child, up.best[child].rate))
+    }
+
     /// Computes the best rate of every subtree.
     pub fn up(&self, method: Method) -> Up {
         let count = self.stations.len();
@@ -47,7 +52,7 @@ impl Walk {
             }
             highest_first(&mut keyed);
             offers.clear();
-            offers.extend(keyed.iter().map(|&(_, child)| self.offer(child as usize, up.best[child as usize].rate)));
+            offers.extend(keyed.iter().map(|&(_, child)| self.offered(child as usize, &up)));
             flows.clear();
             flows.resize(offers.len(), 0.0);
             let best = match exact_single {

@@ -1,7 +1,7 @@
 //! Task rate that each node's subtree can use, from the platform's rates.
 //!
-//! From the leaves up, `T = (C + sum T_i (1 - cost_i)) / (1 + IR_r Z C)`, capped by what the link carries
-//! (interference-aware-scheduling, section 3.2). Port limits are ignored, so this is an upper bound. With a plan, the
+//! From the leaves up, `T = (C + sum T_i (1 - cost_i)) / (1 + IR_r (Z + Z') C)`, capped by what the link carries in
+//! either direction (interference-aware-scheduling, section 3.2, with results of size Z'). Port limits are ignored, so this is an upper bound. With a plan, the
 //! rates are also capped at the planned ones. Buffer sizes follow from them. Concurrent sends are paced by what each
 //! child's subtree could use, not by what the plan gives it: with a tiny planned rate, one task would take longer to
 //! arrive than the run lasts.
@@ -48,7 +48,8 @@ pub(crate) struct Part {
 impl Demand {
     pub fn of(platform: &Platform, tree: &Tree, options: &FarmOptions<'_>) -> Self {
         let count = platform.nodes.len();
-        let (size, work) = (options.task.size_mb, options.task.work);
+        let (size, moved, work) = (options.task.size_mb, options.moved_mb(), options.task.work);
+        let back = if options.result_mb > size { size / options.result_mb } else { 1.0 };
         let mut demand = Self {
             uses: vec![0.0; count],
             can: vec![0.0; count],
@@ -61,8 +62,8 @@ impl Demand {
         for &node in tree.order.iter().rev() {
             let n = node as usize;
             let own = platform.nodes[n].compute_per_s.get() / work;
-            let rho = platform.nodes[n].ir_receive_s_per_mb.get() * size * own;
-            demand.can[n] = ((own + demand.below[n]) / (1.0 + rho)).min(demand.link[n]);
+            let rho = platform.nodes[n].ir_receive_s_per_mb.get() * moved * own;
+            demand.can[n] = ((own + demand.below[n]) / (1.0 + rho)).min(demand.link[n] * back);
             demand.uses[n] = demand.can[n];
             demand.empties[n] = (own + demand.below[n]).min(2.0 * demand.link[n]);
             if node == tree.root {

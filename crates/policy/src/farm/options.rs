@@ -17,6 +17,8 @@ pub struct FarmOptions<'a> {
     /// Tasks requested or waiting beyond the one being computed. `None`: chosen per node.
     pub buffer_tasks: Option<u64>,
     pub task: MeanTask,
+    /// Size of the result that each task sends back up, MB.
+    pub result_mb: f64,
     /// Number of tasks. `None`: unknown or unlimited.
     pub tasks: Option<u64>,
     /// Planned rate of each node, tasks/s, in the platform's order. Required by the order `planned`.
@@ -42,6 +44,7 @@ impl<'a> FarmOptions<'a> {
             ports: policy.ports.ports(),
             buffer_tasks: policy.buffer_tasks,
             task,
+            result_mb: 0.0,
             tasks: None,
             planned_tasks_per_s: None,
             outside: None,
@@ -61,6 +64,12 @@ impl<'a> FarmOptions<'a> {
     #[must_use]
     pub fn with_plan(self, planned_tasks_per_s: &'a [f64]) -> Self {
         Self { planned_tasks_per_s: Some(planned_tasks_per_s), ..self }
+    }
+
+    /// Returns what a task moves over each link on its way, in both directions, MB.
+    #[must_use]
+    pub fn moved_mb(&self) -> f64 {
+        self.task.size_mb + self.result_mb
     }
 
     /// Whether the end is levelled. Never with first come, first served, which has no preference, with `root-only`, or
@@ -84,6 +93,7 @@ impl<'a> FarmOptions<'a> {
         Candidate {
             ports: self.ports,
             task: self.task,
+            result_mb: self.result_mb,
             own_compute_per_s: parent.compute_per_s.get(),
             compute_per_s: node.compute_per_s.get(),
             receive_limit_mb_per_s: node.link_mb_per_s().unwrap_or(f64::INFINITY),

@@ -108,7 +108,7 @@ pub fn try_run_with(
     let farm_options = FarmOptions::of(&policy, task);
     let rates: Vec<f64> = match way.order {
         Order::Planned => {
-            let task = Task::new(task.size_mb, task.work).unwrap();
+            let task = Task::new(task.size_mb, task.work).unwrap().returning(result_size_mb).unwrap();
             let plan = plan(platform, task, way.ports, Method::Exact).unwrap();
             plan.nodes.iter().map(|node| node.received_tasks_per_s).collect()
         }
@@ -120,8 +120,13 @@ pub fn try_run_with(
 }
 
 pub fn bound(platform: &Platform, tasks: &Tasks, ports: Ports) -> f64 {
+    bound_returning(platform, tasks, ports, 0.0)
+}
+
+pub fn bound_returning(platform: &Platform, tasks: &Tasks, ports: Ports, result_size_mb: f64) -> f64 {
     let task = mean(tasks);
-    plan(platform, Task::new(task.size_mb, task.work).unwrap(), ports, Method::Exact).unwrap().bound_tasks_per_s
+    let task = Task::new(task.size_mb, task.work).unwrap().returning(result_size_mb).unwrap();
+    plan(platform, task, ports, Method::Exact).unwrap().bound_tasks_per_s
 }
 
 pub const PORTS: [Ports; 2] = [Ports::Single, Ports::Multi];

@@ -137,6 +137,8 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
         )
     cut = f"The {MOST_NODES} nodes that receive most are drawn, the rest of each family as one."
     task = f"{plain(data['task_size_mb'])} MB and {plain(data['task_work'])} work units a task"
+    if results := data.get("result_size_mb"):
+        task += f", {plain(results)} MB returned"
     return PlanSection(
         id=id_,
         title=f"How fast can {data['platform']} work?",

@@ -18,6 +18,9 @@
 //! The last is a bound for all schedules: one that sends in bursts, or alternates between rates, loses no less on
 //! average than the convex hull at its mean rate (Jensen). Convex losses are their own hulls, so for them all agree.
 //!
+//! Results, no larger than inputs, go up at the link's limit, as agents send them: each loses its chord there. The
+//! bound for all schedules lets them go at the rate that loses least.
+//!
 //! | file | question |
 //! |---|---|
 //! | `curve` | what is lost at a rate? |
@@ -51,6 +54,9 @@ pub(super) struct Curved<'a> {
     receives: Vec<Curve>,
     /// Fraction of the parent's compute rate lost by sending to this node.
     sends: Vec<Curve>,
+    /// What results at the rate that disturbs least would lose less than in these curves, per task: receiving node, and
+    /// parent. 0 without results.
+    spared: Vec<[f64; 2]>,
 }
 
 struct Reach {
@@ -76,19 +82,33 @@ enum Losses {
 impl<'a> Curved<'a> {
     /// Creates the curves. `nodes` are numbered as in the walk's platform.
     pub fn new(walk: &'a Walk, nodes: &[Node]) -> Self {
-        let size = walk.task.size_mb();
-        let curve = |losses: &[Loss], line: f64, limit: f64| match losses {
-            [] => Curve::line(line * size, limit),
-            _ => Curve::measured(losses, size, limit),
+        let (size, result) = (walk.task.size_mb(), walk.task.result_mb());
+        // Each task costs what its input does at the rate of inputs, and what its result does at the link's limit.
+        let curve = |losses: &[Loss], line: f64, limit: f64| {
+            let inputs = match losses {
+                [] => Curve::line(line * size, limit),
+                _ => Curve::measured(losses, size, limit),
+            };
+            if result == 0.0 || limit == 0.0 {
+                return (inputs, 0.0);
+            }
+            let (at_limit, least) = match losses {
+                [] => (line, line),
+                _ => chords(losses, limit * size),
+            };
+            (inputs.combined(at_limit * result, 1.0), (at_limit - least) * result)
         };
-        let (mut receives, mut sends) = (Vec::new(), Vec::new());
+        let (mut receives, mut sends, mut spared) = (Vec::new(), Vec::new(), Vec::new());
         for (place, &node) in walk.order.iter().enumerate() {
             let (node, limit) = (&nodes[node as usize], walk.stations[place].receive);
             let limit = if limit.is_finite() { limit } else { 0.0 }; // the root receives nothing
-            receives.push(curve(&node.receive_losses, node.ir_receive_s_per_mb.get(), limit));
-            sends.push(curve(&node.send_losses, node.ir_send_s_per_mb.get(), limit));
+            let (received, here) = curve(&node.receive_losses, node.ir_receive_s_per_mb.get(), limit);
+            let (sent, at_parent) = curve(&node.send_losses, node.ir_send_s_per_mb.get(), limit);
+            receives.push(received);
+            sends.push(sent);
+            spared.push([here, at_parent]);
         }
-        Self { walk, receives, sends }
+        Self { walk, receives, sends, spared }
     }
 
     /// Returns the node at a place if its children can take rates up to `limits`, indexed by place.
@@ -105,15 +125,17 @@ impl<'a> Curved<'a> {
         losses: Losses,
     ) -> Local {
         let station = &self.walk.stations[place];
-        let shaped = |curve: &Curve, send: f64| match losses {
+        let shaped = |curve: &Curve, send: f64, spared: f64| match losses {
             Losses::Measured => curve.clone(),
             Losses::Rising => curve.rising(),
+            Losses::Hulls if spared > 0.0 => curve.combined(-spared, 1.0).cut(curve.end().min(send)).convex_hull(),
             Losses::Hulls => curve.cut(curve.end().min(send)).convex_hull(), // no burst is faster
         };
         let children = self.walk.children(place);
         let gaps: Vec<_> = children.clone().map(gaps).collect();
         let gain = |(child, gaps): (usize, &Vec<_>)| {
-            shaped(&self.sends[child], station.send).combined(1.0, -station.compute).cut(limits[child]).bridged(gaps)
+            let shaped = shaped(&self.sends[child], station.send, self.spared[child][1]);
+            shaped.combined(1.0, -station.compute).cut(limits[child]).bridged(gaps)
         };
         let demand = if place > 0 {
             let send = self.walk.stations[self.walk.parent(place)].send;
@@ -121,7 +143,7 @@ impl<'a> Curved<'a> {
             match losses {
                 // For a leaf it is enough that the total demand of its tasks never falls.
                 Losses::Rising if children.is_empty() => demand(&self.receives[place]).rising(),
-                _ => demand(&shaped(&self.receives[place], send)),
+                _ => demand(&shaped(&self.receives[place], send, self.spared[place][0])),
             }
         } else {
             let most = station.compute + children.clone().map(|child| limits[child]).sum::<f64>();
@@ -189,6 +211,14 @@ impl<'a> Curved<'a> {
         }
         reach
     }
+}
+
+/// Returns the chord of losses at a rate, MB/s, and the least chord up to it, s/MB.
+fn chords(losses: &[Loss], most: f64) -> (f64, f64) {
+    let at = Loss::chord_s_per_mb(losses, most);
+    // Between two measured rates the chord is monotone.
+    let below = losses.iter().map(|loss| loss.0.get()).filter(|&rate| rate < most);
+    (at, below.map(|rate| Loss::chord_s_per_mb(losses, rate)).fold(at, f64::min))
 }
 
 /// Returns a bound, or the rate itself if they differ only by rounding.

@@ -165,6 +165,8 @@ pub struct Estimator {
     order: Order,
     ports: Ports,
     task: MeanTask,
+    /// Size of the result that each task sends back up, MB.
+    result_mb: f64,
     send_limit_mb_per_s: f64,
     chooses_places: bool,
     compute: Compute,
@@ -206,6 +208,7 @@ impl Estimator {
             order: options.order,
             ports: options.ports,
             task: options.task,
+            result_mb: options.result_mb,
             send_limit_mb_per_s: node.send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
             chooses_places: options.buffer_tasks.is_none(),
             compute,
@@ -414,6 +417,8 @@ impl Estimator {
             return;
         }
         let MeanTask { size_mb, work } = self.task;
+        let (moved_mb, back) =
+            (size_mb + self.result_mb, if self.result_mb > size_mb { size_mb / self.result_mb } else { 1.0 });
         let mut below = 0.0;
         let mut parts = Vec::with_capacity(self.links.len());
         let mut askers = Vec::with_capacity(self.links.len());
@@ -421,6 +426,7 @@ impl Estimator {
             let candidate = Candidate {
                 ports: self.ports,
                 task: self.task,
+                result_mb: self.result_mb,
                 own_compute_per_s: self.reckoned.0,
                 compute_per_s: link.subtree.compute_per_s,
                 receive_limit_mb_per_s: link.reckoned,
@@ -429,7 +435,7 @@ impl Estimator {
             };
             let key = order::key(self.order, &candidate);
             let carries = link.reckoned / size_mb;
-            let uses = link.subtree.uses_tasks_per_s.min(carries);
+            let uses = link.subtree.uses_tasks_per_s.min(carries * back);
             let served = key.is_some() && uses > 0.0;
             parts.push((child, key, Part { link: carries, uses, served }));
             if served {
@@ -478,7 +484,7 @@ impl Estimator {
         let own = self.reckoned.0 / work;
         let subtree = Subtree {
             compute_per_s: self.reckoned.0,
-            uses_tasks_per_s: (own + below) / (1.0 + self.reckoned.1 * size_mb * own),
+            uses_tasks_per_s: (own + below) / (1.0 + self.reckoned.1 * moved_mb * own),
             empties_tasks_per_s: own + below,
             longest_send_s,
         };
@@ -497,7 +503,7 @@ fn subtree(platform: &Platform, options: &FarmOptions<'_>, demand: &Demand, tree
     let all = own + demand.below[n as usize];
     Subtree {
         compute_per_s,
-        uses_tasks_per_s: all / (1.0 + node.ir_receive_s_per_mb.get() * options.task.size_mb * own),
+        uses_tasks_per_s: all / (1.0 + node.ir_receive_s_per_mb.get() * options.moved_mb() * own),
         empties_tasks_per_s: all,
         longest_send_s: buffer::longest_send(tree.children(n), demand),
     }

@@ -10,6 +10,8 @@ pub struct Candidate {
     pub ports: Ports,
     /// A task of mean size and work.
     pub task: MeanTask,
+    /// Size of the result that each task sends back up, MB.
+    pub result_mb: f64,
     /// Compute rate of the parent, work units/s.
     pub own_compute_per_s: f64,
     /// Compute rate of the child, work units/s.
@@ -23,9 +25,9 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Tasks that the parent itself loses per task sent: `ir_send Z C`.
+    /// Tasks that the parent itself loses per task sent, and its result: `ir_send (Z + Z') C`.
     #[must_use]
     pub fn cost(&self) -> f64 {
-        self.ir_send_s_per_mb * self.task.size_mb * self.own_compute_per_s / self.task.work
+        self.ir_send_s_per_mb * (self.task.size_mb + self.result_mb) * self.own_compute_per_s / self.task.work
     }
 }

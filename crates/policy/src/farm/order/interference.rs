@@ -1,6 +1,7 @@
 //! `interference`: the derived optimum for the port mode (interference-aware-scheduling, section 3.2, and K-10).
 //!
-//! A child whose tasks cost the parent at least as many of its own (`ir_send Z C >= 1`) is never served. The others are
+//! A child whose tasks cost the parent at least as many of its own (`ir_send Z C >= 1`, with results
+//! `ir_send (Z + Z') C >= 1`) is never served. The others are
 //! ordered by lowest `ir_send` with several ports. With one port, whose time is scarce, they are ordered by most tasks
 //! gained per second of it, `B (1 - ir_send Z C)`.
 
