@@ -80,8 +80,8 @@ def plan(
     stored = described.to_dict().get("warning", [])
     show(
         None if json else _answer(result, described, nodes),
-        warnings=[told for told in result.warnings if told not in stored],
-        earlier=[told for told in result.warnings if told in stored],
+        warnings=[warning for warning in result.warnings if warning not in stored],
+        earlier=[warning for warning in result.warnings if warning in stored],
         source=str(platform),
         wrote=written(out),
         document=result.to_dict() if json else None,
@@ -106,7 +106,7 @@ def task_of(size_mb: float | None, work: float | None) -> tuple[float, float]:
 def _answer(plan: Plan, platform: Platform, most: int) -> Answer:
     """Return the throughput with what it is compared with, the share of each node, and what would raise it."""
     lines = [f"{plain(plan.throughput_tasks_per_s)} tasks/s{_beside_root(plan)}. {_bound(plan)}"]
-    same = [told for told in plan.warnings if told["code"] == SAME_MACHINE]
+    same = [warning for warning in plan.warnings if warning["code"] == SAME_MACHINE]
     if same:
         lines.append("Not reachable: its nodes are one machine and share the CPUs.")
     rows, idle = [], []

@@ -75,8 +75,8 @@ def reproduce_all(
     with progress_bar() as advance:
         for paper in sorted(papers, key=lambda one: WEIGHTS.get(one, 1.0)):
             weight = WEIGHTS.get(paper, 1.0)
-            tell = _within(advance, paper, done / whole, weight / whole)
-            found.append(_one(paper, directory / paper, form, figures, workers, force, tell))
+            report_progress = _within(advance, paper, done / whole, weight / whole)
+            found.append(_one(paper, directory / paper, form, figures, workers, force, report_progress))
             done += weight
     found.sort(key=lambda one: papers.index(one.paper))
     show(
@@ -87,14 +87,20 @@ def reproduce_all(
 
 
 def _one(
-    paper: str, place: Path, form: Form, figures: Path | None, workers: int | None, force: bool, tell: Advance | None
+    paper: str,
+    place: Path,
+    form: Form,
+    figures: Path | None,
+    workers: int | None,
+    force: bool,
+    report_progress: Advance | None,
 ) -> Reproduced:
     from crosswind.lab.papers.studies import reproduce
     from crosswind.report import report
 
     page = place / "report.html"
     with tells_what_is_kept(place, "the same command continues with them"):
-        study = reproduce(paper, place, form, workers=workers, force=force, progress=tell)
+        study = reproduce(paper, place, form, workers=workers, force=force, progress=report_progress)
         report(study, page, figures / paper if figures else None, force=force)
     return Reproduced(paper, study, place / "study.json", page)
 
