@@ -209,6 +209,8 @@ import os, signal
 from mpi4py import MPI
 for _ in range(20):
     MPI.COMM_WORLD.Barrier()
+for number in range(10_000):
+    MPI.COMM_WORLD.Send(b"x", dest=MPI.PROC_NULL, tag=number)
 if MPI.COMM_WORLD.rank == 1:
     os.kill(os.getpid(), signal.SIGKILL)
 MPI.COMM_WORLD.Barrier()
@@ -221,6 +223,8 @@ def test_a_program_that_dies_leaves_what_it_did(record, tmp_path):
     head, ranks, _ = recorded.read(tmp_path / "app.trace")
     assert not head["complete"]
     assert [len(of(rank, "Barrier")) for rank in ranks.values()] == [20, 20]
+    for rank in ranks.values():  # more than two chunks of a part, in their order
+        assert [call.tag for call in of(rank, "Send")] == list(range(10_000))
     assert not any(rank.ended for rank in ranks.values())
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["app.trace", "program.py"]
 

@@ -1,12 +1,14 @@
 """Makes one file of what the ranks wrote: `app.trace`, whose format is `docs/reference/recorded-programs.md`.
 
 A rank's part file is a head and chunks of one size. Each chunk is a block of the final file, filled as far as its
-length says. It is complete at any moment, so a rank that was killed leaves all that it did until then.
+length says. It is complete at any moment, so a rank that was killed leaves all that it did until then. Chunks are
+numbered in the order in which they were begun; the one that a thread fills stands before those that it filled.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,9 +23,20 @@ MAGIC, HEAD_BYTES = b"CWPART1\0", 4096
 HEAD = struct.Struct("<8s10I6Q256s64s512s256s")
 """The struct `head` of shim/core.c."""
 BLOCK = struct.Struct("<4s3IQ2I")
-"""Magic, kind, rank, thread, length; in part files also the thread's number in the kernel, and how many records."""
+"""Magic, kind, rank, thread, length; in part files the chunk's number in place of the kind, then the thread's number in
+the kernel, and how many records."""
 BLOCK_MAGIC = b"CWTB"
 _CPU_CLOCKS = {1: "switches", 2: "sampled"}
+
+
+class _Head(NamedTuple):
+    """Where a chunk's records are in the part file."""
+
+    at: int
+    length: int
+    thread: int
+    tid: int
+    records: int
 
 
 class Chunk(NamedTuple):
@@ -94,25 +107,29 @@ class Part:
         """Whether the rank reached the end of its program."""
         return self.finalize_ns != 0
 
-    def _heads(self, file: IO[bytes]) -> Iterator[tuple[int, int, int, int]]:
-        """Yield length, thread, tid and number of records of each chunk, with the file at its payload."""
-        at = HEAD_BYTES
-        while len(head := _at(file, at, BLOCK.size)) == BLOCK.size:
-            magic, _, _, thread, length, tid, records = BLOCK.unpack(head)
-            if magic == BLOCK_MAGIC and 0 < length <= self.chunk_bytes - BLOCK.size:
-                yield length, thread, tid, records
+    def _heads(self, file: IO[bytes]) -> list[_Head]:
+        """Return the heads of all chunks in which something was recorded, in the order in which they were begun."""
+        found: dict[int, _Head] = {}
+        size, at = file.seek(0, os.SEEK_END), HEAD_BYTES
+        while at + BLOCK.size <= size:
+            magic, number, _, thread, length, tid, records = BLOCK.unpack(_at(file, at, BLOCK.size))
+            fits = 0 < length <= min(self.chunk_bytes, size - at) - BLOCK.size
+            if magic == BLOCK_MAGIC and fits:
+                # Of a rank that was killed while it wrote a chunk, the same one stands behind again, perhaps in part.
+                found.setdefault(number, _Head(at + BLOCK.size, length, thread, tid, records))
             at += self.chunk_bytes
+        return [found[number] for number in sorted(found)]
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the chunks in which something was recorded."""
         with self.path.open("rb") as file:
-            for length, thread, tid, records in self._heads(file):
-                yield Chunk(file.read(length), thread, tid, records)
+            for head in self._heads(file):
+                yield Chunk(_at(file, head.at, head.length), head.thread, head.tid, head.records)
 
     def threads(self) -> dict[int, int]:
         """Return the kernel's number of each thread that recorded something."""
         with self.path.open("rb") as file:
-            return {thread: tid for _, thread, tid, _ in self._heads(file)}
+            return {head.thread: head.tid for head in self._heads(file)}
 
     def info(self) -> dict[str, object]:
         """Return what the final file says of this rank."""

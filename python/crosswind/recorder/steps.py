@@ -81,7 +81,7 @@ class _InPart(_Nothing):
         self._rank, self._size = _rank()
         path = Path(directory) / f"0-{self._rank}-{self.pid}.part"
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        self._steps, self._bytes = 0, _HEAD_BYTES
+        self._steps, self._chunks, self._bytes = 0, 0, _HEAD_BYTES
         os.posix_fallocate(self._file, 0, _HEAD_BYTES)
         self._head = mmap.mmap(self._file, _HEAD_BYTES)
         self._chunk: mmap.mmap | None = None
@@ -105,7 +105,9 @@ class _InPart(_Nothing):
         self._steps += 1
         self._length += _STEP.size
         # Only now does the step belong to the file.
-        _BLOCK.pack_into(chunk, 0, b"CWTB", 2, self._rank, 0, self._length, self.pid, self._length // _STEP.size)
+        _BLOCK.pack_into(
+            chunk, 0, b"CWTB", self._chunks, self._rank, 0, self._length, self.pid, self._length // _STEP.size
+        )
 
     def _next_chunk(self) -> None:
         self._length = 0
@@ -113,6 +115,7 @@ class _InPart(_Nothing):
             os.posix_fallocate(self._file, self._bytes, _CHUNK_BYTES)
             self._chunk = mmap.mmap(self._file, _CHUNK_BYTES, offset=self._bytes)
             self._bytes += _CHUNK_BYTES
+            self._chunks += 1
         except OSError:  # a full disk must not end the program
             self._chunk = None
             at = _FINALIZE_AT + 8

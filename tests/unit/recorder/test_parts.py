@@ -16,15 +16,17 @@ def step(number):
 
 
 def part(directory, rank, size=2, *, chunks=((0, 3),), finalize=9000, lost=0, name=None):
-    """Write a part whose chunks are (thread, steps)."""
+    """Write a part whose chunks are (thread, steps), or (thread, steps, number)."""
     head = HEAD.pack(
         parts.MAGIC, CHUNK, rank, size, 100 + rank, 0, 1, 4, 1, 1, 0, 5, 6, 1000, finalize, lost, 77, b"node", b"boot",
         b"Open MPI v5, more", b"/app",
     )  # fmt: skip
     data = head.ljust(HEAD_BYTES, b"\0")
-    for thread, steps in chunks:
+    for at, (thread, steps, *number) in enumerate(chunks):
         payload = b"".join(step(number) for number in range(steps))
-        block = BLOCK.pack(b"CWTB" if steps else bytes(4), 2, rank, thread, len(payload), 500 + thread, steps)
+        block = BLOCK.pack(
+            b"CWTB" if steps else bytes(4), *(number or [at]), rank, thread, len(payload), 500 + thread, steps
+        )
         data += (block + payload).ljust(CHUNK, b"\0")
     path = directory / (name or f"77-{rank}-{100 + rank}.part")
     path.write_bytes(data)
@@ -76,6 +78,21 @@ def test_a_torn_part_is_read_as_far_as_it_goes(tmp_path):
     data = path.read_bytes()
     path.write_bytes(data[: HEAD_BYTES + CHUNK + 10])
     assert [chunk.records for chunk in Part.read(path).chunks()] == [2]
+
+
+def test_the_chunk_that_is_filled_stands_first_and_is_the_last(tmp_path):
+    path = part(tmp_path, 0, size=1, chunks=[(0, 1, 3), (1, 2, 2), (0, 3, 0), (0, 4, 1)])
+    assert [(chunk.thread, chunk.records) for chunk in Part.read(path).chunks()] == [(0, 3), (0, 4), (1, 2), (0, 1)]
+
+
+@pytest.mark.parametrize("written", [0, 40, 72, 5000])
+def test_a_chunk_that_was_written_and_not_yet_emptied_counts_once(written, tmp_path):
+    path = part(tmp_path, 0, size=1, chunks=[(0, 3, 1), (0, 4, 0), (0, 3, 1)])
+    whole, last = path.read_bytes(), HEAD_BYTES + 2 * CHUNK
+    path.write_bytes(whole[: last + written])
+    assert [chunk.records for chunk in Part.read(path).chunks()] == [4, 3]
+    path.write_bytes((whole[: last + written]).ljust(last + CHUNK, b"\0"))  # its place was reserved
+    assert [chunk.payload for chunk in Part.read(path).chunks()] == [b"".join(map(step, range(n))) for n in (4, 3)]
 
 
 def test_absences_and_their_causes_are_in_the_file(tmp_path):

@@ -3,7 +3,8 @@
  * The wrappers of the MPI calls follow this text; they are generated from one table (wrappers.py). Everything is one
  * translation unit, compiled by the user's mpicc, because handles and constants differ from one MPI to the next.
  * The file format is docs/reference/recorded-programs.md. A part file is a head of 4096 bytes and chunks; each chunk is
- * one block of the final file whose length grows with every record, so a rank that dies leaves all it did.
+ * one block of the final file whose length grows with every record, so a rank that dies leaves all it did. A thread has
+ * one chunk mapped and writes a full one behind the others: a page that is new takes longer than the records on it.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -41,7 +42,7 @@ struct head { /* first bytes of a part file; parts.py reads it */
   uint64_t monotonic_ns, realtime_ns, init_ns, finalize_ns, lost, world_id;
   char host[256], host_id[64], library[512], program[256];
 };
-struct block { char magic[4]; uint32_t kind, rank, thread; uint64_t length; uint32_t tid, records; };
+struct block { char magic[4]; uint32_t number, rank, thread; uint64_t length; uint32_t tid, records; };
 struct entry { uint64_t value; int32_t peer, tag; uint64_t bytes; };
 struct record { /* of a call; also of the others, as far as they go */
   uint16_t kind, words;
@@ -76,7 +77,7 @@ struct span { struct stream *s; uint64_t t0, cpu0, t1, cpu1; };
 static struct head *head;
 static int part = -1, recording, key = MPI_KEYVAL_INVALID;
 static uint64_t part_bytes;
-static uint32_t threads, comms;
+static uint32_t threads, comms, chunks;
 static volatile uint64_t age = 1;  /* moves when a communicator's handle becomes free for another */
 static uint64_t steps;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -114,26 +115,49 @@ static void measure_ticks(uint64_t since_ns, uint64_t since_ticks) {
 
 /* ---- the part file ---- */
 
+static int write_chunk(const struct block *block) {
+  const char *from = (const char *)block;
+  size_t left = sizeof *block + block->length;
+  off_t at = (off_t)part_bytes;
+  while (left) {
+    ssize_t written = pwrite(part, from, left, at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return 0;
+    from += written;
+    at += written;
+    left -= (size_t)written;
+  }
+  return 1;
+}
+
+/* Makes the thread's chunk empty. A chunk is written before it is emptied: a rank that is killed between leaves it twice,
+ * with the same number, and the mapped one, which comes first in the file, is whole. */
 static int next_chunk(struct stream *s) {
   pthread_mutex_lock(&lock);
-  if (s->block) munmap(s->block, CHUNK_BYTES);
-  s->block = NULL;
   s->poll = NULL;
   /* Reserved at once: a full disk is an error here, and a SIGBUS later. */
-  int failed = part < 0 || posix_fallocate(part, (off_t)part_bytes, CHUNK_BYTES);
-  void *at = failed ? MAP_FAILED
-                    : mmap(NULL, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, part, (off_t)part_bytes);
-  if (at != MAP_FAILED) {
+  int ready = part >= 0 && !posix_fallocate(part, (off_t)part_bytes, CHUNK_BYTES);
+  if (ready && s->block) {
+    ready = write_chunk(s->block);
+  } else if (ready) {
+    void *at = mmap(NULL, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, part, (off_t)part_bytes);
+    ready = at != MAP_FAILED;
+    if (ready) {
+      s->block = at;
+      memcpy(s->block->magic, "CWTB", 4);
+      s->block->rank = head->rank;
+      s->block->thread = s->thread;
+      s->block->tid = s->tid;
+    }
+  }
+  if (ready) {
     part_bytes += CHUNK_BYTES;
-    s->block = at;
-    memcpy(s->block->magic, "CWTB", 4);
-    s->block->kind = 2;
-    s->block->rank = head->rank;
-    s->block->thread = s->thread;
-    s->block->tid = s->tid;
+    s->block->records = 0;
+    __atomic_store_n(&s->block->length, 0, __ATOMIC_RELEASE);
+    s->block->number = chunks++;
   }
   pthread_mutex_unlock(&lock);
-  return at != MAP_FAILED;
+  return ready;
 }
 
 static void *reserve(struct stream *s, size_t bytes) {
