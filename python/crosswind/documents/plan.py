@@ -8,14 +8,7 @@ from crosswind.documents.shared import Ports
 from crosswind.errors import Notice
 
 LimitedBy: TypeAlias = Literal[
-    "compute",
-    "receive-limit",
-    "send-limit",
-    "port",
-    "local-compute",
-    "parent",
-    "never-send",
-    "return-link",
+    "compute", "receive-limit", "send-limit", "port", "local-compute", "parent", "never-send", "return-link"
 ]
 
 

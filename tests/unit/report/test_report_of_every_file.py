@@ -62,6 +62,7 @@ WRITERS = {
     "gpu-measurement": ("gpu.parquet", lambda out: accelerators.h100(("triad",), ("h2d",)).save(out)),
     "injection": ("injected.json", lambda out: out.write_text(json.dumps(disturbed.injected().to_dict()))),
     "measurement": ("measurement.parquet", lambda out: reported.measured().save(out)),
+    "noise": ("osnoise.txt", lambda out: shutil.copy("fuzz/seeds/disturbance/osnoise.txt", out)),
     "overlap": ("overlap.json", lambda out: overlap("sim", waits=["event"], nices=[0], cpus=2).save(out)),
     "plan": ("plan.json", of_a_verb(*PLAN)),
     "platform": ("platform.toml", lambda out: shutil.copy("examples/fork_of_table_4.toml", out)),

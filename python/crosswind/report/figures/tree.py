@@ -18,10 +18,10 @@ import altair as alt
 from crosswind.plan import LIMITED_BY
 from crosswind.report.figures.look import (
     BLUE,
-    CRIMSON,
     GREEN,
     GREY,
     INK,
+    LILAC,
     MUTED,
     OCHRE,
     ORANGE,
@@ -37,7 +37,7 @@ MOST_NODES = 20
 ROW_PX, TOP_PX, LEFT_PX = 54.0, 16.0, 14.0
 WIDEST_PX, THINNEST_PX = 14.0, 1.5
 
-_COLOURS = (BLUE, ORANGE, PINK, OCHRE, VIOLET, GREEN, GREY, CRIMSON)
+_COLOURS = (BLUE, ORANGE, PINK, OCHRE, VIOLET, GREEN, GREY, LILAC)
 LIMITS = {limit: (LIMITED_BY[limit], colour) for limit, colour in zip(LIMITED_BY, _COLOURS, strict=True)}
 
 
