@@ -27,7 +27,7 @@ Examples:
     crosswind grade answers.toml
 
 The first writes the questions, with another platform for each seed; students fill in their answers. The second marks
-them and says what is wrong. Exit codes: 0 all right, 1 an answer is wrong or missing, 2 the file cannot be read.
+them and says what is wrong. Exit codes: 0 all right, 4 an answer is wrong or missing, 2 the file cannot be read.
 """
 
 
@@ -64,7 +64,7 @@ def grade(
     document = {"right": right, "of": len(marks), "marks": [asdict(one) for one in marks]}
     show(_answer(marks, right), document=document if json else None)
     if right < len(marks):
-        raise typer.Exit(1)
+        raise typer.Exit(4)
 
 
 def _answer(marks: Sequence[Mark], right: int) -> Answer:
