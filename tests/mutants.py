@@ -303,7 +303,7 @@ TARGETS = {
     "run GOAL under netgauge's noise": Target(
         "netgauge.out", "run scatter_8.goal --disturbance netgauge.out --workers 1", ("scatter_8.goal",)
     ),
-    "grade": Target("answers.toml", "grade answers.toml", ends=(1,)),
+    "grade": Target("answers.toml", "grade answers.toml", ends=(4,)),
     "inject": Target("daemons_of_table_1.toml", "inject daemons_of_table_1.toml --dry-run -- true"),
     "inject a recording": Target("noise.toml", "inject noise.toml --dry-run -- true", ("noise.intervals.parquet",)),
     "inject intervals": Target("noise.intervals.parquet", "inject noise.toml --dry-run -- true", ("noise.toml",)),
