@@ -18,9 +18,6 @@ use crosswind_sim::{Farm, Happened, NodeObserved, Options, Outcome, SimError, Tr
 use crate::ExperimentError;
 use crate::flow::flow;
 
-/// Excess over a bound, relative, that rounding and the ends of a run cannot explain.
-const PASSED: f64 = 1e-6;
-
 /// One point of a farm experiment.
 pub struct FarmPoint<'a> {
     /// The tree of nodes. If a loss is not linear, it includes the line that is correct at the planned rates.
@@ -212,9 +209,7 @@ impl<'a> FarmPoint<'a> {
             let plan = self.plan(if returns { self.result_size_mb() } else { 0.0 })?;
             run.bound_tasks_per_s = Some(plan.bound_tasks_per_s);
             run.root_only_tasks_per_s = Some(plan.root_only_tasks_per_s);
-            let without_results = |one: &&Warning| one.code == "bound-without-results";
-            run.warnings.extend(plan.warnings.iter().find(without_results).cloned());
-            self.warn_of_passed_bound(run, plan.result_size_mb);
+            run.warnings.extend(plan.warnings.into_iter().filter(|one| one.code.starts_with("bound-")));
         }
         if self.tasks_differ() {
             let message = "tasks differ: the bound is for tasks of mean size and mean work";
@@ -244,18 +239,6 @@ impl<'a> FarmPoint<'a> {
             run.warnings.push(Warning::new("bound-before-changes", message, hint));
         }
         Ok(())
-    }
-
-    /// Warns of a run with results that passed its bound, which holds where transfers leave a processor something.
-    fn warn_of_passed_bound(&self, run: &mut Run, result_size_mb: f64) {
-        let passed = run.bound_tasks_per_s.is_some_and(|bound| run.throughput_tasks_per_s > bound * (1.0 + PASSED));
-        let simulated = matches!(run.compute, ComputedBy::Simulated);
-        if simulated && result_size_mb > 0.0 && passed && !self.tasks_differ() {
-            let message = "the run passed the bound: inputs and results that overlap take all of a processor, \
-                           which then loses less than the linear law says";
-            let hint = "measure both directions together: their interference is less than the sum";
-            run.warnings.push(Warning::new("bound-passed", message, hint));
-        }
     }
 
     fn tasks_differ(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Results travel back: the bound that counts them holds for every order, and the plan that counts them reaches it.
 
-use crate::farms::{PORTS, Spot, bound_returning, platform, root, run_with, same, way};
+use crate::farms::{PORTS, Spot, bound_returning, planned_returning, platform, root, run_with, same, way};
 use crate::laws::trees;
 use crosswind_schema::experiment::Order;
 use crosswind_schema::plan::Ports;
@@ -34,13 +34,36 @@ proptest! {
     ) {
         let (platform, tasks, result) = (platform(&tree), same(count, size, 1.0), share * size);
         for ports in PORTS {
-            let bound = bound_returning(&platform, &tasks, ports, result);
+            let plan = planned_returning(&platform, &tasks, ports, result);
+            prop_assert!(plan.warnings.iter().all(|warning| warning.code != "bound-of-linear-losses"));
             for order in Order::ALL {
                 let outcome = run_with(&platform, &tasks, way(order, ports, buffer), result, Options::default());
-                let most = bound * outcome.makespan_s;
+                let most = plan.bound_tasks_per_s * outcome.makespan_s;
                 prop_assert!(
                     count as f64 <= most * (1.0 + 1e-9), "{order:?} {ports:?}: {count} tasks where {most} are possible"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_bound_with_a_warning_is_passed(
+        tree in trees(true), dearer in 1.0..3.0f64, size in 0.2..5.0f64, share in 0.01..4.0f64, count in 1u64..400
+    ) {
+        let mut tree = tree;
+        for spot in &mut tree {
+            spot.ir_receive *= dearer;
+            spot.ir_send *= dearer;
+        }
+        let (platform, tasks, result) = (platform(&tree), same(count, size, 1.0), share * size);
+        for ports in PORTS {
+            let plan = planned_returning(&platform, &tasks, ports, result);
+            if plan.warnings.iter().any(|warning| warning.code == "bound-of-linear-losses") {
+                continue;
+            }
+            for order in Order::ALL {
+                let outcome = run_with(&platform, &tasks, way(order, ports, None), result, Options::default());
+                prop_assert!(count as f64 <= plan.bound_tasks_per_s * outcome.makespan_s * (1.0 + 1e-9), "{order:?} {ports:?}");
             }
         }
     }
@@ -95,5 +118,19 @@ fn a_child_whose_results_cost_more_than_they_bring_gets_nothing() {
         };
         assert!(of(0.0) > 0 && of(0.5) > 0);
         assert_eq!(of(0.8), 0);
+    }
+}
+
+/// The root computes 10 tasks/s and has a child behind 8 MB/s, whose inputs and results together take `together` of it.
+#[test]
+fn a_plan_warns_where_full_links_would_take_more_than_a_processor() {
+    for (together, warns) in [(0.96, false), (1.04, true)] {
+        let child = Spot { parent: Some(0), compute: 10.0, receive: 8.0, ir_send: together / 16.0, ..Spot::default() };
+        for ports in PORTS {
+            let of =
+                |result: f64| planned_returning(&platform(&[root(10.0), child]), &same(1, 1.0, 1.0), ports, result);
+            let warned = |result: f64| of(result).warnings.iter().any(|one| one.code == "bound-of-linear-losses");
+            assert_eq!((warned(0.0), warned(0.1)), (false, warns), "{ports:?}, {together}");
+        }
     }
 }

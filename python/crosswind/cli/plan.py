@@ -171,7 +171,8 @@ def _bound(plan: Plan) -> str:
     whole, bound = plan.throughput_tasks_per_s, plan.bound_tasks_per_s
     constant = plan.constant_rates_bound_tasks_per_s
     if not bound or whole >= bound * (1 - ROUNDING):
-        return f"No schedule on this tree is faster ({sends})."
+        condition = ", as long as losses are linear" if plan.supposes_linear_losses else ""
+        return f"No schedule on this tree is faster{condition} ({sends})."
     if constant is not None and whole >= constant * (1 - ROUNDING):
         return f"No constant rates are faster; sending in bursts reaches at most {plain(bound)} tasks/s ({sends})."
     gap = 100 * (1 - whole / bound)

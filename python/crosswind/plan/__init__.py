@@ -106,6 +106,11 @@ class Plan(Tabular):
         return float(self.data["gap_to_exact"])
 
     @property
+    def supposes_linear_losses(self) -> bool:
+        """Whether full links could take more than all of a processor, where losses are not linear as the bound has them."""
+        return any(warning["code"] == "bound-of-linear-losses" for warning in self.warnings)
+
+    @property
     def nodes(self) -> list[PlannedNode]:
         """One entry per node, in the platform's order."""
         return list(self.data["nodes"])

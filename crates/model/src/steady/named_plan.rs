@@ -1,6 +1,7 @@
 //! The plan of a platform, with names, as in `plan.json`.
 
 use crosswind_schema::plan::{Method, Plan, PlanKind, PlannedNode, Ports};
+use crosswind_schema::platform::Loss;
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Node, Platform, SCHEMA_VERSION, Warning};
 
@@ -45,6 +46,7 @@ pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Re
     let Solved { line, rates, constant_bound, ignores_results } = solved(platform, task, ports, method)?;
     let bent: Vec<_> =
         platform.nodes.iter().map(|n| (!n.receive_losses.is_empty(), !n.send_losses.is_empty())).collect();
+    let full = (task.result_mb() > 0.0).then(|| stopped_by_full_links(platform, ports)).transpose()?.flatten();
     let platform = &*line;
     let nodes = &platform.nodes;
     let planned = nodes.iter().enumerate().map(|(n, node)| PlannedNode {
@@ -69,6 +71,14 @@ pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Re
         let hint = "plan with --ports single, or with ir_send_s_per_mb and ir_receive_s_per_mb in place of the curves";
         warnings.push(Warning::new("bound-without-results", message, hint));
     }
+    if let Some(name) = full {
+        let message = format!(
+            "node {name:?}: full links in both directions would take more than all of its computation, and no more than \
+             all can be lost: a schedule that sends in bursts may be faster than the bound"
+        );
+        let hint = "check the rates, or measure both directions together: their interference may be less than the sum";
+        warnings.push(Warning::new("bound-of-linear-losses", message, hint));
+    }
     Ok(Plan {
         schema_version: SCHEMA_VERSION,
         kind: PlanKind::Plan,
@@ -86,6 +96,41 @@ pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Re
         nodes: planned.collect(),
         warnings,
     })
+}
+
+/// Returns the name of a node whose processor could stand still: inputs and results, each as fast as the links carry them,
+/// lose more than its whole compute rate. There the losses are not linear, as the bound supposes.
+fn stopped_by_full_links(platform: &Platform, ports: Ports) -> Result<Option<&str>, ModelError> {
+    let tree = platform.tree().map_err(|e| ModelError::Platform(Box::new(e)))?;
+    let lost = |losses: &[Loss], per_mb: f64, mb_per_s: f64| match losses {
+        [] => per_mb * mb_per_s,
+        _ => Loss::chord_s_per_mb(losses, mb_per_s) * mb_per_s,
+    };
+    let stopped = |n: u32| {
+        let node = &platform.nodes[n as usize];
+        let own = node.link_mb_per_s().unwrap_or(0.0);
+        let received = lost(&node.receive_losses, node.ir_receive_s_per_mb.get(), own);
+        let mut sends: Vec<(f64, f64)> = (tree.children(n).iter().map(|&child| &platform.nodes[child as usize]))
+            .map(|child| (child.link_mb_per_s().unwrap_or(0.0), child))
+            .map(|(link, child)| (link, lost(&child.send_losses, child.ir_send_s_per_mb.get(), link)))
+            .collect();
+        let returned: f64 = sends.iter().map(|(_, lost)| lost).sum();
+        let sent = match ports {
+            Ports::Single => sends.iter().map(|(_, lost)| *lost).fold(0.0, f64::max),
+            Ports::Multi => {
+                // Those that cost most per MB first, as far as the send limit goes.
+                sends.sort_by(|a, b| (b.1 * a.0).total_cmp(&(a.1 * b.0)));
+                let mut room = node.send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get);
+                sends.iter().fold(0.0, |sum, &(link, lost)| {
+                    let used = link.min(room);
+                    room -= used;
+                    if link > 0.0 { sum + lost * used / link } else { sum }
+                })
+            }
+        };
+        node.compute_per_s.get() > 0.0 && 2.0 * received + sent + returned > 1.0
+    };
+    Ok((0..platform.nodes.len() as u32).find(|&n| stopped(n)).map(|n| platform.nodes[n as usize].name.as_str()))
 }
 
 /// Prepares the platform's numbers for planning, with linear interference.

@@ -7,7 +7,7 @@ use crosswind_policy::farm::{FarmOptions, MeanTask};
 use crosswind_schema::Platform;
 use crosswind_schema::experiment::draw::{Column, Tasks};
 use crosswind_schema::experiment::{ChangeKind, Order, PlacedChange, Policy};
-use crosswind_schema::plan::{Method, Ports};
+use crosswind_schema::plan::{Method, Plan, Ports};
 use crosswind_sim::{Farm, Options, Outcome, SimError, simulate};
 use proptest::prelude::*;
 
@@ -124,9 +124,13 @@ pub fn bound(platform: &Platform, tasks: &Tasks, ports: Ports) -> f64 {
 }
 
 pub fn bound_returning(platform: &Platform, tasks: &Tasks, ports: Ports, result_size_mb: f64) -> f64 {
+    planned_returning(platform, tasks, ports, result_size_mb).bound_tasks_per_s
+}
+
+pub fn planned_returning(platform: &Platform, tasks: &Tasks, ports: Ports, result_size_mb: f64) -> Plan {
     let task = mean(tasks);
     let task = Task::new(task.size_mb, task.work).unwrap().returning(result_size_mb).unwrap();
-    plan(platform, task, ports, Method::Exact).unwrap().bound_tasks_per_s
+    plan(platform, task, ports, Method::Exact).unwrap()
 }
 
 pub const PORTS: [Ports; 2] = [Ports::Single, Ports::Multi];

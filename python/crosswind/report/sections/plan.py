@@ -126,10 +126,11 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
     busy = sum(1 for node in nodes if node["computed_tasks_per_s"] > 0)
     times = f", {number(throughput / alone)} times the root alone" if alone > 0 else ""
     constant = plan.constant_rates_bound_tasks_per_s
+    condition = ", as long as losses are linear" if plan.supposes_linear_losses else ""
     proof = (
-        "No schedule along this tree is faster: the plan reaches the upper bound."
+        f"No schedule along this tree is faster{condition}: the plan reaches the upper bound."
         if gap <= EXACT
-        else f"No schedule along this tree is faster than {bound} tasks/s; the gap to that bound is {percent(gap)}."
+        else f"No schedule along this tree is faster than {bound} tasks/s{condition}; the gap to that bound is {percent(gap)}."
     )
     if constant is not None and throughput >= constant * (1 - EXACT) and gap > EXACT:
         proof = (
