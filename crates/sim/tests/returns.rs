@@ -126,10 +126,12 @@ fn a_child_whose_results_cost_more_than_they_bring_gets_nothing() {
 fn a_plan_warns_where_full_links_would_take_more_than_a_processor() {
     for (together, warns) in [(0.96, false), (1.04, true)] {
         let child = Spot { parent: Some(0), compute: 10.0, receive: 8.0, ir_send: together / 16.0, ..Spot::default() };
+        let platform = platform(&[root(10.0), child]);
         for ports in PORTS {
-            let of =
-                |result: f64| planned_returning(&platform(&[root(10.0), child]), &same(1, 1.0, 1.0), ports, result);
-            let warned = |result: f64| of(result).warnings.iter().any(|one| one.code == "bound-of-linear-losses");
+            let warned = |result: f64| {
+                let plan = planned_returning(&platform, &same(1, 1.0, 1.0), ports, result);
+                plan.warnings.iter().any(|one| one.code == "bound-of-linear-losses")
+            };
             assert_eq!((warned(0.0), warned(0.1)), (false, warns), "{ports:?}, {together}");
         }
     }
