@@ -216,3 +216,24 @@ def random_columns(random: np.random.Generator, levels: int, count: int, kind: s
             ir_send, ir_receive = 10.0 ** random.uniform(-6.0, 0.0, (2, count))
             drop = np.where(random.random(count) < 0.5, 0.0, 10.0 ** uniform(-3.0, 1.0))
     return Columns(parent, compute, send, receive, drop, ir_receive, ir_send, size, work)
+
+
+def gains_between_differences(
+    highs: Any, columns: Columns, ports: Ports, fields: dict[str, str], about: str, step: float = 1e-5
+) -> dict[str, int]:
+    """Assert that the gains of a plan (field -> its gain) lie between what a little more and a little less change.
+
+    Returns how many gains of each kind are above the slack.
+    """
+    seen = dict.fromkeys(fields.values(), 0)
+    plan, best = columns.plan(ports), optimum(highs, columns, ports)
+    for field, gain in fields.items():
+        for node in range(len(columns.parent)):
+            value = getattr(columns, field)[node]
+            more = (optimum(highs, columns.changed(field, node, 1 + step), ports) - best) / (step * value)
+            less = (best - optimum(highs, columns.changed(field, node, 1 - step), ports)) / (step * value)
+            slack = 1e-6 * best / value + 1e-3 * max(abs(more), abs(less))
+            found = plan[gain][node]
+            assert min(more, less) - slack <= found <= max(more, less) + slack, f"{about}: {gain} of {node}"
+            seen[gain] += found > slack
+    return seen

@@ -36,10 +36,10 @@ Form = Literal["quick", "full"]
 
 EXAMPLES = """
 scheduling-and-communication: window sweep (figure 1), local scheduling (2), skew (3), daemons (4), one non-idle node
-(5), table 1. The same command goes on where it was stopped.
+(5), table 1. If it was stopped, the same command continues.
 
 communication-interactions: flows that meet (figure 2, table 2), NAS programs beside local flows (3, 4), a second queue
-in the interface (8 to 10). The same command goes on where it was stopped.
+in the interface (8 to 10). If it was stopped, the same command continues.
 
 quadrics-overlap: tables 1 to 4 (a ping beside burners: waiting for events or polling, three priorities) on simulated
 processors, and what buffered coscheduling and a fair-share scheduler would have given. Takes seconds.
@@ -49,8 +49,8 @@ link; table 4; the claims of both measuring papers. Takes seconds.
 
 interference-in-java: what table 2 and the text say, asked of each other. Takes a second.
 
-all: these five, each with its directory and its report, and a table of the verdicts. The same command goes on where it
-was stopped.
+all: these five, each with a directory and a report of its own, then a table of the verdicts. If it was stopped, the
+same command continues.
 
 What a text leaves open is calibrated, and the calibration is shown.
 

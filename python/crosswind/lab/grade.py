@@ -364,7 +364,7 @@ def grade(answers: str | Path | Mapping[str, Any]) -> list[Mark]:
     document = dict(answers) if isinstance(answers, Mapping) else _read(answers)
     known = {"schema_version", "seed", "answers"}
     if unknown := sorted(set(document) - known):
-        raise _refused(where, unknown[0], "no field", f"one of {', '.join(sorted(known))}")
+        raise _unknown(where, unknown[0], sorted(known))
     if document.get("schema_version") != 1:
         raise _refused(where, "schema_version", json.dumps(document.get("schema_version"), default=str), "1")
     if "seed" not in document:
@@ -374,7 +374,7 @@ def grade(answers: str | Path | Mapping[str, Any]) -> list[Mark]:
     if not isinstance(given, Mapping):
         raise _refused(where, "answers", json.dumps(given, default=str), "a table")
     if unknown := sorted(set(given) - set(fields)):
-        raise _refused(where, f"answers.{unknown[0]}", "no field", f"one of {', '.join(fields)}")
+        raise _unknown(where, f"answers.{unknown[0]}", fields)
     return [_mark(sheet, one, given, where) for one in _QUESTIONS]
 
 
@@ -399,3 +399,7 @@ def _read(path: str | Path) -> dict[str, Any]:
 def _refused(where: str, field: str, value: str, expected: str) -> DescriptionError:
     shown = value if len(value) <= 60 else f"{value[:60]}..."
     return DescriptionError(f"{where}: {field} is {shown}; it must be {expected}", "answers")
+
+
+def _unknown(where: str, field: str, known: Sequence[str]) -> DescriptionError:
+    return DescriptionError(f"{where}: unknown field {field}; known fields: {', '.join(known)}", "answers")

@@ -107,7 +107,7 @@ class Plan(Tabular):
 
     @property
     def supposes_linear_losses(self) -> bool:
-        """Whether full links could take more than all of a processor, where losses are not linear as the bound has them."""
+        """Whether full links could stop a processor: losses are then not linear, as the bound supposes."""
         return any(warning["code"] == "bound-of-linear-losses" for warning in self.warnings)
 
     @property

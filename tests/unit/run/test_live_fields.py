@@ -1,4 +1,4 @@
-"""Every field of a farm's experiment on live agents: it is in what they are told, or it is refused by name."""
+"""Every field of a farm's experiment in live runs: agents receive it, or it is refused by name."""
 
 import json
 
@@ -18,7 +18,7 @@ PLATFORM = {
         {"name": "a", "parent": "r", "compute_per_s": 2.0, "receive_limit_mb_per_s": 3.0},
     ],
 }
-TOLD = {
+RECEIVED = {
     "platform": {**PLATFORM, "node": PLATFORM["node"][:1]},
     "platform_fields": {"node[a].compute_per_s": 7.0},
     "workload.tasks": 9,
@@ -41,7 +41,7 @@ TOLD = {
     "change.compute_per_s": 1.5,
     "change.receive_limit_mb_per_s": 2.5,
 }
-"""Field -> a value that agents are told differently from the value of `described`."""
+"""Field -> a value that changes the settings that agents receive."""
 REFUSED = {
     "workload.arrival_gap_s": (1.0, "workload.arrival_gap_s has tasks that arrive over time"),
     "workload.class": ([{"name": "c"}], "workload.class gives tasks classes"),
@@ -58,7 +58,7 @@ ABOUT = {
     "workload.kind": "farm",
     "workload.arrival_tasks": "stands only beside arrival_gap_s, which is refused",
 }
-"""Fields that are not told agents, and why."""
+"""Fields that agents do not receive, and why."""
 
 
 def described(field=None, value=None):
@@ -93,8 +93,8 @@ def described(field=None, value=None):
     return description
 
 
-def told(description, directory):
-    """Return what agents are told of the only point of an experiment."""
+def received(description, directory):
+    """Return the settings that agents receive for the only point of an experiment."""
     (point,) = Experiment.from_dict(description, directory).points()
     execution = point.description["execution"]
     limits = Limits(retries=execution.get("task_retries", 0), task_timeout_s=execution.get("task_timeout_s"))
@@ -113,14 +113,14 @@ def fields():
 
 
 def test_each_field_of_the_schema_is_in_a_table_here():
-    assert fields() == {*TOLD, *REFUSED, *ABOUT}
+    assert fields() == {*RECEIVED, *REFUSED, *ABOUT}
 
 
-@pytest.mark.parametrize("field", TOLD)
-def test_agents_are_told_a_field(field, tmp_path):
+@pytest.mark.parametrize("field", RECEIVED)
+def test_agents_receive_a_field(field, tmp_path):
     (tmp_path / "tasks.csv").write_text("size_mb,work\n" + "2,3\n" * 5)
     base = described(field) if field.startswith(("change.", "execution.task_timeout")) else described()
-    assert told(described(field, TOLD[field]), tmp_path) != told(base, tmp_path)
+    assert received(described(field, RECEIVED[field]), tmp_path) != received(base, tmp_path)
 
 
 @pytest.mark.parametrize("field", REFUSED)
@@ -147,10 +147,10 @@ def test_columns_that_only_simulations_know_are_refused(columns, said, tmp_path)
 def test_fields_are_refused_that_only_emulated_agents_know(tmp_path):
     with_change = described("change.at_s", 1.0) | {"execution": {"compute": "burn"}}
     with pytest.raises(DescriptionError, match=r'change\[0\] changes rates, and with execution.compute = "burn"'):
-        told(with_change, tmp_path)
+        received(with_change, tmp_path)
     with_results = described("workload.result_size_mb", 2.0) | {"execution": {"compute": "triad"}}
     with pytest.raises(DescriptionError, match=r"workload.result_size_mb is 2 MB, and the results of"):
-        told(with_results, tmp_path)
+        received(with_results, tmp_path)
 
 
 def test_ranks_refuse_a_network_of_switches():

@@ -130,7 +130,8 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
     proof = (
         f"No schedule along this tree is faster{condition}: the plan reaches the upper bound."
         if gap <= EXACT
-        else f"No schedule along this tree is faster than {bound} tasks/s{condition}; the gap to that bound is {percent(gap)}."
+        else f"No schedule along this tree is faster than {bound} tasks/s{condition}; the gap to that bound is "
+        f"{percent(gap)}."
     )
     if constant is not None and throughput >= constant * (1 - EXACT) and gap > EXACT:
         proof = (
