@@ -44,6 +44,8 @@ FEW_AND_LONG = {
     )
 }
 """Files that begin first where whole files are handed out: as the last, each would keep one process of several busy."""
+FORKS = "tests/unit/files/test_mutants.py"
+"""Forks the process that tests: before other tests have drawn figures there, whose threads a child lacks."""
 
 
 def _file_of(item):
@@ -55,6 +57,7 @@ def pytest_collection_modifyitems(config, items):
     sizes = Counter(map(_file_of, items))
     if all(file.startswith(("tests/live/", "tests/browser/")) for file in sizes):
         items.sort(key=lambda item: (_file_of(item) not in FEW_AND_LONG, -sizes[_file_of(item)]))
+    items.sort(key=lambda item: _file_of(item) != FORKS)
     found = set()
     patterns = {entry: re.escape(entry).replace(r"\*", ".*") for entry in LEFT_TO_THE_NIGHT if "*" in entry}
     for item in items:
