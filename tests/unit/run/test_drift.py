@@ -135,4 +135,4 @@ def test_a_simulation_on_its_own_platform_never_says_that_the_platform_is_wrong(
     policy = {"order": order, "adapt": True}
     described = {"schema_version": 1, "name": "own", "platform": platform, "workload": workload, "policy": policy}
     (one,) = crosswind.run(Experiment.from_dict(described))
-    assert one.warnings == []
+    assert [warning for warning in one.warnings if warning["code"] != "bound-of-linear-losses"] == []
