@@ -9,7 +9,8 @@ use std::sync::Arc;
 use super::profile::Profile;
 use crate::trace::{Event, Key, Kind, Part, Trace};
 
-/// A collective counts as issued before a silence that begins this long before it.
+/// A collective counts as issued before a silence that begins this long before it, or a tenth of the silence: the thread
+/// that performs it wakes up first.
 const ISSUE_NS: i64 = 50_000;
 /// Shortest silence that is looked at, ns, and how soon after the end of the collective it must end.
 const SILENCE_NS: i64 = 300_000;
@@ -30,6 +31,8 @@ struct Step {
     edges: Vec<i64>,
     /// DDP has copied gradients in it.
     copies: bool,
+    /// Silences before it copies gradients: after all collectives have been issued, it waits for them.
+    waits: Vec<(i64, i64)>,
 }
 
 struct Lane {
@@ -106,8 +109,10 @@ fn lane(profile: Profile) -> Lane {
             trace.events.push(Event { key, part: Part::All, name, size, start, since: start, end, together: None });
             at += 1;
         }
-        let copies = !between(&profile.after_waits, begin, end).is_empty();
-        made.push(Step { begin, end, marks, edges: between(&edges, begin, end).to_vec(), copies });
+        let copies = between(&profile.after_waits, begin, end);
+        let edges = between(&edges, begin, end).to_vec();
+        let waits = silences_before(&edges, copies);
+        made.push(Step { begin, end, marks, edges, copies: !copies.is_empty(), waits });
     }
     Lane { trace, joined, steps: made }
 }
@@ -130,13 +135,14 @@ fn waited(lanes: &[Lane]) -> BTreeMap<usize, usize> {
             total += 1;
             let (issue, done, _) = step.marks[index];
             let (low, high) = silence(step, done);
-            if issue > low + ISSUE_NS || high - low <= SILENCE_NS {
+            let from = low + ISSUE_NS.max((high - low) / 10);
+            if issue > from || high - low <= SILENCE_NS {
                 continue;
             }
             seen += 1;
             if high - done < PROMPT_NS.max((high - low) / 10) {
                 prompt += 1;
-                let issued = step.marks.iter().filter(|mark| mark.0 <= low + ISSUE_NS).count();
+                let issued = step.marks.iter().filter(|mark| mark.0 <= from).count();
                 *before.entry(issued).or_default() += 1;
             }
         }
@@ -151,16 +157,26 @@ fn waited(lanes: &[Lane]) -> BTreeMap<usize, usize> {
     waited
 }
 
+/// Returns the long silences that are followed by some of these times before the next long one.
+fn silences_before(edges: &[i64], times: &[i64]) -> Vec<(i64, i64)> {
+    let long: Vec<(i64, i64)> =
+        edges.windows(2).map(|pair| (pair[0], pair[1])).filter(|(low, high)| high - low > SILENCE_NS).collect();
+    let until = long.iter().skip(1).map(|next| next.0).chain([i64::MAX]);
+    long.iter()
+        .zip(until)
+        .filter(|&(gap, until)| !between(times, gap.1, until).is_empty())
+        .map(|(gap, _)| *gap)
+        .collect()
+}
+
 /// Returns the interval around the end of a collective in which nothing begins or ends on the thread. The thread may
 /// continue a little before that end is stamped in another thread.
 fn silence(step: &Step, done: i64) -> (i64, i64) {
     let at = step.edges.partition_point(|&edge| edge <= done);
     let edge = |at: usize| if at > 0 { step.edges[at - 1] } else { step.begin };
-    let (low, high) = (edge(at), step.edges.get(at).copied().unwrap_or(step.end));
-    if at > 0 && done - low < STAMPED_NS && low - edge(at - 1) > SILENCE_NS {
-        return (edge(at - 1), low);
-    }
-    (low, high)
+    let mut before = (1..=at).rev().map(|at| (edge(at - 1), edge(at))).take_while(|gap| done - gap.1 < STAMPED_NS);
+    let around = || (edge(at), step.edges.get(at).copied().unwrap_or(step.end));
+    before.find(|(low, high)| high - low > SILENCE_NS).unwrap_or_else(around)
 }
 
 /// Returns how much of an interval the joined operators cover, ns.
@@ -182,8 +198,14 @@ fn follow(lane: &mut Lane, waited: &BTreeMap<usize, usize>) {
             let Some(&(_, done, event)) = step.marks.get(index) else { continue };
             let issued = &step.marks[..many.max(index + 1).min(step.marks.len())];
             let last = issued.iter().map(|mark| mark.0).max().unwrap_or(step.begin);
-            let low = last.max(silence(step, done.max(last)).0);
-            acts.push((low, 1 + many, Kind::Wait, event, done.max(low)));
+            let waits = &step.waits[..step.waits.partition_point(|wait| wait.0 <= done - STAMPED_NS)];
+            let wait = waits.last().filter(|wait| wait.1 > last);
+            let (low, high) = wait.copied().unwrap_or_else(|| silence(step, done.max(last)));
+            let low = low.max(last);
+            // It was over soon after the thread continued, whenever its end was stamped.
+            let end = done.min(high.max(last) + PROMPT_NS);
+            acts.push((low, 1 + many, Kind::Wait, event, end.max(low)));
+            lane.trace.events[event as usize].end = end;
         }
         acts.sort_by_key(|&(time, order, _, event, _)| (time, order, event));
         let mut now = step.begin;
@@ -199,4 +221,62 @@ fn follow(lane: &mut Lane, waited: &BTreeMap<usize, usize>) {
     }
     // A collective that ends after the last step is none that could be waited for.
     lane.trace.ended = lane.trace.acts.last().map_or(lane.trace.began, |act| act.end);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::profile::Collective;
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// Returns the profile of a rank of DDP, step by step: `input` ms of computing, then the first bucket, 40 ms, then the
+    /// second; all ranks have arrived at `ready` ms. `stamped`: by how much too late the end of the second is noted.
+    fn of_ddp(rank: u32, input: i64, ready: i64, stamped: impl Fn(i64) -> i64) -> Profile {
+        let mut profile = Profile { rank: Some(rank), world: Some(3), ..Profile::default() };
+        for step in 0..20 {
+            let begin = step * (ready + 42) * MS;
+            let at = |ms: i64| begin + ms * MS;
+            let (first, second) = (at(input), at(input + 40));
+            let over = [at(ready + 1), at(ready + 41)];
+            let mut busy = |from: i64, length: i64| profile.busy.push((from, from + length));
+            busy(begin, MS / 10);
+            busy(first - MS / 10, MS / 10);
+            busy(second - MS / 10, MS / 10 - MS / 20);
+            for (over, after) in over.iter().zip([second, over[0].max(second) + MS / 5]) {
+                // Views are made before gradients are copied.
+                let from = (*over).max(after);
+                busy(from, MS / 20);
+                busy(from + MS / 20, MS / 20);
+                profile.after_waits.push(from + MS / 20);
+            }
+            let end = over[1] + MS;
+            for (start, over, stamped) in [(first, over[0], 0), (second, over[1], stamped(step))] {
+                let end = over + stamped;
+                let (name, group) = ("all_reduce".into(), "world".into());
+                profile.collectives.push(Collective { start, end, name, group, size: 1 });
+            }
+            busy(end - MS / 2, MS / 4);
+            profile.steps.push((begin, end));
+        }
+        profile.busy.sort_unstable();
+        profile
+    }
+
+    /// The ends of collectives are stamped by threads of their own, which may be late by any time.
+    #[test]
+    fn waits_are_found_whenever_the_ends_of_collectives_are_stamped() {
+        for late in [30, 60] {
+            let stamps: [fn(i64) -> i64; 3] = [|_| 0, |step| step % 4 * MS / 5, |step| step % 5 * 3 * MS / 2];
+            for stamped in stamps {
+                let rank = |rank, input| of_ddp(rank, input, 90 + late, stamped);
+                let found = traces(vec![rank(0, 90), rank(1, 90 + late), rank(2, 90)]);
+                let verdict = crate::judge(found);
+                let [culprit] = &verdict.culprits[..] else { panic!("{late} ms: {verdict:?}") };
+                assert_eq!((&culprit.ranks[..], culprit.steps), (&[1][..], 20), "{late} ms: {verdict:?}");
+                let whole = 0.020 * late as f64;
+                assert!((culprit.seconds - whole).abs() < 0.02 * whole, "{late} ms: {} s", culprit.seconds);
+            }
+        }
+    }
 }
