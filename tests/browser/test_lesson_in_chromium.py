@@ -2,6 +2,7 @@
 
 import pytest
 
+from crosswind import Platform
 from crosswind.lab.lesson import lesson
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed")
@@ -26,13 +27,34 @@ def page(tmp_path_factory):
     return lesson(out=tmp_path_factory.mktemp("lesson") / "lesson.html")
 
 
+TREE = {
+    "schema_version": 1,
+    "name": "two racks",
+    "node": [
+        {"name": "master", "compute_per_s": 0.0},
+        {"name": "rack", "parent": "master", "compute_per_s": 4.0, "receive_limit_mb_per_s": 8.0},
+        {"name": "old", "parent": "rack", "compute_per_s": 20.0, "receive_limit_mb_per_s": 0.5},
+        {"name": "gpu", "parent": "rack", "compute_per_s": 20.0, "receive_limit_mb_per_s": 10.0},
+        {"name": "other", "parent": "master", "compute_per_s": 0.0, "receive_limit_mb_per_s": 6.0},
+        {"name": "a", "parent": "other", "compute_per_s": 5.0, "receive_limit_mb_per_s": 4.0},
+        {"name": "b", "parent": "other", "compute_per_s": 5.0, "receive_limit_mb_per_s": 2.0},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    return lesson(Platform.from_dict(TREE), tmp_path_factory.mktemp("lesson") / "tree.html")
+
+
 def heard(browser):
     return browser.execute_script("return document.querySelector('input[type=range]').getAttribute('aria-valuetext')")
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-def test_it_is_drawn_without_complaint_request_or_sideways_scrolling(browser, page, width):
-    show(browser, page, width)
+@pytest.mark.parametrize("name", ["page", "tree"])
+def test_it_is_drawn_without_complaint_request_or_sideways_scrolling(browser, request, name, width):
+    show(browser, request.getfixturevalue(name), width)
     assert complaints(browser) == []
     assert requests(browser) == []
     wide = browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
@@ -109,3 +131,45 @@ def test_the_outcome_needs_a_guess_and_is_the_simulated_one(browser, page):
 def _setting(browser, link, rate):
     settings = browser.execute_script("return JSON.parse(document.getElementById('data').textContent).settings")
     return next(one for one in settings if one["link"] == link and one["rate"] == rate)
+
+
+def test_in_a_tree_a_reader_hears_who_sends_to_whom_and_each_parent_has_a_token(browser, tree):
+    show(browser, tree, 1280)
+    slider = browser.find_element("css selector", "input[type=range]")
+    browser.execute_script("arguments[0].value = 2000; arguments[0].dispatchEvent(new Event('input'))", slider)
+    assert "rack sends to old" in heard(browser)
+    assert "of 5 nodes wait for a task" in heard(browser)
+    moving = (
+        "return [...document.querySelector('.side svg').querySelectorAll('circle[r=\"6\"][visibility=visible]')].length"
+    )
+    assert browser.execute_script(moving) >= 2
+    edges = """const svg = document.querySelector('.side svg');
+        const right = (box) => box.getBBox().x + box.getBBox().width;
+        return [svg.clientWidth, ...[...svg.querySelectorAll('.box')].map(right)]"""
+    width, *boxes = browser.execute_script(edges)
+    assert len(boxes) == 7
+    assert max(boxes) <= width
+
+
+def test_a_wrong_guess_is_explained_from_the_model(browser, page):
+    show(browser, page, 1280)
+    Select(browser.find_element("id", "link")).select_by_value("Tenn")
+    Select(browser.find_element("id", "rate")).select_by_value("5")
+    setting = _setting(browser, "Tenn", 5)
+    arrival, bandwidth = (scene["tasks_per_s"] for scene in setting["scenes"])
+
+    def told(guess_arrival, guess_bandwidth):
+        for order, guess in (("arrival", guess_arrival), ("bandwidth", guess_bandwidth)):
+            field = browser.find_element("id", f"guess-{order}")
+            field.clear()
+            field.send_keys(f"{guess:.3f}")
+        browser.find_element("css selector", "#experiment button").click()
+        return [one.text for one in browser.find_elements("css selector", "#outcome .why")]
+
+    assert told(arrival, bandwidth) == []
+    (rate, text) = setting["why"][0]["mistakes"][0]
+    assert told(rate, bandwidth)[0] == f"Your guess for arrival. {text}"
+    wrong = told(0.3 * arrival, 0.2 * bandwidth)
+    assert wrong[0].startswith("Your guess for arrival. Too low: ")
+    assert wrong[1].startswith("Your guess for bandwidth. Too low: ")
+    assert wrong[2:] == [f"Which order is faster. {setting['why_faster']}"]

@@ -25,6 +25,7 @@ NOT_RUN = {
     r"crosswind measure|measurement\.parquet": "takes a minute or more; the tutorial types a shorter one",
     r"overlap( *$| +#| --ping| --quick)|overlap\.json|reproduce": "takes minutes",
     r"blame (traces|app\.trace|steps|nccl)": "needs a recording of the reader's; tests/unit/blame/test_recorded.py",
+    r"\.swf": "needs a recorded workload; tests/unit/exchange/test_workloads.py",
     r"(run|tolerance) app\.trace": "needs a recording of the reader's; tests/unit/run/test_recorded_runs.py",
     r"crosswind serve": "runs until it is interrupted",
     r"record": "takes 20 s; the start page of MPI developers types a shorter one",

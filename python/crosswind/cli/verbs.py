@@ -34,6 +34,7 @@ VERBS = {
         "Write a page that shows why the child with the fastest link is served first (bandwidth-centric scheduling): "
         "two orders side by side from simulated timelines, and a link to change, with a guess before the outcome."
     ),
+    "lpt": "Schedule jobs on machines, longest first, and compare with the optimum and Graham's bound.",
     "grade": "Write a sheet of homework with a platform of its own for each student, or mark the answers to one.",
     "schema": "Print the JSON Schema of a file kind: editors complete and check with it.",
 }

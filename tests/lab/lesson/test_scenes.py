@@ -1,6 +1,8 @@
 """The lesson's runs: what the page says of them follows from what was simulated."""
 
+import html
 import itertools
+import xml.etree.ElementTree as xml
 
 import pytest
 
@@ -11,6 +13,8 @@ from crosswind.lab.lesson.scenes import ORDERS, TASKS, scenes_of
 from crosswind.lab.papers import table_4
 from crosswind.platform import Platform
 from crosswind.run.grid import run
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
@@ -69,18 +73,122 @@ def test_the_same_arguments_give_the_same_bytes(tmp_path):
     assert one == two
 
 
-def test_a_tree_that_is_not_a_fork_is_refused_with_the_node_and_its_parent(tmp_path):
-    root = {"name": "r", "compute_per_s": 1.0}
-    a = {"name": "a", "parent": "r", "compute_per_s": 1.0, "receive_limit_mb_per_s": 1.0}
-    deep = Platform.from_dict(
-        {"schema_version": 1, "name": "deep", "node": [root, a, {**a, "name": "b", "parent": "a"}]}
-    )
-    with pytest.raises(DescriptionError, match="node 'b' has the parent 'a'; in a fork"):
-        lesson(deep, tmp_path / "lesson.html")
-    pair = Platform.from_dict({"schema_version": 1, "name": "pair", "node": [root, a]})
-    with pytest.raises(DescriptionError, match="has 1 children; it must have 2 to 12"):
-        lesson(pair, tmp_path / "lesson.html")
+def tree(*edges):
+    """Return a platform of (name, parent, MB/s, work units/s), the root first."""
+    nodes = [
+        {
+            "name": name,
+            "compute_per_s": rate,
+            **({"parent": parent, "receive_limit_mb_per_s": link} if parent else {}),
+        }
+        for name, parent, link, rate in edges
+    ]
+    return Platform.from_dict({"schema_version": 1, "name": "tree", "node": nodes})
+
+
+TWO_RACKS = (
+    ("master", None, 0, 0.0),
+    ("rack", "master", 8.0, 4.0),
+    ("other", "master", 6.0, 0.0),
+    ("old", "rack", 0.5, 20.0),
+    ("a", "other", 4.0, 5.0),
+    ("gpu", "rack", 10.0, 20.0),
+    ("b", "other", 2.0, 5.0),
+)
+
+
+@pytest.mark.parametrize(
+    ("edges", "said"),
+    [
+        ([("r", None, 0, 1.0), ("a", "r", 1.0, 1.0)], "has 1 nodes below its root; it must have 2 to 12"),
+        (
+            [("r", None, 0, 1.0), *((f"c{at}", "r", 1.0, 1.0) for at in range(13))],
+            "has 13 nodes below its root; it must have 2 to 12",
+        ),
+        (
+            [
+                ("r", None, 0, 1.0),
+                ("a", "r", 1.0, 1.0),
+                ("b", "a", 1.0, 1.0),
+                ("c", "b", 1.0, 1.0),
+                ("d", "c", 1.0, 1.0),
+            ],
+            "node 'd' is 4 levels below the root; it must be at most 3",
+        ),
+        (
+            [("r", None, 0, 1.0), ("a", "r", 1.0, 1.0), ("b", "a", 1.0, 1.0)],
+            "no node of tree has two children, so there is no order of service",
+        ),
+    ],
+)
+def test_a_tree_without_an_order_or_too_large_for_a_page_is_refused(tmp_path, edges, said):
+    with pytest.raises(DescriptionError, match=said):
+        lesson(tree(*edges), tmp_path / "lesson.html")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def racks():
+    return scenes_of(tree(*TWO_RACKS), 2.0, 5.0)
+
+
+def test_a_subtree_of_a_lesson_stands_in_one_piece_and_siblings_keep_their_order(racks):
+    names = [node["name"] for node in racks.platform.nodes]
+    assert names == ["master", "rack", "old", "gpu", "other", "a", "b"]
+
+
+def test_in_a_tree_each_port_sends_to_one_of_its_own_children_at_a_time(racks):
+    nodes = list(racks.platform.nodes)
+    for scene in racks.as_given:
+        sends = triples(scene.sends)
+        for sender in ("master", "rack", "other"):
+            own = [one for one in sends if nodes[one[0]]["parent"] == sender]
+            for (_, start, length), (_, following, _) in itertools.pairwise(own):
+                assert following >= start + length - 1  # rounded to ms
+        assert sum(scene.tasks) == TASKS
+        assert scene.tasks[0] == scene.tasks[4] == 0  # compute nothing
+        assert max(scene.busy) <= 1.0 + 1e-9
+
+
+def test_the_share_of_a_port_is_what_its_sends_take_of_the_run(racks):
+    arrival, bandwidth = racks.as_given
+    held = dict.fromkeys(range(len(arrival.port)), 0)
+    for child, _, length in triples(bandwidth.sends):
+        held[child] += length
+    assert racks.window_s >= bandwidth.makespan_s  # the whole run is in the scene
+    for place, share in enumerate(bandwidth.port):
+        assert share == pytest.approx(held[place] / 1000 / bandwidth.makespan_s, abs=2e-3)
+    names = [node["name"] for node in racks.platform.nodes]
+    assert arrival.port[names.index("old")] > 0.8
+    assert bandwidth.port[names.index("old")] == 0.0
+
+
+def test_a_tree_is_taught_with_its_own_words(tmp_path):
+    page = html.unescape(lesson(tree(*TWO_RACKS), tmp_path / "lesson.html").read_text())
+    assert "master has 200 tasks for the 6 nodes below it. Each parent sends to one of its children at a time." in page
+    assert "holds rack's only port for 4 s" in page
+    assert "its subtree computes at most, tasks/s" in page
+    assert "<td>rack</td>" in page
+    fork = lesson(out=tmp_path / "fork.html").read_text()
+    assert "holds the only port for 10 s" in fork
+    assert "its subtree computes" not in fork
+
+
+def test_the_figures_for_slides_show_the_tree_and_both_orders(tmp_path):
+    lesson(tree(*TWO_RACKS), tmp_path / "lesson.html", figures=tmp_path / "slides")
+    written = sorted(path.name for path in (tmp_path / "slides").iterdir())
+    assert written == [
+        f"{name}.{kind}" for name in ("arrival", "bandwidth", "orders", "tree") for kind in ("png", "svg")
+    ]
+    drawn = {name: xml.fromstring((tmp_path / "slides" / f"{name}.svg").read_text()) for name in ("arrival", "tree")}
+    words = {name: ["".join(text.itertext()) for text in svg.iter(f"{SVG}text")] for name, svg in drawn.items()}
+    assert {"master", "only sends", "0.5 MB/s", "gpu"} <= set(words["tree"])
+    assert {"port of rack", "port of other", "old"} <= set(words["arrival"])
+    assert (tmp_path / "slides" / "tree.png").read_bytes().startswith(b"\x89PNG")
+    width = float(drawn["arrival"].get("width"))
+    for rect in drawn["arrival"].iter(f"{SVG}rect"):
+        if rect.get("x"):
+            assert 0 <= float(rect.get("x")) <= float(rect.get("x")) + float(rect.get("width")) <= width
 
 
 @pytest.mark.parametrize("field", ["task_size_mb", "task_work"])
@@ -101,7 +209,7 @@ def test_a_root_that_only_sends_is_taught_as_well(tmp_path):
     page = lesson(fork, tmp_path / "lesson.html", task_size_mb=1.0, task_work=1.0).read_text()
     assert "master computes nothing" in page
     assert "<code>root-only</code>" not in page
-    assert "children wait for a task" in page
+    assert "children wait" in page
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 | question | module |
 |---|---|
 | which runs does it show, at which rates of each link | `scenes` |
+| why is a guess wrong | `explanations` |
 | the page | `page`, `templates` |
+| figures for slides | `figures` |
 
 The page decides nothing: every timeline and every outcome in it was simulated before it was written.
 """
@@ -15,7 +17,7 @@ from pathlib import Path
 
 from crosswind import Platform
 from crosswind.files.atomic import write_text
-from crosswind.files.output import writable
+from crosswind.files.output import writable, writable_directory
 
 
 def lesson(
@@ -24,6 +26,7 @@ def lesson(
     *,
     task_size_mb: float = 2.0,
     task_work: float = 5.0,
+    figures: str | Path | None = None,
     force: bool = False,
     progress: Callable[[float, str], None] | None = None,
 ) -> Path:
@@ -32,13 +35,16 @@ def lesson(
     Parameters
     ----------
     platform : Platform or path, optional
-        A fork: a root and 2 to 12 children. Default: the fork of interference-aware-scheduling, table 4.
+        A tree: a root with 2 to 12 nodes in at most 3 levels below it. The root, or any other node, may compute
+        nothing. Default: the fork of interference-aware-scheduling, table 4.
     out : path
         The file to write; it is replaced only once the new one is complete.
     task_size_mb : float
         Input of a task, MB, greater than 0.
     task_work : float
         Work of a task, work units, greater than 0.
+    figures : path, optional
+        A directory for figures for slides, as SVG and PNG: the tree, each order, and both orders.
     force : bool
         Replace a file that is not a page of Crosswind; else it is refused.
     progress : callable, optional
@@ -52,7 +58,8 @@ def lesson(
     Raises
     ------
     DescriptionError
-        When the platform is not a fork, an argument is out of range, or `out` cannot be written.
+        When the platform has too few or too many nodes or levels, an argument is out of range, or a file cannot be
+        written.
 
     Notes
     -----
@@ -72,5 +79,11 @@ def lesson(
     out = Path(out)
     inputs = [platform] if isinstance(platform, (str, Path)) else []
     writable(out, "report", inputs=inputs, force=force)
-    write_text(page_of(scenes_of(platform, task_size_mb, task_work, progress)), out)
+    writable_directory(figures, "figures")
+    scenes = scenes_of(platform, task_size_mb, task_work, progress)
+    write_text(page_of(scenes), out)
+    if figures is not None:
+        from crosswind.lab.lesson.figures import write_figures
+
+        write_figures(scenes, Path(figures))
     return out

@@ -1,4 +1,4 @@
-"""The runs that the lesson shows: two orders on a fork, again with each link at each of several rates."""
+"""The runs that the lesson shows: two orders on a tree, again with each link at each of several rates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Progress = Callable[[float, str], None]
 ORDERS = ("arrival", "bandwidth")
 TASKS = 200
 BUFFER_TASKS = 2
-_MOST_CHILDREN = 12
+_MOST_NODES, _MOST_LEVELS = 12, 3
 _BEYOND = 1.05  # latest end of the timelines, as a multiple of the makespan of the order that ends first
 
 
@@ -36,6 +36,10 @@ class Scene:
     sends, computes : list of int
         Activities one after the other, three numbers each: the child, or the node, as its place in the platform; start
         and duration, ms. Those that begin after the window are left out.
+    tasks : list of int
+        Tasks computed on each node.
+    busy, port : list of float
+        Share of the whole run in which each node computes, and in which its parent sends to it; 0 to 1.
     """
 
     order: str
@@ -43,11 +47,14 @@ class Scene:
     makespan_s: float
     sends: list[int]
     computes: list[int]
+    tasks: list[int]
+    busy: list[float]
+    port: list[float]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A fork with one link at some rate: the runs of both orders, and the bound.
+    """A tree with one link at some rate: the runs of both orders, and the bound.
 
     Attributes
     ----------
@@ -55,6 +62,8 @@ class Setting:
         The child whose link it is.
     rate_mb_per_s : float
         Its rate.
+    platform : Platform
+        The tree with that rate.
     bound_tasks_per_s : float
         Tasks per second that no schedule with one send at a time exceeds.
     scenes : list of Scene
@@ -63,6 +72,7 @@ class Setting:
 
     link: str
     rate_mb_per_s: float
+    platform: Platform
     bound_tasks_per_s: float
     scenes: list[Scene]
 
@@ -74,7 +84,7 @@ class Scenes:
     Attributes
     ----------
     platform : Platform
-        The fork.
+        The tree; each node comes after its parent, and before its parent's later children.
     task_size_mb, task_work : float
         Of a task.
     window_s : float
@@ -82,7 +92,7 @@ class Scenes:
     plan : Plan
         The best rates, one send at a time.
     as_given : list of Scene
-        The fork as it is, one run for each of `ORDERS`.
+        The tree as it is, one run for each of `ORDERS`.
     settings : list of Setting
         Each link at each rate.
     light : list of Scene
@@ -115,7 +125,8 @@ def scenes_of(
         platform = Platform.from_dict(table_4.platform())
     elif not isinstance(platform, Platform):
         platform = Platform.load(platform)
-    _check_fork(platform)
+    platform = _in_order(platform)
+    _check_tree(platform)
     best = plan(platform, task_size_mb=task_size_mb, task_work=task_work, ports="single")
     given = [_simulated(platform, order, task_size_mb, task_work) for order in ORDERS]
     makespans = [one.makespan_s for one in given]
@@ -143,16 +154,49 @@ def scenes_of(
     )
 
 
-def _check_fork(platform: Platform) -> None:
-    root, *children = platform.nodes
-    deep = next((node for node in children if node["parent"] != root["name"]), None)
-    hint = "the lesson shows one root and its children, such as examples/fork_of_table_4.toml"
-    if deep is not None:
-        message = f"node {deep['name']!r} has the parent {deep['parent']!r}; in a fork every parent is the root"
-        raise DescriptionError(f"{message}, {root['name']!r}", "argument", hint)
-    if not 2 <= len(children) <= _MOST_CHILDREN:
-        message = f"{platform.name} has {len(children)} children; it must have 2 to {_MOST_CHILDREN}"
+def _in_order(platform: Platform) -> Platform:
+    """Return the platform with each node before those below it, and each subtree in one piece."""
+    below = children_of(platform)
+    names: list[str] = []
+    open_nodes = [str(node["name"]) for node in platform.nodes if node.get("parent") is None]
+    while open_nodes:
+        names.append(open_nodes.pop())
+        open_nodes += reversed(below[names[-1]])
+    description = copy.deepcopy(platform.to_dict())
+    place = {name: at for at, name in enumerate(names)}
+    description["node"].sort(key=lambda node: place[node["name"]])
+    return Platform.from_dict(description)
+
+
+def children_of(platform: Platform) -> dict[str, list[str]]:
+    """Return the children of each node, in the order of the platform."""
+    below: dict[str, list[str]] = {str(node["name"]): [] for node in platform.nodes}
+    for node in platform.nodes:
+        if node.get("parent") is not None:
+            below[parent_of(node)].append(str(node["name"]))
+    return below
+
+
+def _check_tree(platform: Platform) -> None:
+    hint = "the lesson shows a root with a few nodes below it, such as examples/fork_of_table_4.toml"
+    count = len(platform.nodes) - 1
+    if not 2 <= count <= _MOST_NODES:
+        message = f"{platform.name} has {count} nodes below its root; it must have 2 to {_MOST_NODES}"
         raise DescriptionError(message, "argument", hint)
+    levels: dict[str, int] = {}
+    for node in platform.nodes:
+        levels[node["name"]] = 0 if node.get("parent") is None else levels[parent_of(node)] + 1
+        if levels[node["name"]] > _MOST_LEVELS:
+            message = f"node {node['name']!r} is {_MOST_LEVELS + 1} levels below the root; it must be at most"
+            raise DescriptionError(f"{message} {_MOST_LEVELS}", "argument", hint)
+    if max(map(len, children_of(platform).values())) < 2:
+        message = f"no node of {platform.name} has two children, so there is no order of service"
+        raise DescriptionError(message, "argument", hint)
+
+
+def parent_of(node: Mapping[str, Any]) -> str:
+    """Return the parent of a node below the root."""
+    return str(node["parent"])
 
 
 def rate_of(node: Mapping[str, Any]) -> float:
@@ -161,7 +205,7 @@ def rate_of(node: Mapping[str, Any]) -> float:
 
 
 def _changes(platform: Platform) -> Iterator[tuple[str, float]]:
-    """Yield each link with each rate: steps of 1, 2, 5 over the range of the fork's links, its own left out."""
+    """Yield each link with each rate: steps of 1, 2, 5 over the range of the tree's links, its own left out."""
     links = {node["name"]: rate_of(node) for node in platform.nodes[1:]}
     lowest, highest = min(links.values()), max(links.values())
     steps = [
@@ -186,7 +230,7 @@ def _with_rate(platform: Platform, link: str, rate: float) -> Platform:
 def _setting(platform: Platform, link: str, rate: float, size_mb: float, work: float, window_s: float) -> Setting:
     bound = plan(platform, task_size_mb=size_mb, task_work=work, ports="single").bound_tasks_per_s
     scenes = [_scene(_simulated(platform, order, size_mb, work), window_s) for order in ORDERS]
-    return Setting(link, rate, bound, scenes)
+    return Setting(link, rate, platform, bound, scenes)
 
 
 def _simulated(platform: Platform, order: str, size_mb: float, work: float) -> Run:
@@ -202,12 +246,22 @@ def _simulated(platform: Platform, order: str, size_mb: float, work: float) -> R
 
 
 def _scene(one: Run, window_s: float) -> Scene:
+    assert one.trace is not None  # asked for
+    nodes = [node["name"] for node in one.trace.nodes]
+    held_s = dict.fromkeys(nodes, 0.0)
+    sends = one.trace.of_kind("send")
+    for child, start_s, end_s in zip(*(sends[name].to_pylist() for name in ("child", "start_s", "end_s")), strict=True):
+        held_s[child] += end_s - start_s
+    found = {node["name"]: node for node in one.data["nodes"]}
     return Scene(
         str(one.data["order"]),
         one.throughput_tasks_per_s,
         one.makespan_s,
         _activities(one, "send", "child", window_s),
         _activities(one, "compute", "node", window_s),
+        [int(found[name]["tasks"]) for name in nodes],
+        [float(found[name]["busy_s"]) / one.makespan_s for name in nodes],
+        [held_s[name] / one.makespan_s for name in nodes],
     )
 
 

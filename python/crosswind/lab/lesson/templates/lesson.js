@@ -6,8 +6,19 @@
   const SVG = "http://www.w3.org/2000/svg";
   const still = window.matchMedia("(prefers-reduced-motion: reduce)");
   const SPEED = 4; // simulated seconds a second
-  const LABEL = 58, ROW = 30, LANE = 13;
+  const LABEL = 58, ROW = 30, LANE = 13, PORT = 28, ROOT = 72;
   const last = data.window_ms;
+  // The tree: who sends to whom, how deep each node lies, and its row; leaves lie below each other.
+  const below = data.nodes.map((_, node) => data.nodes.flatMap((_, child) => (data.parents[child] === node ? [child] : [])));
+  const senders = data.nodes.flatMap((_, node) => (below[node].length ? [node] : []));
+  const isFork = senders.length === 1;
+  const level = [], row = [];
+  data.nodes.forEach((_, node) => { level[node] = node === 0 ? 0 : level[data.parents[node]] + 1; });
+  const leaves = data.nodes.flatMap((_, node) => (below[node].length ? [] : [node]));
+  for (let node = data.nodes.length - 1; node >= 0; node -= 1) {
+    row[node] = below[node].length ? below[node].reduce((sum, child) => sum + row[child], 0) / below[node].length : leaves.indexOf(node);
+  }
+  const levels = Math.max(...level);
 
   const make = (name, attributes, parent, text) => {
     const element = document.createElementNS(SVG, name);
@@ -25,74 +36,85 @@
   };
   const each = (flat, call) => { for (let i = 0; i < flat.length; i += 3) call(flat[i], flat[i + 1], flat[i + 2]); };
   const seconds = (ms) => (ms / 1000).toFixed(1);
-  const short = (name) => (name.length > 9 ? `${name.slice(0, 8)}…` : name);
+  const short = (name, most = 9) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
 
   // What a run looks like at one moment.
   const at = (scene, ms) => {
-    const now = { port: -1, part: 0, done: 0, tasks: data.nodes.map(() => 0), busy: data.nodes.map(() => false), held: data.nodes.map(() => 0) };
+    // `sent`: the part of the current task that a child has received; -1 while none is sent to it.
+    const now = { sent: data.nodes.map(() => -1), done: 0, tasks: data.nodes.map(() => 0), busy: data.nodes.map(() => false) };
     each(scene.sends, (child, start, length) => {
-      if (start > ms) return;
-      now.held[child] += Math.min(length, ms - start);
-      if (start + length > ms) { now.port = child; now.part = (ms - start) / length; }
+      if (start <= ms && start + length > ms) now.sent[child] = (ms - start) / length;
     });
     each(scene.computes, (node, start, length) => {
       if (start + length <= ms) { now.done += 1; now.tasks[node] += 1; } else if (start <= ms) now.busy[node] = true;
     });
     return now;
   };
-  // Children that compute nothing; the one that is being sent to does not wait, it receives.
-  const idle = (now) => data.nodes.filter((_, node) => node > 0 && !now.busy[node] && node !== now.port).length;
-  const waits = (now) => `${idle(now)} ${idle(now) === 1 ? "child waits" : "children wait"} for a task`;
+  // Nodes that could compute and have no task; one that is being sent to does not wait, it receives.
+  const idle = (now) => data.nodes.filter((_, node) => node > 0 && data.computing[node] && !now.busy[node] && now.sent[node] < 0).length;
+  const waits = (now) => {
+    const words = isFork ? ["child waits", "children wait"] : ["node waits", "nodes wait"];
+    return `${idle(now)} ${words[idle(now) === 1 ? 0 : 1]} for a task`;
+  };
+  const receivers = (now) => data.nodes.flatMap((_, node) => (now.sent[node] >= 0 ? [node] : []));
   const spoken = (scene, now) => {
-    const port = now.port < 0 ? "the port is free" : `the port sends to ${data.nodes[now.port]}`;
-    return `${scene.order}: ${port}, ${now.done} tasks done, ${idle(now)} of ${data.nodes.length - 1} children wait for a task`;
+    const to = receivers(now), computing = data.computing.filter((one, node) => one && node > 0).length;
+    const sent = to.map((child) => `${isFork ? "the port" : data.nodes[data.parents[child]]} sends to ${data.nodes[child]}`).join(", ");
+    const free = isFork ? "the port is free" : "all ports are free";
+    return `${scene.order}: ${sent || free}, ${now.done} tasks done, ${idle(now)} of ${computing} ${isFork ? "children" : "nodes"} wait for a task`;
   };
 
   const drawSide = (box, scene, rates) => {
     const width = Math.max(box.clientWidth, 260);
     const children = data.nodes.length - 1;
-    const top = children * ROW + 10, lanes = top + 34, height = lanes + 26 + (children + 1) * LANE + 26;
+    const top = leaves.length * ROW + 10, lanes = top + 34, rows = lanes + senders.length * PORT + 2;
+    const floor = rows + (children + 1) * LANE, height = floor + 22;
     const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, height, "aria-hidden": "true" }, null);
-    const wires = [], dots = [], counts = [];
-    const rootY = (children * ROW) / 2, right = width - 118;
+    const wires = [], dots = [], counts = [], tokens = [];
+    // A column of boxes per level: as wide as there is room for beside the links.
+    const box0 = Math.min(117, Math.floor((width - ROOT - 26 * levels) / levels)), gap = (width - 1 - ROOT - levels * box0) / levels;
+    const left = (node) => (node === 0 ? 1 : ROOT + (level[node] - 1) * (box0 + gap) + gap);
+    const out = (node) => left(node) + (node === 0 ? ROOT - 1 : box0);
+    const middle = (node) => (row[node] + 0.5) * ROW;
     for (let child = 1; child <= children; child += 1) {
-      const y = (child - 0.5) * ROW;
-      wires[child] = make("line", { class: "wire", x1: 72, y1: rootY, x2: right, y2: y, "stroke-width": 1 }, svg);
+      const from = data.parents[child];
+      wires[child] = make("line", { class: "wire", x1: out(from), y1: middle(from), x2: left(child), y2: middle(child), "stroke-width": 1 }, svg);
     }
+    for (let child = 1; child <= children && gap > 70; child += 1) {
+      make("text", { class: "quiet rate", x: left(child) - 6, y: middle(child) - 4, "text-anchor": "end" }, svg, `${rates[child]} MB/s`);
+    }
+    make("rect", { class: "box", x: 1, y: middle(0) - 20, width: ROOT, height: 40, rx: 6 }, svg);
+    make("text", { x: 37, y: middle(0) - 3, "text-anchor": "middle" }, svg, short(data.nodes[0]));
+    counts[0] = make("text", { class: "quiet", x: 37, y: middle(0) + 13, "text-anchor": "middle" }, svg);
     for (let child = 1; child <= children; child += 1) {
-      const y = (child - 0.5) * ROW;
-      make("text", { class: "quiet rate", x: right - 6, y: y - 4, "text-anchor": "end" }, svg, `${rates[child]} MB/s`);
+      const x = left(child), y = middle(child);
+      make("rect", { class: "box", x, y: y - 12, width: box0, height: 24, rx: 5 }, svg);
+      dots[child] = make("circle", { cx: x + 12, cy: y, r: 5, stroke: COLOURS[child], "stroke-width": 2 }, svg);
+      make("text", { x: x + 23, y: y + 4 }, svg, short(data.nodes[child], Math.max(2, Math.min(9, Math.floor((box0 - 46) / 7)))));
+      counts[child] = make("text", { class: "quiet", x: x + box0 - 5, y: y + 4, "text-anchor": "end" }, svg);
     }
-    make("rect", { class: "box", x: 1, y: rootY - 20, width: 72, height: 40, rx: 6 }, svg);
-    make("text", { x: 37, y: rootY - 3, "text-anchor": "middle" }, svg, short(data.nodes[0]));
-    counts[0] = make("text", { class: "quiet", x: 37, y: rootY + 13, "text-anchor": "middle" }, svg);
-    for (let child = 1; child <= children; child += 1) {
-      const y = (child - 0.5) * ROW;
-      make("rect", { class: "box", x: right, y: y - 12, width: 117, height: 24, rx: 5 }, svg);
-      dots[child] = make("circle", { cx: right + 12, cy: y, r: 5, stroke: COLOURS[child], "stroke-width": 2 }, svg);
-      make("text", { x: right + 23, y: y + 4 }, svg, short(data.nodes[child]));
-      counts[child] = make("text", { class: "quiet", x: right + 112, y: y + 4, "text-anchor": "end" }, svg);
-    }
-    const token = make("circle", { r: 6, visibility: "hidden" }, svg);
-    // The port's time line, and when each node computes.
+    for (const sender of senders) tokens[sender] = make("circle", { r: 6, visibility: "hidden" }, svg);
+    // The time line of each port, and when each node computes.
     const x = (ms) => LABEL + ((width - LABEL - 2) * Math.min(ms, last)) / last;
-    make("text", { x: 0, y: lanes + 15 }, svg, "port");
-    make("rect", { class: "lane", x: LABEL, y: lanes, width: x(last) - LABEL, height: 22 }, svg);
-    each(scene.sends, (child, start, length) => {
-      const wide = x(start + length) - x(start);
-      make("rect", { x: x(start), y: lanes, width: Math.max(wide - 0.4, 0.4), height: 22, fill: COLOURS[child] }, svg);
-      if (wide > 40) make("text", { class: "in-block", x: x(start) + wide / 2, y: lanes + 15, "text-anchor": "middle" }, svg, short(data.nodes[child]));
+    const lane = [];
+    senders.forEach((sender, place) => {
+      lane[sender] = lanes + place * PORT;
+      make("text", { x: 0, y: lane[sender] + 15 }, svg, isFork ? "port" : short(data.nodes[sender], 8));
+      make("rect", { class: "lane", x: LABEL, y: lane[sender], width: x(last) - LABEL, height: 22 }, svg);
     });
-    const below = lanes + 30;
+    each(scene.sends, (child, start, length) => {
+      const wide = x(start + length) - x(start), y = lane[data.parents[child]];
+      make("rect", { x: x(start), y, width: Math.max(wide - 0.4, 0.4), height: 22, fill: COLOURS[child] }, svg);
+      if (wide > 40) make("text", { class: "in-block", x: x(start) + wide / 2, y: y + 15, "text-anchor": "middle" }, svg, short(data.nodes[child]));
+    });
     data.nodes.forEach((name, node) => {
-      make("text", { class: "quiet", x: 0, y: below + node * LANE + 9 }, svg, short(name));
-      make("rect", { class: "lane", x: LABEL, y: below + node * LANE, width: x(last) - LABEL, height: LANE - 3 }, svg);
+      make("text", { class: "quiet", x: 0, y: rows + node * LANE + 9 }, svg, short(name));
+      make("rect", { class: "lane", x: LABEL, y: rows + node * LANE, width: x(last) - LABEL, height: LANE - 3 }, svg);
     });
     each(scene.computes, (node, start, length) => {
       const wide = x(start + length) - x(start);
-      make("rect", { x: x(start), y: below + node * LANE, width: Math.max(wide, 0.4), height: LANE - 3, fill: COLOURS[node] }, svg);
+      make("rect", { x: x(start), y: rows + node * LANE, width: Math.max(wide, 0.4), height: LANE - 3, fill: COLOURS[node] }, svg);
     });
-    const floor = below + (children + 1) * LANE;
     const step = last / 1000 / (width > 420 ? 6 : 3), tick = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((one) => one >= step) ?? step;
     for (let s = 0; s * 1000 <= last; s += tick) make("text", { class: "quiet", x: x(s * 1000), y: floor + 12, "text-anchor": "middle" }, svg, `${s} s`);
     const later = make("rect", { class: "later", x: LABEL, y: lanes - 1, width: 0, height: floor - lanes + 1 }, svg);
@@ -100,19 +122,20 @@
     box.replaceChildren(svg);
     return (ms, now) => {
       for (let child = 1; child <= children; child += 1) {
-        const sends = now.port === child;
+        const sends = now.sent[child] >= 0;
         wires[child].style.stroke = sends ? COLOURS[child] : "";
         wires[child].setAttribute("stroke-width", sends ? 3 : 1);
         dots[child].setAttribute("fill", now.busy[child] ? COLOURS[child] : "none");
         counts[child].textContent = `${now.tasks[child]}`;
       }
       counts[0].textContent = `${now.tasks[0]} done`;
-      token.setAttribute("visibility", now.port > 0 ? "visible" : "hidden");
-      if (now.port > 0) {
-        const part = still.matches ? 0.5 : now.part, y = (now.port - 0.5) * ROW;
-        token.setAttribute("cx", 72 + (right - 72) * part);
-        token.setAttribute("cy", rootY + (y - rootY) * part);
-        token.setAttribute("fill", COLOURS[now.port]);
+      for (const sender of senders) tokens[sender].setAttribute("visibility", "hidden");
+      for (const child of receivers(now)) {
+        const from = data.parents[child], token = tokens[from], part = still.matches ? 0.5 : now.sent[child];
+        token.setAttribute("visibility", "visible");
+        token.setAttribute("cx", out(from) + (left(child) - out(from)) * part);
+        token.setAttribute("cy", middle(from) + (middle(child) - middle(from)) * part);
+        token.setAttribute("fill", COLOURS[child]);
       }
       cursor.setAttribute("x1", x(ms)); cursor.setAttribute("x2", x(ms));
       later.setAttribute("x", x(ms)); later.setAttribute("width", Math.max(x(last) - x(ms), 0));
@@ -138,7 +161,8 @@
     const show = () => {
       const moments = boxes.map(({ scene }) => at(scene, time));
       boxes.forEach(({ now, scene }, i) => {
-        const m = moments[i], port = m.port < 0 ? "port free" : `port: ${data.nodes[m.port]}`;
+        const m = moments[i], name = isFork ? "port" : "ports", to = receivers(m).map((child) => data.nodes[child]).join(", ");
+        const port = to ? `${name}: ${to}` : `${name} free`;
         now.textContent = `${m.done} of ${data.tasks} tasks done · ${port} · ${waits(m)}`;
         updates[i](time, m);
       });
@@ -189,9 +213,19 @@
   rated();
   const against = (guess, found, bound) => {
     const off = (guess - found) / found;
-    if (guess > bound) return `more than the bound of ${bound.toFixed(2)} allows`;
-    return Math.abs(off) <= 0.1 ? "within 10 %" : `${Math.abs(100 * off).toFixed(0)} % too ${off > 0 ? "high" : "low"}`;
+    if (guess > bound) return "above the bound";
+    return Math.abs(off) <= data.close ? "within 10 %" : `${Math.abs(100 * off).toFixed(0)} % too ${off > 0 ? "high" : "low"}`;
   };
+  // Why a guess is wrong: the mistake whose rate is nearest, where one is within 5 % of the guess.
+  const because = (guess, found, bound, why) => {
+    if (Math.abs(guess - found) <= data.close * found) return "";
+    const over = guess > bound ? `It is more than the bound of ${bound.toFixed(2)} allows. ` : "";
+    const away = ([rate]) => Math.abs(guess - rate) / rate;
+    const [nearest] = [...why.mistakes].sort((one, other) => away(one) - away(other));
+    if (nearest && away(nearest) <= 0.05) return nearest[1];
+    return over + (guess > found ? why.high : why.low);
+  };
+  const ahead = (arrival, bandwidth) => (bandwidth > 1.05 * arrival ? "bandwidth" : arrival > 1.05 * bandwidth ? "arrival" : "");
   pick("experiment").addEventListener("submit", (event) => {
     event.preventDefault();
     const fields = data.given.map((scene) => pick(`guess-${scene.order}`)), guesses = fields.map((field) => field.valueAsNumber);
@@ -214,8 +248,12 @@
       add("th", row, { scope: "row" }, scene.order);
       for (const cell of [data.given[i].tasks_per_s.toFixed(2), guesses[i].toFixed(2), scene.tasks_per_s.toFixed(2), against(guesses[i], scene.tasks_per_s, setting.bound)]) add("td", row, {}, cell);
     });
-    const held = setting.scenes.map((scene) => at(scene, last).held[node] / Math.min(last, 1000 * scene.makespan_s));
-    const parts = setting.scenes.map((scene, i) => `${scene.order} gives it ${(100 * held[i]).toFixed(0)} % of the port's time`).join(", ");
+    setting.scenes.forEach((scene, i) => {
+      const why = because(guesses[i], scene.tasks_per_s, setting.bound, setting.why[i]);
+      if (why) add("p", outcome, { class: "why" }, `Your guess for ${scene.order}. ${why}`);
+    });
+    if (ahead(...guesses) !== setting.faster) add("p", outcome, { class: "why" }, `Which order is faster. ${setting.why_faster}`);
+    const parts = setting.scenes.map((scene) => `${scene.order} gives it ${(100 * scene.port[node]).toFixed(0)} % of the port's time`).join(", ");
     add("p", outcome, {}, `Bound: ${setting.bound.toFixed(2)} tasks/s (before: ${data.bound.toFixed(2)}). One task for ${setting.link} now holds the port for ${(data.task_size_mb / setting.rate).toPrecision(3)} s, before for ${(data.task_size_mb / now).toPrecision(3)} s; ${parts}.`);
     second.hidden = false;
     player(second, setting.scenes, data.rates.map((one, i) => (i === node ? setting.rate : one)), Math.round(0.45 * last / 100) * 100);
