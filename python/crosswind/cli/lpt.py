@@ -23,7 +23,7 @@ Examples:
 
     crosswind lpt --tight --machines 3 -o lpt.svg
 
-The jobs may have any unit of time. The optimum of up to 40 jobs is searched for, which is quick up to about 25. Where it
+The jobs may have any unit of time. The optimum of up to 40 jobs is searched for, which is quick up to about 25. If it
 is not proven, the ratio is to a lower bound. `--tight` takes the jobs on which longest first reaches Graham's bound.
 """
 _SHOWN = 8  # jobs of a machine in the table; more are counted
