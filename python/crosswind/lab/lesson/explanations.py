@@ -182,8 +182,8 @@ def _port_use(tree: _Tree, scene: Scene, other: Scene) -> str:
     at = max((tree.place[child] for child in tree.children[sender]), key=lambda at: scene.port[at] - other.port[at])
     name, share, others = tree.names[at], 100 * scene.port[at], 100 * other.port[at]
     computed = tree.computed(name, scene)
-    who = "whose subtree computes" if tree.children[name] else "which computes"
-    port = f"{scene.order} gives {share:.0f} % of {sender}'s port to {name}, {who} {computed} of the {TASKS} tasks"
+    clause = "whose subtree computes" if tree.children[name] else "which computes"
+    port = f"{scene.order} gives {share:.0f} % of {sender}'s port to {name}, {clause} {computed} of the {TASKS} tasks"
     return f"{port} ({other.order}: {others:.0f} %)"
 
 
