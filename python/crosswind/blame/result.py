@@ -249,7 +249,7 @@ class Blame(Tabular):
         """Warnings of this result."""
         warnings = list(self.runs.warnings)
         if len(self.seeds) == 1:
-            hint = "--seeds 5 gives intervals; the same --out with --resume keeps what is there"
+            hint = "--seeds 5 gives intervals; the same --out with --resume keeps these runs"
             warnings.append(warning("blame-one-seed", "one seed: how far chance moves the figures is not known", hint))
         alike = [one.cause for one in self.by_cause if one.best.alike]
         if alike:

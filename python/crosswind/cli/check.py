@@ -317,7 +317,7 @@ def _wait(jitter_s: float, advance: Advance | None) -> None:
 def _refuse_beside_on(given: Mapping[str, object], form: Format) -> None:
     for option, value in given.items():
         if value is not None:
-            why = "what is asked of hosts is not sealed" if option == "--tls" else "hosts are held against each other"
+            why = "requests to hosts are not encrypted" if option == "--tls" else "hosts are compared with each other"
             hint = "without --on it checks this node"
             raise DescriptionError(f"{option} does not go with --on: {why}", "argument", hint)
     if form not in ("text", "json"):

@@ -94,7 +94,8 @@ def filter_(
     local: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PORT=HOST:PORT", help="Forward as class local. Repeat for more. --in-kernel: what is not parallel."
+            metavar="PORT=HOST:PORT",
+            help="Forward as class local. Repeat for more. --in-kernel: exceptions from --parallel.",
         ),
     ] = None,
     policy: Annotated[Discipline, typer.Option(help="Rule that chooses the next frame.")] = DEFAULT_DISCIPLINE,
@@ -290,7 +291,7 @@ def _watch(filter_here: Filter, asked: list[int], for_s: float | None) -> None:
             time.sleep(_LOOK_S)
             if not filter_here.at_work:
                 filter_here.stop()
-                raise CrosswindError("the filter has ended by itself", "ended")
+                raise CrosswindError("the filter ended unexpectedly", "ended")
             if not met and filter_here.wait_for_peers(0.0):
                 met = True
                 tell("all peers are there; ctrl-C ends")

@@ -77,7 +77,7 @@ def _answer(found: Any) -> Answer:
     columns = [("form", "left"), ("", "left"), ("", "right"), ("95 %", "right"), ("rms", "right"), ("MaxErr", "right")]
     columns += [("", "left")]
     best = found.effective["elsewhere"]["form"]
-    says = {best: "taken between and beyond what was measured", "literal": "as printed, over its value for one flow"}
+    says = {best: "used between and beyond the measured points", "literal": "as printed, over its value for one flow"}
     rows = [
         [
             form["form"],
@@ -92,7 +92,7 @@ def _answer(found: Any) -> Answer:
     ]
     most = max(found.points, key=lambda point: point["flows"])
     line = f"{most['flows']} flows together use {100 * most['ratio']:.0f} % of what one flow alone uses of the link."
-    second = f"Between and beyond what was measured, the form `{best}` is used."
+    second = f"Between and beyond the measured points, the form `{best}` is used."
     forms = Section(columns, rows)
     return Answer([line, second], [narrow], wide=[points, forms], rest="Forms, samples")
 

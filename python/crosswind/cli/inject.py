@@ -100,7 +100,7 @@ def inject(
     ] = 10.0,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Write what was really injected, as a disturbance of kind recorded."),
+        typer.Option("--out", "-o", help="Write the injected intervals, as a disturbance of kind recorded."),
     ] = None,
     force: Force = False,
     json: Annotated[

@@ -120,7 +120,7 @@ def map_(
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="Seconds from SIGTERM to SIGKILL for what is left of a task. [default: 5]",
+            help="Seconds from SIGTERM to SIGKILL for remaining processes of a task. [default: 5]",
             rich_help_panel=TASKS,
         ),
     ] = None,

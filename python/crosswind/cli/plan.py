@@ -98,7 +98,7 @@ def task_of(size_mb: float | None, work: float | None) -> tuple[float, float]:
     """
     if size_mb is None or work is None:
         missing = "--task-size-mb" if size_mb is None else "--task-work"
-        hint = "what is best depends on the task: --task-size-mb 2 --task-work 5"
+        hint = "the best rates depend on the task: --task-size-mb 2 --task-work 5"
         raise DescriptionError(f"a plan needs {missing}", "usage", hint)
     return size_mb, work
 

@@ -170,7 +170,7 @@ def _record_program(
     if summary["exit_status"] != 0:
         status = summary["exit_status"]
         ended = f"ended with status {status}" if status is not None else f"was ended by signal {summary['exit_signal']}"
-        raise CrosswindError(f"the command {ended}", "command-failed", "what was recorded until then is in the file")
+        raise CrosswindError(f"the command {ended}", "command-failed", "the file has the recording until then")
     return 0 if summary["complete"] and not summary["kernel_trace"]["lost_events"] else UNTRUSTED
 
 

@@ -238,7 +238,7 @@ def announcement(experiment: Experiment) -> str | None:
     if amount * runs < MUCH:
         return None
     word = "run" if runs == 1 else "runs"
-    return f"simulating {runs:,} {word} of up to {size.format(amount)}; ctrl-C ends it, and --out keeps what is done"
+    return f"simulating {runs:,} {word} of up to {size.format(amount)}; ctrl-C ends it, and --out keeps finished runs"
 
 
 def _program_of(path: Path, network: list[str] | None) -> Document | None:

@@ -427,7 +427,7 @@ class Cost(Plotted):
             hint = "repeat on an idle host" + ("; the wall-time estimate is not usable here" if has < STARVED else "")
             found.append(warning("busy-host", message, hint))
         if self.job["progress"] == "cpu":
-            message = "progress is the job's CPU time: what is taken is seen, but not what is slowed"
+            message = "progress is the job's CPU time, which shows time taken from it but no slowdown"
             found.append(warning("cpu-progress", message, "name a counter of its work: --progress"))
         if self.job["block_s"] > 0.05 + 1e-9:
             message = f"the job's progress moves so seldom that blocks take {1e3 * self.job['block_s']:.0f} ms"
@@ -471,6 +471,6 @@ def _warnings_of(one: CostOf) -> list[Notice]:
         message = f"{one.name} used {off / on:.0%} as much CPU time while it was stopped as while it ran"
         found.append(warning("not-stopped", message, "name all of its processes: cgroup:PATH, or another --of"))
     if one.waits:
-        message = f"the job waits for {one.name}, so its cost cannot be measured by stopping it"
+        message = f"the job made no progress while {one.name} was stopped"
         found.append(warning("needed", message, "slow it down, move it or give it more workers, and measure the job"))
     return found

@@ -146,7 +146,7 @@ def disturbance(found: Cost) -> Disturbance:
             )
     if not sources:
         raise DescriptionError("none of the targets costs the job anything, so there is nothing to scale", "no-cost")
-    return Disturbance.from_dict({"schema_version": 1, "name": "what was recorded of the targets", "source": sources})
+    return Disturbance.from_dict({"schema_version": 1, "name": "recorded intervals of the targets", "source": sources})
 
 
 def _lengthened(intervals: Sequence[Sequence[float]], factor: float, length_s: float) -> list[list[float]]:

@@ -163,7 +163,7 @@ class Session:
 
     def _let_start(self) -> None:
         if any(target.process for target in self.targets):
-            self._tell("what was started is left to itself first")
+            self._tell("letting the started command run first")
             draw = np.random.default_rng([self.settings.seed, len(self.document["undisturbed"]["wall_s"])])
             until = time.monotonic() + draw.uniform(*STARTING_S)
             while (left_s := until - time.monotonic()) > 0.0 and not self._is_over():

@@ -305,8 +305,8 @@ def _opened_command(text: str, value: str, freezer: _core.Freezer) -> Target:
     except subprocess.TimeoutExpired:
         return target
     target.close()
-    message = f"--of is {text!r}; the command ended by itself, with status {status}"
-    raise DescriptionError(message, "target", "what is investigated must run as long as the measurement")
+    message = f"--of is {text!r}; the command ended, with status {status}"
+    raise DescriptionError(message, "target", "the target must run as long as the measurement")
 
 
 def started(command: list[str], subject: str, freezer: _core.Freezer) -> tuple[subprocess.Popen[bytes], _core.Frozen]:

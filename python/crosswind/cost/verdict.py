@@ -92,7 +92,7 @@ class Verdict:
                 f"costs {found}, less than {margin}" if self.low > 0.0 else f"costs less than {margin} (95 %): {found}"
             )
         if self.why:
-            return f"Not settled: {found} by what was seen, but {self.why}{self._after(self.in_time)}"
+            return f"Not settled: {found} so far, but {self.why}{self._after(self.in_time)}"
         return f"Not settled: {found} still includes the {margin} margin{self._after(self.in_time)}"
 
     @property

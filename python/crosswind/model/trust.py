@@ -135,7 +135,7 @@ def _about_channel(channel: ChannelFit) -> Iterator[Notice]:
     if left > IDLE_BELOW * channel.top_mb_per_s:
         yield warning(
             "idle-carries-traffic",
-            f"{name}: blocks that asked for no traffic still carried {left:.4g} MB/s of what was under way: losses are"
+            f"{name}: blocks without traffic still carried {left:.4g} MB/s that were under way: losses are"
             f" too small by about what {left:.4g} MB/s cost",
             "measure on a quieter host, or ask for less (--top-mb-per-s)",
         )

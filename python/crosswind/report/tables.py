@@ -104,7 +104,7 @@ def vector(channels: Sequence[ChannelFit]) -> Table:
         "MB/s",
         [number(c.transfer_max_mb_per_s, 4) for c in channels],
     )
-    add("range", "reached of what was asked at the top", "", [percent(c.reached) for c in channels])
+    add("range", "reached share of the requested top rate", "", [percent(c.reached) for c in channels])
     add("quadratic", "quadratic: t of the square", "", quadratic("t_square"))
     add("r-squared", "R² of the line", "", [f"{c.r_squared:.3f}" for c in channels])
     add("r-squared", "R² of the quadratic", "", quadratic("r_squared"))

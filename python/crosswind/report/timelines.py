@@ -15,7 +15,7 @@ TRANSFER = (
 )
 CPU = (
     "Shares as the kernel accounts them for the computing CPU (the mean over the allowed ones where threads are free); "
-    "what is missing to 100 % was idle. Foreign load and stolen time disturb a measurement: little of both is a quiet "
+    "the rest to 100 % was idle. Foreign load and stolen time disturb a measurement: little of both is a quiet "
     "host."
 )
 

@@ -398,7 +398,7 @@ class DaskAgents:
             return f"{', '.join([*ends, 'the cluster has no worker'])}; start some, then run again"
         if not ends:
             return self.warnings[-1]["message"] if self.warnings else ""
-        return f"{', '.join(ends)}; run again what is missing"
+        return f"{', '.join(ends)}; run the missing calls again"
 
     def _warn(self, code: str, message: str, hint: str) -> None:
         if all(known["message"] != message for known in self.warnings):

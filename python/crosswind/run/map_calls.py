@@ -339,7 +339,7 @@ class MapCalls:
             self._count_bytes(chunk.first + before, len(data))
             is_gone = self._put(chunk, (outcomes or [])[before:], node)
             if not (chunk.answered or chunk.is_batch or is_gone):
-                self._put_piece(chunk, Raised(CallError(f"{node} sent what is no outcome of a call")))
+                self._put_piece(chunk, Raised(CallError(f"{node} sent a message that is no outcome of a call")))
             if chunk.answered < len(chunk.items):
                 rest = chunk.items[chunk.answered :]
                 goes_alone = is_gone or outcomes is None

@@ -122,7 +122,7 @@ def parts_of(data: Data) -> tuple[memoryview, list[memoryview]]:
         buffers.append(view[place : place + size])
         place += size
     if place != view.nbytes or len(sizes) != count or (not head and count != 1):
-        raise ValueError("what was sent is damaged: its sizes do not fit")
+        raise ValueError("the message is damaged: its sizes do not fit")
     return head, buffers
 
 
@@ -186,5 +186,5 @@ def together(item: Any, buffers: Sequence[memoryview]) -> Any:
     if type(item) is not int:
         return item
     if not 0 <= item < len(buffers):
-        raise ValueError("what was sent is damaged: a part of it is missing")
+        raise ValueError("the message is damaged: a part of it is missing")
     return buffers[item]

@@ -137,7 +137,7 @@ def run_again(
     ------
     DescriptionError
         When the file has no provenance, or holds a policy in Python without `allow_code`; when its runs were not
-        simulated: what is measured is never the same twice.
+        simulated: measurements never repeat exactly.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def run_again(
 
     recorded = Runs.load(path)
     if recorded.on != "sim":
-        message = f"{path} has runs {recorded.on!r}: what is measured is never the same twice"
+        message = f"{path} has runs {recorded.on!r}: measurements never repeat exactly"
         raise DescriptionError(message, "not-simulated", "run the experiment again, and compare: crosswind report A B")
     if recorded.provenance is None:
         message = f"{path} holds no experiment: `map`, or an earlier version of Crosswind, wrote it"

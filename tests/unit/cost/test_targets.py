@@ -69,7 +69,7 @@ def test_a_wrong_request_is_refused_before_anything_is_stopped(options, said):
 
 def test_a_command_that_ends_by_itself_is_refused(monkeypatch):
     monkeypatch.setattr(targets, "_BEGUN_S", 60.0)  # on a busy host it takes a while to end
-    with pytest.raises(DescriptionError, match="the command ended by itself, with status 0"):
+    with pytest.raises(DescriptionError, match="the command ended, with status 0"):
         cost("command:true", seconds=5.0)
 
 

@@ -430,7 +430,7 @@ def test_an_interval_without_ends_is_told_in_words():
 
 
 def left_in_idle(found, part, top=2500.0):
-    """Return a measurement whose blocks that asked for no traffic still carried some, in the mean `part` of the top."""
+    """Return a measurement whose blocks without traffic still carried some, in the mean `part` of the top."""
     samples, draw = found.samples, np.random.default_rng(1)
     for place in range(len(found.header["channels"])):
         asked = samples.column(f"channel{place}_asked_mb_per_s").to_numpy()

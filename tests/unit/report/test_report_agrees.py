@@ -123,3 +123,11 @@ def test_error_bars_of_repetitions_are_the_interval_of_the_terminal(tmp_path, ca
     assert f"100 ± {half:.2g}" in capsys.readouterr().out
     text_of(tmp_path, found)
     assert "Bars are 95 % confidence intervals" in (tmp_path / "report.html").read_text()
+
+
+def test_a_caption_speaks_of_intervals_only_where_runs_were_repeated(tmp_path):
+    bars = "Bars are 95 % confidence intervals of the mean over the repetitions."
+    assert bars in text_of(tmp_path, runs_of(spread=0.1, slower=0.05, seeds=5))
+    once = text_of(tmp_path, runs_of(slower=0.05))
+    assert "No schedule ends before the tick" in once
+    assert bars not in once

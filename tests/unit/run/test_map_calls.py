@@ -211,7 +211,7 @@ def test_bytes_that_are_no_outcome_fail_their_call_and_a_batch_of_them_goes_agai
     calls.answer(alone[0].number, b"damaged", True, "a")
     for one in alone[1:]:
         calls.answer(one.number, calls.performer(one.data).data, True, "a")
-    assert str(calls.take(None).error) == "a sent what is no outcome of a call"
+    assert str(calls.take(None).error) == "a sent a message that is no outcome of a call"
     assert taken(calls) == [1, 2, 3]
 
 

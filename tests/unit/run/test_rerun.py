@@ -126,7 +126,7 @@ def test_resumed_runs_name_both_versions(study):
 
 
 def test_runs_that_were_not_simulated_and_files_without_an_experiment_are_refused(study):
-    with pytest.raises(DescriptionError, match="never the same twice"):
+    with pytest.raises(DescriptionError, match="measurements never repeat exactly"):
         edited(study, lambda document: document.update(on="local"))
     with pytest.raises(DescriptionError, match="holds no experiment"):
         edited(study, lambda document: document.pop("provenance"))

@@ -40,7 +40,7 @@ def makespans(rows: Sequence[Mapping[str, Any]], title: str, relative: bool) -> 
     columns = ("application", "series", "middle", "low", "high", "bound")
     data = records({name: [row[name] for row in rows] for name in columns})
     form = ",.3~f" if relative else ",.4~g"
-    what = "part of what the root alone needs" if relative else "makespan, s"
+    what = "relative to the root alone" if relative else "makespan, s"
     tooltip = [
         alt.Tooltip("application:N", title=title),
         alt.Tooltip("series:N", title="order"),

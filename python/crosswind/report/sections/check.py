@@ -177,7 +177,7 @@ def _trend(checks: Sequence[Check], prefix: str) -> Figure | None:
         f"{prefix}-trend",
         "From check to check",
         alt,
-        trend(rows, "lost against the median, times what is permitted", 1.0, "multiple"),
+        trend(rows, "loss against the median, relative to the tolerance", 1.0, "multiple"),
     )
 
 

@@ -34,7 +34,7 @@ TERMS = (
         "cost-estimators",
         "estimator",
         "Wall: progress per wall time. Own: per CPU time of the job, so only what slows it while it has the processor. "
-        "Available: per CPU time of the job and of what is investigated. Exchange: the same, for the duty that it has "
+        "Available: per CPU time of the job and of the target. Exchange: the same, for the duty that it has "
         "when nothing stops it. Which one holds depends on where both run.",
     ),
     Term(

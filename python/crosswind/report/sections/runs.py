@@ -91,6 +91,7 @@ class RunsSection:
     findings: list[str]
     cards: list[Card]
     groups: list[tuple[Figure, Table]]
+    repeated: bool
     note: str
     ranks: list[Table]
     pairs: tuple[Figure, Table] | None
@@ -157,6 +158,7 @@ def runs_section(several: Sequence[Runs[Run]], place: int) -> RunsSection:
         findings=findings[len(large) :],
         cards=_cards(single) if single is not None else [],
         groups=[_compared(group, id_) for group in compared[:MOST_GROUPS]],
+        repeated=any(group.repetitions > 1 for group in compared[:MOST_GROUPS]),
         note=f"{MOST_GROUPS} of {len(compared)} comparisons are drawn; runs.json has all." if cut else "",
         ranks=_ranks(several),
         pairs=_pairs(pairs, id_) if pairs else None,

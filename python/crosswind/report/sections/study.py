@@ -392,7 +392,7 @@ def _claims(study: AnyStudy) -> Table:
         Column("claim", numeric=False),
         Column("verdict", numeric=False, term="verdict"),
         Column("of its parts", numeric=False, term="verdict"),
-        Column("what is claimed", numeric=False),
+        Column("claim", numeric=False),
         Column("section", numeric=False),
         Column("hangs on", numeric=False),
     ]
