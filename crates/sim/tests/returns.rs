@@ -48,7 +48,8 @@ proptest! {
 
     #[test]
     fn only_a_bound_with_a_warning_is_passed(
-        tree in trees(true), dearer in 1.0..3.0f64, size in 0.2..5.0f64, share in 0.01..4.0f64, count in 1u64..400
+        tree in trees(true), dearer in 1.0..3.0f64, size in 0.2..5.0f64,
+        share in prop_oneof![Just(0.0), 0.01..4.0f64], count in 1u64..400
     ) {
         let mut tree = tree;
         for spot in &mut tree {
@@ -134,5 +135,19 @@ fn a_plan_warns_where_full_links_would_take_more_than_a_processor() {
             };
             assert_eq!((warned(0.0), warned(0.1)), (false, warns), "{ports:?}, {together}");
         }
+    }
+}
+
+/// The root has two children behind 8 MB/s each; both links together take `together` of it, one alone half of that.
+#[test]
+fn several_ports_can_take_more_than_a_processor_where_one_cannot() {
+    for (together, warns) in [(0.96, false), (1.04, true)] {
+        let child = Spot { parent: Some(0), compute: 10.0, receive: 8.0, ir_send: together / 16.0, ..Spot::default() };
+        let platform = platform(&[root(10.0), child.clone(), child]);
+        let passed = |ports| {
+            let plan = planned_returning(&platform, &same(1, 1.0, 1.0), ports, 0.0);
+            plan.warnings.iter().any(|one| one.code == "bound-of-linear-losses")
+        };
+        assert_eq!((passed(Ports::Single), passed(Ports::Multi)), (false, warns), "{together}");
     }
 }

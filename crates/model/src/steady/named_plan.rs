@@ -46,7 +46,7 @@ pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Re
     let Solved { line, rates, constant_bound, ignores_results } = solved(platform, task, ports, method)?;
     let bent: Vec<_> =
         platform.nodes.iter().map(|n| (!n.receive_losses.is_empty(), !n.send_losses.is_empty())).collect();
-    let full = (task.result_mb() > 0.0).then(|| stopped_by_full_links(platform, ports)).transpose()?.flatten();
+    let full = stopped_by_full_links(platform, ports, task.result_mb() > 0.0)?;
     let platform = &*line;
     let nodes = &platform.nodes;
     let planned = nodes.iter().enumerate().map(|(n, node)| PlannedNode {
@@ -73,10 +73,10 @@ pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Re
     }
     if let Some(name) = full {
         let message = format!(
-            "node {name:?}: full links in both directions would take more than all of its computation, and no more than \
-             all can be lost: a schedule that sends in bursts may be faster than the bound"
+            "node {name:?}: its links, all at full rate, would take more than all of its computation, and no more than all \
+             can be lost: a schedule that sends in bursts may be faster than the bound"
         );
-        let hint = "check the rates, or measure both directions together: their interference may be less than the sum";
+        let hint = "check the rates, or measure the links together: their interference may be less than the sum";
         warnings.push(Warning::new("bound-of-linear-losses", message, hint));
     }
     Ok(Plan {
@@ -98,9 +98,9 @@ pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Re
     })
 }
 
-/// Returns the name of a node whose processor could stand still: inputs and results, each as fast as the links carry them,
-/// lose more than its whole compute rate. There the losses are not linear, as the bound supposes.
-fn stopped_by_full_links(platform: &Platform, ports: Ports) -> Result<Option<&str>, ModelError> {
+/// Returns the name of a node whose processor could stand still: inputs, and with `results` these as well, each as fast as
+/// the links carry them, lose more than its whole compute rate. There the losses are not linear, as the bound supposes.
+fn stopped_by_full_links(platform: &Platform, ports: Ports, results: bool) -> Result<Option<&str>, ModelError> {
     let tree = platform.tree().map_err(|e| ModelError::Platform(Box::new(e)))?;
     let lost = |losses: &[Loss], per_mb: f64, mb_per_s: f64| match losses {
         [] => per_mb * mb_per_s,
@@ -128,7 +128,8 @@ fn stopped_by_full_links(platform: &Platform, ports: Ports) -> Result<Option<&st
                 })
             }
         };
-        node.compute_per_s.get() > 0.0 && 2.0 * received + sent + returned > 1.0
+        let back = if results { received + returned } else { 0.0 };
+        node.compute_per_s.get() > 0.0 && received + sent + back > 1.0
     };
     Ok((0..platform.nodes.len() as u32).find(|&n| stopped(n)).map(|n| platform.nodes[n as usize].name.as_str()))
 }
