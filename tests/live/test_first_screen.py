@@ -59,7 +59,8 @@ ANSWERS = {
         0,
         "of at most # by each source alone",
     ),
-    "crosswind lesson forked.toml -o lesson.html": (0, "Wrote lesson.html. Open it in a browser."),
+    "crosswind lesson forked.toml -o lesson.html --figures slides": (0, "Figures for slides: slides"),
+    "crosswind lpt --tight --machines 3 -o lpt.svg": (0, "Longest first ends at #, # times the optimum, #"),
     "crosswind report study.json --x policy.order -o figure.pdf": (0, "Wrote figure.pdf."),
     "crosswind run examples/fork_graph.toml --set platform=fork_of_table_4.toml --set repetitions=2": (
         0,
