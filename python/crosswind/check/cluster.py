@@ -65,7 +65,7 @@ def check_cluster(
     hosts = dict(cluster.hosts)
     if len(hosts) < 2:
         hint = "`crosswind check` without --on checks one; add workers, or take each for a host with --per worker"
-        raise DescriptionError(f"there are {len(hosts)} hosts, and one is held against the others", "hosts", hint)
+        raise DescriptionError(f"there are {len(hosts)} hosts, and each is compared with the others", "hosts", hint)
     began, at = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     checks: dict[str, CheckDocument] = {}
     failed: dict[str, str] = {}

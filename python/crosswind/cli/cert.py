@@ -42,7 +42,7 @@ def cert(
     ] = None,
     platform: Annotated[Path | None, typer.Option(help="Take the nodes and the parents from a platform.")] = None,
     days: Annotated[int, typer.Option(help="Days that they are valid.", min=1, max=LONGEST_DAYS)] = DEFAULT_DAYS,
-    show: Annotated[Path | None, typer.Option(metavar="DIR", help="Print what stands in certificates.")] = None,
+    show: Annotated[Path | None, typer.Option(metavar="DIR", help="Print the content of certificates.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Make or show a cluster's certificates."""

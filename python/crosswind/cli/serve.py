@@ -93,7 +93,7 @@ def _of_file(hosts: Path, name: str | None, parent: str | None, listen: str | No
 
     if parent is not None or listen is not None:
         given = "--parent" if parent is not None else "--listen"
-        raise DescriptionError(f"{given} does not go with --hosts: it stands in the file", "argument")
+        raise DescriptionError(f"{given} does not go with --hosts: the file has it", "argument")
     if name is None:
         raise DescriptionError("--name is missing; --hosts needs it", "argument", "which host of the file is this?")
     found = Hosts.load(hosts)

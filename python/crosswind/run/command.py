@@ -320,7 +320,7 @@ def _gone(before: Before) -> list[Notice]:
     more = before.gone - len(before.gone_names)
     named = ", ".join(before.gone_names) + (f" and {more} more" if more else "")
     message = f"{before.gone} inputs of earlier runs are not among the inputs: {named}"
-    return [warning("inputs-gone", message, "their results stand in --out; remove them where they are stale")]
+    return [warning("inputs-gone", message, "their results are still in --out; remove them if they are stale")]
 
 
 class _Failures:

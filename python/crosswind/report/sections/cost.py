@@ -49,9 +49,9 @@ TERMS = (
     ),
     Term(
         "cost-interval",
-        "95 % interval at all looks",
-        "A jackknife over groups of neighbouring quads. A part of the 5 % is spent at every look, so that ending early "
-        "raises no more false alarms.",
+        "95 % interval at all interim analyses",
+        "A jackknife over groups of neighbouring ABBA blocks. Each interim analysis spends a part of the 5 %, so that "
+        "ending early raises no more false alarms.",
     ),
 )
 
@@ -123,7 +123,7 @@ def comparison_section(found: Comparison, place: int) -> CostedSection:
     return CostedSection(
         id=prefix,
         title=f"Is {shortened(b, 60)} slower than {shortened(a, 60)}?",
-        where=f"A is {a}; {2 * len(found.pairs)} runs of each in quads; host {found.document['host'].get('name')}",
+        where=f"A is {a}; {2 * len(found.pairs)} runs of each, ABBA; host {found.document['host'].get('name')}",
         large=_compared(found),
         answer_note=f"{found.sentence}.",
         headline=f"{found.sentence}.",
@@ -275,7 +275,7 @@ def _course_of_pairs(found: Comparison, prefix: str) -> Figure | None:
     ]
     if not rows:
         return None
-    alt = "A line with a band that narrows: the estimate and its interval over the quads; the margin is dashed."
+    alt = "A line with a band that narrows: the estimate and its interval over the blocks; the margin is dashed."
     chart = over_time(rows, 100 * found.margin, "B takes longer, %", "quads")
     return Figure(f"{prefix}-course", f"How it became known, by {found.by} time", alt, chart)
 

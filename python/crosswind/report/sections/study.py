@@ -163,7 +163,7 @@ def _scheduling(study: Study, place: int) -> StudiedSection:
 
 def _calibration(study: AnyStudy) -> Table:
     return Table(
-        "What the text leaves open, and what stands in its place",
+        "What the text leaves open, and the assumption in its place",
         [Column("what", numeric=False), Column("value", numeric=False), Column("whence", numeric=False)],
         [list(row) for row in study.calibration],
     )
