@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 import urllib.request
 
 import cloudpickle
@@ -49,6 +50,12 @@ def files(tmp_path):
     for number in range(20):
         (tmp_path / f"{number:02}.in").write_text("x" * number)
     return tmp_path
+
+
+def is_open(port):
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
 
 
 def shown(by, name):
@@ -193,7 +200,8 @@ def test_without_any_other_host_it_is_said_and_ctrl_c_does_not_wait(files):
     command = [*CROSSWIND, "check", "--on", "hosts:hosts.toml", "--token-file", "token"]
     check = subprocess.Popen(command, cwd=files, stderr=subprocess.PIPE, text=True)
     assert time.monotonic() - begun < 10
-    time.sleep(3)  # it waits for the hosts
+    port = tomllib.loads((files / "hosts.toml").read_text())["host"][0]["listen"].rpartition(":")[2]
+    wait_until(lambda: is_open(int(port)), "the listener")
     check.send_signal(signal.SIGINT)
     _, said = check.communicate(timeout=10)
     assert check.returncode == 130, said
