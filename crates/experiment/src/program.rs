@@ -92,6 +92,7 @@ impl ProgramPoint<'_> {
             busy_s: ran.busy_s,
             away_s: ran.away_s,
             recorded: None,
+            switches: None,
             warnings: Vec::new(),
         }
     }

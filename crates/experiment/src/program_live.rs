@@ -126,7 +126,7 @@ impl LiveProgram {
             policy: experiment.policy.clone(),
             disturbance: self.disturbance.clone(),
             seed: experiment.seed,
-            check: true,
+            spin_s: 0.0,
             start_s: limits.start_s,
             quiet_s: 1.0_f64.min(limits.silence_s / 2.0),
             silence_s: limits.silence_s,
@@ -176,6 +176,12 @@ pub struct ConductorOptions {
     pub log: Option<PathBuf>,
     /// File that is created when the ranks are about to start. It contains time 0 on the monotonic clock, ns.
     pub start_file: Option<PathBuf>,
+    /// How long waiting ranks poll before they block, s.
+    #[serde(default)]
+    pub spin_s: f64,
+    /// Whether time 0 waits for [`Stop::begin`].
+    #[serde(default)]
+    pub held: bool,
 }
 
 /// Result of a run of ranks.
@@ -217,10 +223,12 @@ impl ConductorOptions {
     /// When the program, a limit or the address is invalid.
     pub fn open(self, access: Access) -> Result<Opened, LiveError> {
         let program = LiveProgram::new(self.about, self.disturbance.as_deref())?;
-        let run = program.settings(&self.limits)?;
+        let mut run = program.settings(&self.limits)?;
+        run.spin_s = self.spin_s;
         let ranks = run.ranks;
         let log = Log::at("conductor", self.log.as_ref())?;
-        let conductor = Conductor::open(ConductorConfig { run, listen: LOOPBACK.into(), access, log })?;
+        let conductor =
+            Conductor::open(ConductorConfig { run, listen: LOOPBACK.into(), access, log, held: self.held })?;
         let (stop, address) = (conductor.stop(), conductor.address()?);
         let (tell, ended) = channel();
         let (about, start_file) = (program.about.clone(), self.start_file);

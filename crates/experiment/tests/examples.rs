@@ -105,8 +105,10 @@ macro_rules! examples {
 }
 
 examples!(
+    barriers_of_two: 1,
     barriers_under_daemons: 1,
     em3d_here: 1,
+    em3d_of_two: 1,
     em3d_under_daemons: 7,
     fork_graph: 1,
     fork_graph_emulated: 1,

@@ -53,11 +53,15 @@ fn everything(ranks: u32, rounds: u64) -> Script {
 #[test]
 fn every_message_of_every_kind_is_handled_once_whatever_the_window() {
     for ranks in [2, 4] {
-        for window in [json!({}), window(1), json!({"policy": {"window_packets": 3, "credit": "extracted"}})] {
+        for window in [
+            json!({}),
+            window(1),
+            json!({"policy": {"window_packets": 3, "credit": "extracted"}}),
+            json!({"policy": {"window_packets": 2}, "spin_s": 0.001}),
+        ] {
             let (outcome, each) = run(&everything(ranks, 12), window.clone());
-            let outcome = outcome.unwrap();
+            let outcome = outcome.unwrap_or_else(|error| panic!("{window}: {error}"));
             each.into_iter().for_each(|rank| rank.unwrap());
-            assert!(outcome.checked, "{window}");
             assert_eq!(outcome.ranks.len(), ranks as usize);
             for (number, rank) in outcome.ranks.iter().enumerate() {
                 assert_eq!(rank.rank, number as u32);
@@ -77,7 +81,6 @@ fn a_result_that_is_wrong_is_an_error() {
     script.expected.as_mut().unwrap()[1][0] += 1;
     let error = run(&script, json!({})).0.unwrap_err();
     assert_eq!(error.code(), "wrong-result");
-    assert!(!run(&script, json!({"check": false})).0.unwrap().checked);
 }
 
 #[test]

@@ -59,6 +59,16 @@ impl PyConductor {
         Ok(())
     }
 
+    /// Whether all ranks are connected with each other.
+    fn is_ready(&self) -> bool {
+        self.stop.is_meshed()
+    }
+
+    /// Sets time 0 of a run that is held, on the monotonic clock, ns.
+    fn begin(&self, zero_ns: u64) {
+        self.stop.begin(zero_ns);
+    }
+
     /// Ends the run on the user's request.
     fn interrupt(&self) {
         self.stop.interrupt();
@@ -84,17 +94,11 @@ impl PyConductor {
         Ok(true)
     }
 
-    /// Returns the run's entry in `runs.json`, as JSON, without closed forms; call it after `wait`. `dedicated_s` is
-    /// the time of the undisturbed run; None if this run was undisturbed.
+    /// Returns the run's entry in `runs.json`, as JSON; call it after `wait`. `dedicated_s`: of the undisturbed run.
     fn entry(&self, dedicated_s: Option<f64>) -> PyResult<String> {
         let guard = locked(&self.outcome);
         let Some(outcome) = guard.as_ref() else { return Ok("null".into()) };
         json(&self.program.entry(outcome, dedicated_s))
-    }
-
-    /// Returns the activity of each rank, as JSON; call it after `wait`.
-    fn reports(&self) -> PyResult<String> {
-        json(&locked(&self.outcome).as_ref().map(|outcome| outcome.ranks.clone()).unwrap_or_default())
     }
 }
 

@@ -53,7 +53,7 @@ pub use measurement::Measurement;
 pub use overlap::Overlap;
 pub use plan::Plan;
 pub use platform::{Node, Platform, Tree};
-pub use program_run::{ProgramRun, ProgramRuns, RecordedTimes, Spread};
+pub use program_run::{ProgramRun, ProgramRuns, RecordedTimes, Spread, Switches};
 pub use provenance::Provenance;
 pub use read::LARGEST_BYTES;
 pub use run::{Run, Runs};

@@ -84,8 +84,27 @@ pub struct ProgramRun {
     /// Of a recorded program: what is known of its recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<RecordedTimes>,
+    /// Of jobs that take turns on this machine: how exactly they were switched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switches: Option<Switches>,
     #[serde(default)]
     pub warnings: Vec<Warning>,
+}
+
+/// Measured switches from one job to another, until the first job was done.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Switches {
+    /// Number of switches; those of several processors at the same planned time are one.
+    pub count: u64,
+    /// Time from the first rank that continues at a switch to the last one, s; 0 where only one does.
+    pub skew_mean_s: f64,
+    pub skew_max_s: f64,
+    /// Time from the planned switch until its last rank continues, s.
+    pub late_mean_s: f64,
+    pub late_max_s: f64,
+    /// Length of a quantum, s.
+    pub quantum_s: f64,
 }
 
 /// Times of a recording, and of its undisturbed replay with transfers as recorded.

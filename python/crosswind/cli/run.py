@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crosswind.cli.answer import show
+from crosswind.cli.beside import BESIDE, Beside, Quantum, Schedules, SpinUs, with_others
 from crosswind.cli.console import number_of, tell
 from crosswind.cli.given import refuse_others
 from crosswind.cli.interruption import tells_what_is_kept
@@ -63,6 +64,8 @@ Examples:
     crosswind run app.trace --disturbance daemons.toml
 
     crosswind run app.trace --disturbance daemons.toml --network cluster --set repetitions=30
+
+    crosswind run a.toml --on local --beside b.toml --schedule gang,implicit
 
 A recording (`crosswind record -- mpirun ...`) is run again: undisturbed it takes as long as recorded, --disturbance
 predicts what daemons or other jobs make of that. Transfers take as long as recorded, or with --network what a network
@@ -141,6 +144,10 @@ def run(
             rich_help_panel=TASKS,
         ),
     ] = None,
+    beside: Beside = None,
+    schedule: Schedules = None,
+    quantum_s: Quantum = None,
+    spin_us: SpinUs = None,
     recorded: Recorded,
     watched: Watched,
     tables: PointTables,
@@ -162,6 +169,10 @@ def run(
         raise DescriptionError("--allow-code belongs to --again", "argument", hint)
     if experiment is None:
         raise DescriptionError("nothing to run is named", "argument", "crosswind run EXPERIMENT.toml")
+    if beside or schedule or quantum_s is not None or spin_us is not None:
+        refuse_others("jobs beside each other", ("on", "settings", "out", "json", "force", *BESIDE))
+        with_others([experiment, *(beside or [])], on, settings or [], schedule, quantum_s, spin_us, out, force, json)
+        return
     recorded.check(out, [experiment, placed.links], force=force)
     tables.check([experiment, out], force=force)
     placing = placed.placing()

@@ -30,6 +30,17 @@ class RecordedTimes(TypedDict):
     transfers: Transfers
 
 
+class Switches(TypedDict):
+    """Measured switches from one job to another, until the first job was done."""
+
+    count: int
+    late_max_s: float
+    late_mean_s: float
+    quantum_s: float
+    skew_max_s: float
+    skew_mean_s: float
+
+
 class ProgramRun(TypedDict):
     """Result of one run of a parallel program."""
 
@@ -51,6 +62,7 @@ class ProgramRun(TypedDict):
     slowdown: float
     slowdown_dedicated: float
     stalled_s: float
+    switches: NotRequired[Switches | None]
     warnings: NotRequired[list[Notice]]
 
 

@@ -22,8 +22,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--conductor", required=True, metavar="HOST:PORT")
     parser.add_argument("--rank", required=True, type=int)
     parser.add_argument("--patience-s", type=float, default=60.0)
+    parser.add_argument("--tracer", type=int, default=0, metavar="PID")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for the parent process, which ends this one
+    if options.tracer:
+        _core.permit_tracing(options.tracer)
     config = {
         "rank": options.rank,
         "conductor": options.conductor,

@@ -6,10 +6,12 @@ As the agents of a farm (`processes`): the token goes in on stdin, which stays o
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from crosswind.host.processes import end_by
@@ -39,11 +41,23 @@ class RankProcesses:
         self.logs = self._logs.path
         self._processes: list[subprocess.Popen[bytes]] = []
 
-    def start(self, ranks: int, conductor: str) -> None:
-        """Start the ranks; they connect to the conductor's address."""
+    def start(self, ranks: int, conductor: str, cpus: Sequence[int] | None = None, tracer: int = 0) -> None:
+        """Start the ranks; they connect to the conductor's address.
+
+        Parameters
+        ----------
+        ranks : int
+        conductor : str
+            Its HOST:PORT.
+        cpus : sequence of int, optional
+            Rank r is bound to the r-th of these CPUs; default: none is bound.
+        tracer : int
+            Process that may trace them; 0: none but their parents.
+        """
         for rank in range(ranks):
             command = [sys.executable, "-m", "crosswind.run.rank", "--conductor", conductor, "--rank", str(rank)]
-            with self.log_of(rank).open("ab") as log:
+            command += ["--tracer", str(tracer)] if tracer else []
+            with self.log_of(rank).open("ab") as log, bound(None if cpus is None else cpus[rank]):
                 process = subprocess.Popen(
                     command,
                     stdin=subprocess.PIPE,
@@ -87,3 +101,14 @@ class RankProcesses:
             end_by(process, until)
         self._processes.clear()
         self._logs.close(keep=keep_logs)
+
+
+@contextlib.contextmanager
+def bound(cpu: int | None) -> Iterator[None]:
+    """Bind this thread, and the processes that it starts, to a CPU for a while; None: leave it as it is."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, before if cpu is None else {cpu})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

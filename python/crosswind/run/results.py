@@ -46,7 +46,7 @@ _NODE_FIELDS = ("name", "tasks", "busy_s", "received_mb", "failures", "seen")
 _PROGRAM_FIELDS: tuple[str, ...] = ("params", "seed", "program", "ranks", "disturbance", "compute", "makespan_s")
 _PROGRAM_FIELDS += ("dedicated_s",)
 _PROGRAM_FIELDS += ("coscheduled_s", "slowdown", "slowdown_dedicated", "messages", "packets", "stalled_s", "bounds")
-_PROGRAM_FIELDS += ("busy_s", "away_s", "recorded", "warnings")
+_PROGRAM_FIELDS += ("busy_s", "away_s", "recorded", "switches", "warnings")
 _STREAMS_FIELDS: tuple[str, ...] = ("params", "seed", "hosts", "queue", "makespan_s", "streams", "jobs", "bounds")
 _STREAMS_FIELDS += ("frames", "dropped", "warnings")
 

@@ -6,7 +6,8 @@
 //! has ended.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crosswind_access::Access;
 use crosswind_agent::frame::Refusal;
@@ -37,13 +38,22 @@ pub struct ConductorConfig {
     /// Credentials that the conductor and the ranks use to authenticate each other.
     pub access: Access,
     pub log: Log,
+    /// Waits with time 0 until [`Stop::begin`] sets it, so that several programs start together.
+    pub held: bool,
 }
 
-/// Handle that ends a run from another thread.
+/// Handle that ends a run from another thread, and starts one that is held.
 #[derive(Clone, Debug)]
 pub struct Stop {
     why: Arc<Mutex<Option<Option<String>>>>,
+    start: Arc<Start>,
     waker: Arc<Waker>,
+}
+
+#[derive(Debug, Default)]
+struct Start {
+    meshed: AtomicBool,
+    zero_ns: OnceLock<u64>,
 }
 
 impl Stop {
@@ -55,6 +65,18 @@ impl Stop {
     /// Ends the run because a process has ended.
     pub fn fail(&self, why: &str) {
         self.wake(Some(why.to_owned()));
+    }
+
+    /// Whether all ranks are connected with each other.
+    #[must_use]
+    pub fn is_meshed(&self) -> bool {
+        self.start.meshed.load(Ordering::Acquire)
+    }
+
+    /// Sets time 0 of a run that is held, on the monotonic clock, ns. The first call counts.
+    pub fn begin(&self, zero_ns: u64) {
+        let _ = self.start.zero_ns.set(zero_ns);
+        self.waker.wake();
     }
 
     fn wake(&self, why: Option<String>) {
@@ -111,7 +133,7 @@ impl Conductor {
         config.run.check()?;
         let listener = Listener::open(&config.listen, config.access.clone())?;
         let waker = Arc::new(Waker::new().map_err(LiveError::system("creating a waker"))?);
-        let stop = Stop { why: Arc::new(Mutex::new(None)), waker };
+        let stop = Stop { why: Arc::new(Mutex::new(None)), start: Arc::default(), waker };
         let ranks = config.run.ranks as usize;
         let slots = (0..ranks).map(|_| Slot::default()).collect();
         Ok(Self {
@@ -163,14 +185,11 @@ impl Conductor {
             }
         };
         let last_ns = self.slots.iter().filter_map(|slot| slot.done_ns).max().unwrap_or(zero_ns);
-        if self.config.run.check {
-            let results: Vec<Vec<u64>> = self.slots.iter().map(|slot| words(&slot.held)).collect();
-            program.check(&results).map_err(LiveError::WrongResult)?;
-        }
+        let results: Vec<Vec<u64>> = self.slots.iter().map(|slot| words(&slot.held)).collect();
+        program.check(&results).map_err(LiveError::WrongResult)?;
         Ok(Outcome {
             makespan_s: last_ns.saturating_sub(zero_ns) as f64 * 1e-9,
             ranks: self.slots.iter_mut().filter_map(|slot| slot.report.take()).collect(),
-            checked: self.config.run.check,
         })
     }
 
@@ -187,7 +206,8 @@ impl Conductor {
             self.with(rank, |channel| welcome(proof, channel, settings.clone()))?;
         }
         self.until(start_by, "is not connected with all others", |slot| slot.meshed)?;
-        let zero_ns = now_ns() + AHEAD_NS;
+        self.stop.start.meshed.store(true, Ordering::Release);
+        let zero_ns = if self.config.held { self.held_until(start_by)? } else { now_ns() + AHEAD_NS };
         started(zero_ns);
         for rank in 0..self.slots.len() {
             self.send_wire(rank, &Wire::Start { zero_ns })?;
@@ -204,6 +224,22 @@ impl Conductor {
             self.attend(self.next_ns(limit))?;
         }
         Ok(zero_ns)
+    }
+
+    /// Waits until [`Stop::begin`] has set time 0. Fails after `by_ns`.
+    fn held_until(&mut self, by_ns: u64) -> Result<u64, LiveError> {
+        loop {
+            if let Some(zero_ns) = self.stop.start.zero_ns.get() {
+                self.stop.waker.clear(); // the same waker ends the run
+                self.stop.check()?;
+                return Ok(*zero_ns);
+            }
+            if now_ns() > by_ns {
+                let patience = self.config.run.start_s;
+                return Err(LiveError::Lost(format!("the other programs were not ready within {patience} s")));
+            }
+            self.attend(by_ns)?;
+        }
     }
 
     /// Handles events until `is` is true for all ranks. Fails after `by_ns`.

@@ -89,14 +89,12 @@ impl<R: Rank> RankRuntime<R> {
 
     /// Sends the result and the report, and stays connected until all ranks have done so.
     pub(super) fn account(&mut self) -> Result<(), LiveError> {
-        if self.settings.check {
-            let held: Vec<u8> = self.rank.result().iter().flat_map(|word| word.to_be_bytes()).collect();
-            for piece in held.chunks(PIECE) {
-                self.send_to_conductor(&Wire::Held { piece: piece.to_vec() })?;
-                while self.conductor.is_full() {
-                    self.rest(LOOK_NS)?;
-                    self.conductor.flush().map_err(|error| conductor_lost(&error))?;
-                }
+        let held: Vec<u8> = self.rank.result().iter().flat_map(|word| word.to_be_bytes()).collect();
+        for piece in held.chunks(PIECE) {
+            self.send_to_conductor(&Wire::Held { piece: piece.to_vec() })?;
+            while self.conductor.is_full() {
+                self.rest(LOOK_NS)?;
+                self.conductor.flush().map_err(|error| conductor_lost(&error))?;
             }
         }
         let report = serde_json::to_vec(&self.report).map_err(|error| LiveError::Setup(error.to_string()))?;

@@ -21,7 +21,7 @@ use super::report::RankReport;
 use super::settings::RanksSettings;
 use super::wire::{LARGEST, PART, Wire};
 use crate::error::LiveError;
-use crosswind_linux::{self as linux, now_ns, watch};
+use crosswind_linux::{self as linux, Watched, now_ns, watch};
 
 /// Interval between two checks of standard input, ns.
 pub(super) const LOOK_NS: u64 = 500_000_000;
@@ -307,7 +307,7 @@ impl<R: Rank> RankRuntime<R> {
         });
         let own = watch(self.conductor.fd(), true, self.conductor.is_full());
         let mut watched: Vec<_> = std::iter::once(own).chain(others).collect();
-        linux::wait(&mut watched, Some(wait_ns)).map_err(LiveError::system("waiting"))?;
+        self.spin_then_wait(&mut watched, wait_ns).map_err(LiveError::system("waiting"))?;
         self.look_at_input()?;
         if watched[0].revents != 0 {
             self.on_conductor()?;
@@ -321,6 +321,19 @@ impl<R: Rank> RankRuntime<R> {
             }
         }
         Ok(())
+    }
+
+    /// Waits in two phases: polls without giving up the processor, then blocks.
+    fn spin_then_wait(&self, watched: &mut [Watched], wait_ns: u64) -> io::Result<()> {
+        let spin_ns = wait_ns.min((self.settings.spin_s * 1e9) as u64);
+        let until = now_ns().saturating_add(spin_ns);
+        while spin_ns > 0 && now_ns() < until {
+            linux::wait(watched, Some(0))?;
+            if watched.iter().any(|one| one.revents != 0) {
+                return Ok(());
+            }
+        }
+        linux::wait(watched, Some(wait_ns - spin_ns))
     }
 
     /// Waits while the processor is away. Messages that a daemon reads meanwhile are not handled yet.

@@ -30,9 +30,9 @@ pub struct RanksSettings {
     pub disturbance: Option<Disturbance>,
     #[serde(default)]
     pub seed: u64,
-    /// Whether the result is gathered and checked.
-    #[serde(default = "yes")]
-    pub check: bool,
+    /// How long a waiting rank polls for messages before it blocks, s. Each message that arrives starts it anew.
+    #[serde(default)]
+    pub spin_s: f64,
     /// Time limit for all ranks to connect before time 0, s.
     #[serde(default = "start")]
     pub start_s: f64,
@@ -50,9 +50,6 @@ pub struct RanksSettings {
     pub about: String,
 }
 
-fn yes() -> bool {
-    true
-}
 fn packet() -> u32 {
     16
 }
@@ -88,6 +85,9 @@ impl RanksSettings {
             if !(time.is_finite() && time > 0.0) {
                 return value(field, time.to_string(), "finite and greater than 0");
             }
+        }
+        if !(self.spin_s.is_finite() && self.spin_s >= 0.0) {
+            return value("spin_s", self.spin_s.to_string(), "finite and at least 0");
         }
         if self.policy.away == AwayRule::Discard {
             let permitted = "\"buffer\" where ranks are processes: the kernel keeps what comes for one that is away";

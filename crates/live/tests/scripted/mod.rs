@@ -112,7 +112,7 @@ pub fn access() -> Access {
 
 pub fn conductor(run: RanksSettings) -> Conductor {
     let (listen, log) = ("127.0.0.1:0".into(), Log::on_stderr("conductor"));
-    Conductor::open(ConductorConfig { run, listen, access: access(), log }).unwrap()
+    Conductor::open(ConductorConfig { run, listen, access: access(), log, held: false }).unwrap()
 }
 
 pub fn joining(conductor: &str, rank: u32) -> RankConfig {

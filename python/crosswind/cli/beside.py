@@ -1,0 +1,155 @@
+"""`crosswind run --beside`: parallel programs that share this machine's processors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crosswind.cli.answer import Answer, Section, show
+from crosswind.cli.console import number_of
+from crosswind.cli.interruption import tells_what_is_kept
+from crosswind.cli.outputs import file_of, writable, written
+from crosswind.cli.settings import set_fields, settings_of
+from crosswind.errors import DescriptionError
+from crosswind.statistics.digits import plain
+from crosswind.terminal.progress import progress_bar
+
+if TYPE_CHECKING:
+    from crosswind.run.results import ProgramRun, Runs
+
+PANEL = "Several jobs on this machine"
+BESIDE = ("beside", "schedule", "quantum_s", "spin_us")
+ALL = "local,gang,block,implicit"
+
+Beside = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="EXPERIMENT.toml",
+        help="With --on local: another parallel program at the same time, on the same CPUs. Repeat for more.",
+        rich_help_panel=PANEL,
+    ),
+]
+Schedules = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,...",
+        help="Which job runs when: local (quanta of each CPU), gang (of all CPUs together), block (the kernel decides, "
+        f"waiting ranks block), implicit (the same, but they poll first). [default: {ALL}]",
+        rich_help_panel=PANEL,
+    ),
+]
+Quantum = Annotated[
+    float | None,
+    typer.Option("--quantum-s", help="Length of a quantum, s. [default: 0.1]", rich_help_panel=PANEL),
+]
+SpinUs = Annotated[
+    float | None,
+    typer.Option(
+        "--spin-us",
+        help="implicit: how long a waiting rank polls before it blocks, us. [default: a measured round trip]",
+        min=0.0,
+        max=1e6,
+        rich_help_panel=PANEL,
+    ),
+]
+
+
+def with_others(
+    files: Sequence[Path],
+    on: str,
+    settings: list[str],
+    schedule: str | None,
+    quantum_s: float | None,
+    spin_us: float | None,
+    out: Path | None,
+    force: bool,
+    json: bool,
+) -> None:
+    """Run the jobs, print what sharing costs them, and write the runs."""
+    from crosswind.experiment import Experiment
+    from crosswind.run.beside import QUANTUM_S, run_beside
+
+    if on != "local":
+        message = f"--beside goes with --on local, where jobs share this machine's CPUs; --on is {on}"
+        raise DescriptionError(message, "argument", "--on local")
+    fields = settings_of(settings)
+    experiments = [set_fields(Experiment.load(file), fields) for file in files]
+    read = [*files, *(file for experiment in experiments for file in experiment.files)]
+    writable(out, "runs", inputs=read, force=force)
+    with tells_what_is_kept(None), progress_bar() as advance:
+        done = run_beside(
+            experiments,
+            schedules=[name.strip() for name in (schedule or ALL).split(",")],  # type: ignore[misc]
+            quantum_s=QUANTUM_S if quantum_s is None else quantum_s,
+            spin_s=None if spin_us is None else spin_us * 1e-6,
+            progress=advance,
+        )
+    if out:
+        done.save(out)
+    show(
+        None if json else answer_of(done),
+        warnings=done.warnings,
+        wrote=written(file_of(out), number_of(len(done), "run")),
+        document=done.summary() if json else None,
+    )
+
+
+def answer_of(done: Runs[ProgramRun]) -> Answer:
+    """Return what each schedule costs each job."""
+    points = {tuple(runs[0].params[name] for name in ("schedule", "on", "job")): runs for runs in done.by_point()}
+    schedules = list(dict.fromkeys(schedule for schedule, on, _ in points if on == "local" and schedule != "alone"))
+    jobs = list(dict.fromkeys(job for _, _, job in points))
+    lasts = {name: fmean(_lasts([points[name, "local", job] for job in jobs])) for name in schedules}
+    fastest = min(lasts, key=lambda name: lasts[name])
+    alone_s = sum(_mean_s(points["alone", "local", job]) for job in jobs)
+    lines = [
+        f"All {len(jobs)} jobs together take {plain(lasts[fastest])} s under {fastest}; "
+        f"one after the other {plain(alone_s)} s."
+    ]
+    if len(schedules) > 1:
+        others = ", ".join(f"{name} {plain(lasts[name])} s" for name in schedules if name != fastest)
+        lines.append(f"Under the other schedules: {others}.")
+    rows = []
+    for name in schedules:
+        for job in jobs:
+            simulated = points.get((name, "sim", job))
+            live = points[name, "local", job]
+            rows.append(
+                [
+                    name,
+                    job,
+                    plain(_mean_s(live)),
+                    f"{fmean(run.slowdown_dedicated for run in live):.2f}",
+                    f"{fmean(run.slowdown_dedicated for run in simulated):.2f}" if simulated else "",
+                ]
+            )
+    columns = [("schedule", "left"), ("job", "left"), ("s", "right"), ("times alone", "right"), ("simulated", "right")]
+    notes = ["times alone: over the same job alone, live or simulated; the kernel's own schedules are not simulated"]
+    notes += [note for name in schedules if (note := _switches(name, points[name, "local", jobs[0]]))]
+    return Answer(lines, [Section(columns, rows)], notes)
+
+
+def _switches(schedule: str, runs: Sequence[ProgramRun]) -> str:
+    """Return how exactly jobs were switched; empty where nothing was measured."""
+    found = [one for run in runs if (one := run.data.get("switches")) is not None]
+    if not found:
+        return ""
+    late_us = 1e6 * fmean(one["late_mean_s"] for one in found)
+    note = f"{schedule}: {sum(one['count'] for one in found)} switches, done {late_us:.0f} us after they were due"
+    if schedule != "gang":
+        return note
+    mean_us, most_us = 1e6 * fmean(one["skew_mean_s"] for one in found), 1e6 * max(one["skew_max_s"] for one in found)
+    return f"{note}, ranks {mean_us:.0f} us apart on average, {most_us:.0f} us at most"
+
+
+def _mean_s(runs: Sequence[ProgramRun]) -> float:
+    return fmean(run.makespan_s for run in runs)
+
+
+def _lasts(by_job: Sequence[Sequence[ProgramRun]]) -> list[float]:
+    """Return by repetition when the last job was done, s."""
+    return [max(run.makespan_s for run in together) for together in zip(*by_job, strict=True)]
