@@ -20,7 +20,7 @@ from typing import Any
 import record
 
 from crosswind.experiment import Experiment
-from crosswind.run.beside import QUANTUM_S, round_trip_s, run_beside
+from crosswind.run.jobs import QUANTUM_S, round_trip_s, run_jobs
 from crosswind.run.results import ProgramRun, Runs
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -45,7 +45,7 @@ def main() -> None:
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     spin_s = round_trip_s()
     jobs = [Experiment.load(EXAMPLES / file).fixed({"repetitions": repetitions}) for file in FILES]
-    done = run_beside(jobs, spin_s=spin_s)
+    done = run_jobs(jobs, spin_s=spin_s)
     cells = slowdowns(done)
     names = [job.name for job in jobs]
 

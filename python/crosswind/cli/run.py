@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crosswind.cli.answer import show
-from crosswind.cli.beside import BESIDE, Beside, Quantum, Schedules, SpinUs, with_others
 from crosswind.cli.console import number_of, tell
 from crosswind.cli.given import refuse_others
 from crosswind.cli.interruption import tells_what_is_kept
+from crosswind.cli.jobs import JOB_OPTIONS, OtherJobs, Quantum, Schedules, SpinUs, with_others
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json, file_of, writable, written
 from crosswind.cli.placement import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of, tell_events
@@ -144,7 +144,7 @@ def run(
             rich_help_panel=TASKS,
         ),
     ] = None,
-    beside: Beside = None,
+    other_jobs: OtherJobs = None,
     schedule: Schedules = None,
     quantum_s: Quantum = None,
     spin_us: SpinUs = None,
@@ -169,9 +169,11 @@ def run(
         raise DescriptionError("--allow-code belongs to --again", "argument", hint)
     if experiment is None:
         raise DescriptionError("nothing to run is named", "argument", "crosswind run EXPERIMENT.toml")
-    if beside or schedule or quantum_s is not None or spin_us is not None:
-        refuse_others("jobs beside each other", ("on", "settings", "out", "json", "force", *BESIDE))
-        with_others([experiment, *(beside or [])], on, settings or [], schedule, quantum_s, spin_us, out, force, json)
+    if other_jobs or schedule or quantum_s is not None or spin_us is not None:
+        refuse_others("jobs beside each other", ("on", "settings", "out", "json", "force", *JOB_OPTIONS))
+        with_others(
+            [experiment, *(other_jobs or [])], on, settings or [], schedule, quantum_s, spin_us, out, force, json
+        )
         return
     recorded.check(out, [experiment, placed.links], force=force)
     tables.check([experiment, out], force=force)

@@ -1,4 +1,4 @@
-"""Switches processors between jobs that run: one is stopped, then the next continues, as `Turns` says.
+"""Switches processors between jobs that run: one is stopped, then the next continues, as `Quanta` says.
 
 Ranks are stopped by the guard of `crosswind inject` and `crosswind cost`: it continues them however this process ends.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from crosswind import _core
 from crosswind.errors import CrosswindError
-from crosswind.run.turns import Turns
+from crosswind.run.quanta import Quanta
 
 if TYPE_CHECKING:
     from crosswind.documents.program_runs import Switches
@@ -47,7 +47,7 @@ class Switched:
 
 
 class Switcher:
-    """Switches processors at the times of some turns.
+    """Switches processors at the times of some quanta.
 
     Parameters
     ----------
@@ -55,14 +55,14 @@ class Switcher:
         What stops and continues.
     pids : sequence of sequence of int
         By job and rank: its process. Rank r has processor r.
-    turns : Turns
+    quanta : Quanta
         Which job has which processor when.
     """
 
-    def __init__(self, freezer: _core.Freezer, pids: Sequence[Sequence[int]], turns: Turns) -> None:
-        self._freezer, self._turns = freezer, turns
+    def __init__(self, freezer: _core.Freezer, pids: Sequence[Sequence[int]], quanta: Quanta) -> None:
+        self._freezer, self._quanta = freezer, quanta
         self._frozen = [[freezer.seize([pid]) for pid in of_job] for of_job in pids]
-        self._left = turns.switches()
+        self._left = quanta.switches()
         self._zero_ns = 0
         self._next: tuple[int, list[int]] = next(self._left)
         self.done: list[Switched] = []
@@ -80,10 +80,10 @@ class Switcher:
     def begin(self, zero_ns: int) -> None:
         """Stop whatever does not run at time 0, ns of the monotonic clock."""
         self._zero_ns = zero_ns
-        for processor in range(len(self._turns.shifts_ns)):
-            for job in range(self._turns.jobs):
-                if job != self._turns.job_at(processor, 0):
-                    self._stop(job, processor, zero_ns + self._turns.round_ns)
+        for processor in range(len(self._quanta.shifts_ns)):
+            for job in range(self._quanta.jobs):
+                if job != self._quanta.job_at(processor, 0):
+                    self._stop(job, processor, zero_ns + self._quanta.round_ns)
 
     def left_s(self) -> float:
         """Return the time until the next switch, s; 0 where it is due."""
@@ -97,11 +97,11 @@ class Switcher:
             if left_ns > _SPIN_NS:
                 time.sleep((left_ns - _SPIN_NS) * 1e-9)
         stopped = [
-            self._stop(self._turns.job_at(processor, at_ns - 1), processor, planned_ns + self._turns.round_ns)
+            self._stop(self._quanta.job_at(processor, at_ns - 1), processor, planned_ns + self._quanta.round_ns)
             for processor in processors
         ]
         for processor, stopped_ns in zip(processors, stopped, strict=True):
-            job = self._turns.job_at(processor, at_ns)
+            job = self._quanta.job_at(processor, at_ns)
             self.done.append(Switched(planned_ns, processor, job, stopped_ns, self._continue(job, processor)))
         self._next = next(self._left)
 

@@ -1,7 +1,7 @@
 """Which of several parallel jobs has which processor when: decided from time alone, live and simulated alike.
 
-Each processor gives every job one quantum after the other. A live run (`beside`) goes through `Turns.switches`; a
-simulated one takes `Turns.disturbance`, in which a job is away while the others have their quanta.
+Each processor gives every job one quantum after the other. A live run (`beside`) goes through `Quanta.switches`; a
+simulated one takes `Quanta.disturbance`, in which a job is away while the others have their quanta.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ CAUSE = "other job"
 
 
 @dataclass(frozen=True)
-class Turns:
+class Quanta:
     """Quanta of jobs on processors.
 
     Attributes
@@ -30,7 +30,7 @@ class Turns:
 
     Examples
     --------
-    >>> gang = Turns.gang(jobs=2, processors=2, quantum_s=0.1)
+    >>> gang = Quanta.gang(jobs=2, processors=2, quantum_s=0.1)
     >>> [[gang.job_at(processor, at_ns) for processor in (0, 1)] for at_ns in (0, 99_999_999, 100_000_000)]
     [[0, 0], [0, 0], [1, 1]]
     """
@@ -40,13 +40,13 @@ class Turns:
     shifts_ns: tuple[int, ...]
 
     @classmethod
-    def gang(cls, jobs: int, processors: int, quantum_s: float) -> Turns:
-        """Return turns in which all processors change jobs at the same times."""
+    def gang(cls, jobs: int, processors: int, quantum_s: float) -> Quanta:
+        """Return quanta in which all processors change jobs at the same times."""
         return cls(jobs, round(quantum_s * 1e9), (0,) * processors)
 
     @classmethod
-    def local(cls, jobs: int, processors: int, quantum_s: float, seed: int) -> Turns:
-        """Return turns of each processor by itself: its phase is uniform over a round of all jobs."""
+    def local(cls, jobs: int, processors: int, quantum_s: float, seed: int) -> Quanta:
+        """Return quanta of each processor by itself: its phase is uniform over a round of all jobs."""
         quantum_ns, random = round(quantum_s * 1e9), Random(seed)
         return cls(jobs, quantum_ns, tuple(random.randrange(jobs * quantum_ns) for _ in range(processors)))
 

@@ -4,9 +4,9 @@ import pytest
 
 from crosswind.errors import DescriptionError
 from crosswind.experiment import Experiment
-from crosswind.run import beside
+from crosswind.run import jobs
+from crosswind.run.quanta import Quanta
 from crosswind.run.switching import Switched, summary
-from crosswind.run.turns import Turns
 
 PROGRAM = {"kind": "program", "program": "bsp", "ranks": 2, "parameters": {"iterations": 200, "work_s": 0.002}}
 
@@ -37,15 +37,15 @@ DAEMON = {"schema_version": 1, "name": "d", "source": [{"kind": "daemon", "inter
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_starts(experiments, options, message, monkeypatch):
-    monkeypatch.setattr(beside, "together", None)
+    monkeypatch.setattr(jobs, "together", None)
     with pytest.raises(DescriptionError, match=message):
-        beside.run_beside(experiments, **options)
+        jobs.run_jobs(experiments, **options)
 
 
 def test_the_simulated_gang_costs_barriers_their_share_and_local_turns_much_more():
-    points = [beside._point_of(job(), 0)] * 2
-    gang = beside._simulated(points, ["a", "b"], "gang", Turns.gang(2, 2, 0.1))
-    opposite = beside._simulated(points, ["a", "b"], "local", Turns(2, 100_000_000, (0, 100_000_000)))
+    points = [jobs._point_of(job(), 0)] * 2
+    gang = jobs._simulated(points, ["a", "b"], "gang", Quanta.gang(2, 2, 0.1))
+    opposite = jobs._simulated(points, ["a", "b"], "local", Quanta(2, 100_000_000, (0, 100_000_000)))
     assert [run.params for run in gang] == [{"job": name, "schedule": "gang", "on": "sim"} for name in "ab"]
     assert all(1.4 < run.slowdown_dedicated <= 2.3 for run in gang)  # the program starts or ends within a quantum
     assert all(run.slowdown_dedicated > 20 for run in opposite)  # one iteration a quantum
@@ -74,8 +74,8 @@ def test_skew_is_between_ranks_of_one_switch_and_lateness_from_when_it_was_due()
 
 
 def test_jobs_of_one_name_are_told_apart():
-    assert beside._names([job("a"), job("b"), job("a"), job("a")]) == ["a", "b", "a #2", "a #3"]
+    assert jobs._names([job("a"), job("b"), job("a"), job("a")]) == ["a", "b", "a #2", "a #3"]
 
 
 def test_a_round_trip_takes_some_time():
-    assert 0 < beside.round_trip_s() < 1
+    assert 0 < jobs.round_trip_s() < 1

@@ -1,4 +1,4 @@
-"""Parallel programs that share this machine's processors: who runs when, what the file says, and what a kill leaves."""
+"""Parallel programs that share this machine's processors: their quanta, the file, what a kill leaves."""
 
 import json
 import os
@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from crosswind.experiment import Experiment
-from crosswind.run import beside
+from crosswind.run import jobs
+from crosswind.run.quanta import Quanta
 from crosswind.run.ranks import RankLimits
 from crosswind.run.results import Runs
-from crosswind.run.turns import Turns
 
 pytestmark = pytest.mark.live
 
@@ -59,10 +59,10 @@ def waits_until(true, seconds=60.0):
 
 @pytest.mark.parametrize("schedule", ["gang", "local"])
 def test_a_processor_is_never_given_to_a_job_before_the_other_one_is_stopped(schedule):
-    points = [beside._point_of(one, 0) for one in two_jobs(iterations=500)]
+    points = [jobs._point_of(one, 0) for one in two_jobs(iterations=500)]
     ranks = points[0].description["workload"]["ranks"]
-    turns = Turns.gang(2, ranks, 0.02) if schedule == "gang" else Turns.local(2, ranks, 0.02, seed=3)
-    found = beside.together(points, turns, 0.0, RankLimits())
+    quanta = Quanta.gang(2, ranks, 0.02) if schedule == "gang" else Quanta.local(2, ranks, 0.02, seed=3)
+    found = jobs.together(points, quanta, 0.0, RankLimits())
     assert {one.processor for one in found.switched} == set(range(ranks))
     for processor in range(ranks):
         own = [one for one in found.switched if one.processor == processor]
@@ -81,7 +81,7 @@ def test_a_processor_is_never_given_to_a_job_before_the_other_one_is_stopped(sch
 
 
 def test_the_file_has_each_job_alone_under_each_schedule_and_simulated(tmp_path):
-    done = beside.run_beside(two_jobs(iterations=20, repetitions=2), quantum_s=0.01, spin_s=0.0001)
+    done = jobs.run_jobs(two_jobs(iterations=20, repetitions=2), quantum_s=0.01, spin_s=0.0001)
     found = [(run.params["schedule"], run.params["on"], run.params["job"]) for run in done]
     once = [("alone", "local", name) for name in ("first", "second")]
     for schedule in ("local", "gang", "block", "implicit"):
@@ -90,10 +90,10 @@ def test_the_file_has_each_job_alone_under_each_schedule_and_simulated(tmp_path)
             once += [(schedule, "sim", name) for name in ("first", "second")]
     assert found == once * 2
     for run in done:
-        has_turns = run.params["schedule"] in ("local", "gang")
+        has_quanta = run.params["schedule"] in ("local", "gang")
         assert run.data["compute"] == ("simulated" if run.params["on"] == "sim" else "burn")
-        assert (run.data.get("switches") is not None) <= (has_turns and run.params["on"] == "local")
-        assert run.data["disturbance"] == (run.params["schedule"] if has_turns else None)
+        assert (run.data.get("switches") is not None) <= (has_quanta and run.params["on"] == "local")
+        assert run.data["disturbance"] == (run.params["schedule"] if has_quanta else None)
     assert all(run.slowdown_dedicated == 1.0 for run in done if run.params["schedule"] == "alone")
     done.save(tmp_path / "runs.json")
     assert Runs.load(tmp_path / "runs.json").summary() == done.summary()
@@ -102,22 +102,22 @@ def test_the_file_has_each_job_alone_under_each_schedule_and_simulated(tmp_path)
 # Says which processes the ranks are, and runs both jobs in a gang.
 GANG = """
 import json, sys
-from crosswind.run import beside
-start = beside.RankProcesses.start
+from crosswind.run import jobs
+start = jobs.RankProcesses.start
 def say(self, ranks, *more):
     start(self, ranks, *more)
     print(*(self.pid(rank) for rank in range(ranks)), flush=True)
-beside.RankProcesses.start = say
-points = [beside._point_of(beside.Experiment.from_dict(job), 0) for job in json.loads(sys.argv[1])]
+jobs.RankProcesses.start = say
+points = [jobs._point_of(jobs.Experiment.from_dict(job), 0) for job in json.loads(sys.argv[1])]
 ranks = points[0].description["workload"]["ranks"]
-beside.together(points, beside.Turns.gang(2, ranks, 1.0), 0.0, beside.RankLimits())
+jobs.together(points, jobs.Quanta.gang(2, ranks, 1.0), 0.0, jobs.RankLimits())
 """
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_however_it_ends_no_rank_is_left_stopped_and_none_is_left(end, tmp_path):
-    jobs = [one.to_dict() for one in two_jobs(iterations=100_000)]
-    command = [sys.executable, "-c", GANG, json.dumps(jobs)]
+    described = [one.to_dict() for one in two_jobs(iterations=100_000)]
+    command = [sys.executable, "-c", GANG, json.dumps(described)]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
         try:
             pids = [int(word) for _ in range(2) for word in process.stdout.readline().split()]

@@ -1,7 +1,7 @@
 """Several parallel programs at the same time on this machine's processors, under several schedulers.
 
-Rank r of each job is bound to the r-th CPU, so each CPU has one rank of each job. Beside each live run whose schedule
-fixes who has which processor when, the same turns are simulated.
+Rank r of each job is bound to the r-th CPU, so each CPU has one rank of each job. Where a schedule fixes
+which job has which processor when, the same turns are simulated as well.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from crosswind import _core
 from crosswind.errors import AgentLost, DescriptionError, Notice, watchdog_only
 from crosswind.experiment import Experiment, ProgramPoint
 from crosswind.run.program import simulate_program
+from crosswind.run.quanta import Quanta
 from crosswind.run.rank_processes import RankProcesses
 from crosswind.run.ranks import RankLimits
 from crosswind.run.results import ProgramRun, Runs
 from crosswind.run.switching import Switched, Switcher, summary, urgent
-from crosswind.run.turns import Turns
 from crosswind.terminal.progress import Advance
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ QUANTUM_S = 0.1
 MOST_QUANTUM_S = 5.0
 MOST_ROUND_S = 10.0
 """Quanta of all jobs together, s: a rank that is stopped longer would be taken for lost."""
-_TURNS = ("local", "gang")
+_WITH_QUANTA = ("local", "gang")
 _AHEAD_NS = 50_000_000
 _LOOK_S = 0.05
 _SOON_S = 0.002
@@ -84,7 +84,7 @@ class Together:
     warnings: list[Notice] = field(default_factory=list)
 
 
-def run_beside(
+def run_jobs(
     experiments: Sequence[Experiment],
     *,
     schedules: Sequence[Schedule] = SCHEDULES,
@@ -149,27 +149,27 @@ def run_beside(
             done.append(_run(entry, names[place], ALONE, "local", 1))
         for place, schedule in enumerate(schedules):
             announce(repetition * each + len(points) + place, f"all together, {schedule}")
-            turns = _turns(schedule, points, quantum_s)
-            found = together(points, turns, spin_s if schedule == "implicit" else 0.0, limits)
+            quanta = _quanta(schedule, points, quantum_s)
+            found = together(points, quanta, spin_s if schedule == "implicit" else 0.0, limits)
             switches = summary(found.switched, quantum_s)
             for job, conductor in enumerate(found.conductors):
                 entry = json.loads(conductor.entry(alone_s[job]))
                 entry |= {"switches": switches} if switches else {}
                 entry["warnings"] = [*entry["warnings"], *found.warnings]
                 done.append(_run(entry, names[job], schedule, "local", len(points)))
-            if turns is not None:
-                done += _simulated(points, names, schedule, turns)
+            if quanta is not None:
+                done += _simulated(points, names, schedule, quanta)
     return Runs(" beside ".join(names), "local", done, kind="program")
 
 
-def together(points: Sequence[ProgramPoint], turns: Turns | None, spin_s: float, limits: RankLimits) -> Together:
+def together(points: Sequence[ProgramPoint], quanta: Quanta | None, spin_s: float, limits: RankLimits) -> Together:
     """Run programs at the same time, from a common time 0 on.
 
     Parameters
     ----------
     points : sequence of ProgramPoint
         One for each job.
-    turns : Turns or None
+    quanta : Quanta or None
         Which job has which processor when; None: the kernel decides.
     spin_s : float
         How long ranks that wait poll before they block, s.
@@ -187,7 +187,7 @@ def together(points: Sequence[ProgramPoint], turns: Turns | None, spin_s: float,
     """
     cpus = sorted(os.sched_getaffinity(0))
     jobs: list[_Job] = []
-    freezer = None if turns is None else _core.Freezer()
+    freezer = None if quanta is None else _core.Freezer()
     is_right = False
     try:
         for point in points:
@@ -196,11 +196,11 @@ def together(points: Sequence[ProgramPoint], turns: Turns | None, spin_s: float,
             for job in jobs:
                 job.look(_LOOK_S)
         pids = [[job.processes.pid(rank) for rank in range(job.conductor.ranks)] for job in jobs]
-        switcher = None if freezer is None or turns is None else Switcher(freezer, pids, turns)
+        switcher = None if freezer is None or quanta is None else Switcher(freezer, pids, quanta)
         with contextlib.ExitStack() as stack:
             if switcher is not None:
                 stack.enter_context(urgent())
-            zero_ns = _zero_ns(turns)
+            zero_ns = _zero_ns(quanta)
             if switcher is not None:
                 switcher.begin(zero_ns)
             for job in jobs:
@@ -244,9 +244,9 @@ def _started(point: ProgramPoint, spin_s: float, limits: RankLimits, cpus: Seque
     return _Job(point, conductor, processes)
 
 
-def _zero_ns(turns: Turns | None) -> int:
+def _zero_ns(quanta: Quanta | None) -> int:
     """Return time 0: a multiple of the quantum on the monotonic clock, which all processors of a host share."""
-    step_ns = 1 if turns is None else turns.quantum_ns
+    step_ns = 1 if quanta is None else quanta.quantum_ns
     return -(-(time.monotonic_ns() + _AHEAD_NS) // step_ns) * step_ns
 
 
@@ -269,21 +269,21 @@ def _warnings(switcher: Switcher) -> list[Notice]:
     return [watchdog_only("ranks may not be traced here, so only a watchdog continues what is stopped")]
 
 
-def _turns(schedule: Schedule, points: Sequence[ProgramPoint], quantum_s: float) -> Turns | None:
-    if schedule not in _TURNS:
+def _quanta(schedule: Schedule, points: Sequence[ProgramPoint], quantum_s: float) -> Quanta | None:
+    if schedule not in _WITH_QUANTA:
         return None
     processors = len(os.sched_getaffinity(0))
     if schedule == "gang":
-        return Turns.gang(len(points), processors, quantum_s)
-    return Turns.local(len(points), processors, quantum_s, points[0].seed)
+        return Quanta.gang(len(points), processors, quantum_s)
+    return Quanta.local(len(points), processors, quantum_s, points[0].seed)
 
 
 def _simulated(
-    points: Sequence[ProgramPoint], names: Sequence[str], schedule: Schedule, turns: Turns
+    points: Sequence[ProgramPoint], names: Sequence[str], schedule: Schedule, quanta: Quanta
 ) -> list[ProgramRun]:
     found = []
     for job, (point, name) in enumerate(zip(points, names, strict=True)):
-        disturbance = turns.disturbance(schedule, job, len(turns.shifts_ns))
+        disturbance = quanta.disturbance(schedule, job, len(quanta.shifts_ns))
         simulated = simulate_program(replace(point, disturbance=disturbance))
         found.append(_run(dict(simulated.data), name, schedule, "sim", len(points)))
     return found
@@ -294,7 +294,7 @@ def _run(entry: Any, job: str, schedule: str, on: str, jobs: int) -> ProgramRun:
     coscheduled_s = entry["dedicated_s"] * jobs
     entry |= {
         "params": {"job": job, "schedule": schedule, "on": on},
-        "disturbance": schedule if schedule in _TURNS else None,
+        "disturbance": schedule if schedule in _WITH_QUANTA else None,
         "coscheduled_s": coscheduled_s,
         "slowdown": entry["makespan_s"] / coscheduled_s,
         "slowdown_dedicated": entry["makespan_s"] / entry["dedicated_s"],

@@ -11,7 +11,6 @@ import typer
 
 from crosswind.cli.answer import Answer, Section, show
 from crosswind.cli.console import number_of
-from crosswind.cli.interruption import tells_what_is_kept
 from crosswind.cli.outputs import file_of, writable, written
 from crosswind.cli.settings import set_fields, settings_of
 from crosswind.errors import DescriptionError
@@ -22,12 +21,13 @@ if TYPE_CHECKING:
     from crosswind.run.results import ProgramRun, Runs
 
 PANEL = "Several jobs on this machine"
-BESIDE = ("beside", "schedule", "quantum_s", "spin_us")
+JOB_OPTIONS = ("other_jobs", "schedule", "quantum_s", "spin_us")
 ALL = "local,gang,block,implicit"
 
-Beside = Annotated[
+OtherJobs = Annotated[
     list[Path] | None,
     typer.Option(
+        "--beside",
         metavar="EXPERIMENT.toml",
         help="With --on local: another parallel program at the same time, on the same CPUs. Repeat for more.",
         rich_help_panel=PANEL,
@@ -71,7 +71,7 @@ def with_others(
 ) -> None:
     """Run the jobs, print what sharing costs them, and write the runs."""
     from crosswind.experiment import Experiment
-    from crosswind.run.beside import QUANTUM_S, run_beside
+    from crosswind.run.jobs import QUANTUM_S, run_jobs
 
     if on != "local":
         message = f"--beside goes with --on local, where jobs share this machine's CPUs; --on is {on}"
@@ -80,8 +80,8 @@ def with_others(
     experiments = [set_fields(Experiment.load(file), fields) for file in files]
     read = [*files, *(file for experiment in experiments for file in experiment.files)]
     writable(out, "runs", inputs=read, force=force)
-    with tells_what_is_kept(None), progress_bar() as advance:
-        done = run_beside(
+    with progress_bar() as advance:
+        done = run_jobs(
             experiments,
             schedules=[name.strip() for name in (schedule or ALL).split(",")],  # type: ignore[misc]
             quantum_s=QUANTUM_S if quantum_s is None else quantum_s,
