@@ -43,7 +43,9 @@ impl From<NoProgram> for ExperimentError {
     fn from(error: NoProgram) -> Self {
         match error {
             NoProgram::Description(error) => Self::Description(error),
-            error @ (NoProgram::Goal(_) | NoProgram::Recorded) => Self::Program(error),
+            error @ (NoProgram::Goal(_) | NoProgram::SeveralProcessors { .. } | NoProgram::Recorded) => {
+                Self::Program(error)
+            }
         }
     }
 }

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use crosswind_model::disturbance::bounds;
 use crosswind_policy::window::WindowSettings;
-use crosswind_program::{Program, ProgramVisitor, with_program};
+use crosswind_program::goal::processors::RankProcessors;
+use crosswind_program::{Goal, NoProgram, Program, ProgramVisitor, with_program};
 use crosswind_recorded::Recording;
 use crosswind_schema::disturbance::Timelines;
 use crosswind_schema::experiment::{Params, ProgramExperiment};
 use crosswind_schema::{ComputedBy, Disturbance, ProgramRun, Spread};
-use crosswind_sim::program::{Network, Outcome, simulate};
+use crosswind_sim::SimError;
+use crosswind_sim::program::{Network, Outcome, simulate, simulate_processors};
 
 use crate::{ExperimentError, recorded};
 
@@ -113,15 +115,46 @@ pub(crate) const fn seconds(ns: u64) -> f64 {
 impl ProgramVisitor for Simulation<'_, '_> {
     type Out = Result<ProgramRun, ExperimentError>;
 
-    fn visit<P: Program>(mut self, program: &P) -> Result<ProgramRun, ExperimentError> {
-        let (point, ranks) = (self.point, program.ranks());
+    fn visit<P: Program>(self, program: &P) -> Self::Out {
+        self.run(program.ranks(), |network, window, timelines, watch| {
+            let outcome = simulate(program, network, window, timelines, watch)?;
+            Ok((program.check(&outcome.results()), outcome.without_ranks()))
+        })
+    }
+
+    fn visit_processors(self, goal: &Goal) -> Result<Self::Out, NoProgram> {
+        Ok(self.run(goal.ranks(), |network, window, timelines, watch| {
+            let outcome = simulate_processors(goal, network, window, timelines, watch)?;
+            let results: Vec<Vec<u64>> = outcome.ranks.iter().map(RankProcessors::result).collect();
+            Ok((goal.check(&results), outcome.without_ranks()))
+        }))
+    }
+}
+
+/// The outcome of a simulation, and whether the program's result is right.
+type Checked = (Result<(), String>, Outcome<()>);
+
+impl Simulation<'_, '_> {
+    fn run(
+        self,
+        ranks: u32,
+        simulate: impl Fn(&Network, WindowSettings, &Timelines, &mut dyn FnMut(u64) -> bool) -> Result<Checked, SimError>,
+    ) -> Result<ProgramRun, ExperimentError> {
+        let point = self.point;
+        let network = Network::of(&point.experiment.network.network()).seeded(point.experiment.seed);
+        let window = WindowSettings::from_policy(&point.experiment.policy);
+        let mut once = |timelines: &Timelines| -> Result<Outcome<()>, ExperimentError> {
+            let (result, outcome) = simulate(&network, window, timelines, self.watch)?;
+            result.map_err(ExperimentError::WrongResult)?;
+            Ok(outcome)
+        };
         let timelines = point.timelines(ranks)?;
-        let outcome = self.once(program, &timelines)?;
+        let outcome = once(&timelines)?;
         let makespan_s = seconds(outcome.makespan_ns);
         let dedicated_s = match (point.disturbance, self.dedicated_s) {
             (None, _) => makespan_s,
             (Some(_), Some(known)) => known,
-            (Some(_), None) => seconds(self.once(program, &Timelines::undisturbed(ranks))?.makespan_ns),
+            (Some(_), None) => seconds(once(&Timelines::undisturbed(ranks))?.makespan_ns),
         };
         Ok(point.entry(Ran {
             compute: ComputedBy::Simulated,
@@ -140,16 +173,6 @@ impl ProgramVisitor for Simulation<'_, '_> {
             busy_s: Spread::of(outcome.times.iter().map(|times| seconds(times.busy_ns))),
             away_s: away(&timelines, outcome.makespan_ns),
         }))
-    }
-}
-
-impl Simulation<'_, '_> {
-    fn once<P: Program>(&mut self, program: &P, timelines: &Timelines) -> Result<Outcome<P::Rank>, ExperimentError> {
-        let network = Network::of(&self.point.experiment.network.network()).seeded(self.point.experiment.seed);
-        let window = WindowSettings::from_policy(&self.point.experiment.policy);
-        let outcome = simulate(program, &network, window, timelines, self.watch)?;
-        program.check(&outcome.results()).map_err(ExperimentError::WrongResult)?;
-        Ok(outcome)
     }
 }
 

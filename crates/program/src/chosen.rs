@@ -11,6 +11,17 @@ pub trait ProgramVisitor {
     type Out;
 
     fn visit<P: Program>(self, program: &P) -> Self::Out;
+
+    /// Visits a schedule whose ranks have several processors, which is no [`Program`].
+    ///
+    /// # Errors
+    /// [`NoProgram::SeveralProcessors`] where the visitor needs one processor per rank.
+    fn visit_processors(self, goal: &Goal) -> Result<Self::Out, NoProgram>
+    where
+        Self: Sized,
+    {
+        Err(NoProgram::SeveralProcessors { rank: goal.several_processors().unwrap_or_default() })
+    }
 }
 
 /// Why a program could not be built.
@@ -18,6 +29,10 @@ pub trait ProgramVisitor {
 pub enum NoProgram {
     Description(DescriptionError),
     Goal(GoalError),
+    /// A rank of the GOAL file has several processors or interfaces.
+    SeveralProcessors {
+        rank: u32,
+    },
     /// The program was recorded: it is made of its recording, not of parameters.
     Recorded,
 }
@@ -27,6 +42,11 @@ impl std::fmt::Display for NoProgram {
         match self {
             Self::Description(error) => error.fmt(f),
             Self::Goal(error) => write!(f, "workload.parameters.file: {error}"),
+            Self::SeveralProcessors { rank } => write!(
+                f,
+                "workload.parameters.file: operations of rank {rank} name a cpu or nic other than 0, and live ranks have one of \
+                 each; `crosswind run --on sim` simulates several"
+            ),
             Self::Recorded => {
                 f.write_str("workload.program is \"recorded\"; a recorded program runs in virtual time only")
             }
@@ -56,6 +76,12 @@ pub fn with_program<V: ProgramVisitor>(
         Parameters::Sample(parameters) => visitor.visit(&Sample::new(&parameters, ranks, seed)),
         Parameters::Nas(parameters) => visitor.visit(&Skeleton::new(&parameters, ranks)),
         Parameters::Recorded(_) => return Err(NoProgram::Recorded),
-        Parameters::Goal(_) => visitor.visit(&Goal::parse(goal.unwrap_or_default()).map_err(NoProgram::Goal)?),
+        Parameters::Goal(_) => {
+            let goal = Goal::parse(goal.unwrap_or_default()).map_err(NoProgram::Goal)?;
+            if goal.several_processors().is_some() {
+                return visitor.visit_processors(&goal);
+            }
+            visitor.visit(&goal)
+        }
     })
 }

@@ -84,6 +84,15 @@ pub enum SimError {
         /// The setting as written in the description.
         setting: &'static str,
     },
+    /// A setting that needs one processor per rank, which the schedule does not have.
+    #[error(
+        "{setting} cannot be simulated for a schedule with several processors or interfaces per rank (cpu, nic): leave one of the \
+         two away"
+    )]
+    OneProcessor {
+        /// The setting as written in the description.
+        setting: &'static str,
+    },
     #[error("the program has 0 ranks; it must have at least 1")]
     NoRanks,
     /// The disturbance was made for another number of ranks.

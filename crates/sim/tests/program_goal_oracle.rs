@@ -12,9 +12,10 @@ use std::fmt::Write as _;
 
 use crate::programs::disturbed;
 use crosswind_policy::window::WindowSettings;
+use crosswind_program::goal::processors::RankProcessors;
 use crosswind_program::{Goal, Program as _};
 use crosswind_schema::disturbance::Timelines;
-use crosswind_sim::program::{Network, simulate};
+use crosswind_sim::program::{Network, simulate, simulate_processors};
 
 /// The generator of random numbers, SplitMix64.
 struct Random(u64);
@@ -385,6 +386,17 @@ fn random_schedules_end_when_the_rules_say() {
         let found = found.map(|run| run.times.iter().map(|rank| rank.end_ns).collect::<Vec<u64>>());
         let expected = ends(&plans, &noises, &network);
         assert_eq!(found, expected, "seed {seed}, {network:?}, noise {noises:?}\n{text}");
+        // An interface of several processors takes packets g apart; one of a single processor not faster than o.
+        if network.gap_ns >= network.overhead_ns {
+            let run = simulate_processors(&goal, &network, WindowSettings::default(), &timelines, &mut |_| true);
+            let results = |ranks: &[RankProcessors]| ranks.iter().map(RankProcessors::result).collect::<Vec<_>>();
+            let found = run.ok().filter(|run| goal.check(&results(&run.ranks)).is_ok());
+            let found = found.map(|run| run.times.iter().map(|rank| rank.end_ns).collect::<Vec<u64>>());
+            assert_eq!(
+                found, expected,
+                "as one of several processors: seed {seed}, {network:?}, noise {noises:?}\n{text}"
+            );
+        }
         *(if expected.is_some() { &mut whole } else { &mut stuck }) += 1;
     }
     assert!(whole > 2_000 && stuck > 20, "{whole} end, {stuck} are stuck");

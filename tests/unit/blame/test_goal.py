@@ -64,5 +64,5 @@ def test_a_message_that_nobody_receives_is_refused(tmp_path):
 
 
 def test_what_is_no_schedule_is_refused_with_its_line(tmp_path):
-    with pytest.raises(DescriptionError, match=r"line 3: cpu is 1; it must be 0"):
-        judged(tmp_path, "num_ranks 2\nrank 0 {\ncalc 5 cpu 1\n}\n")
+    with pytest.raises(DescriptionError, match=r"line 3: cpu is 256; it must be at most 255"):
+        judged(tmp_path, "num_ranks 2\nrank 0 {\ncalc 5 cpu 256\n}\n")

@@ -5,16 +5,18 @@
 //! interface, and computing need not wait behind it. Operations begin in the order in which they became free; among
 //! those that became free together, sends come first, then the order of the file decides. A receive is posted when it
 //! becomes free, without the processor, and ends when a send with its source and tag has been handled. Sends are eager
-//! at any size. There is one processor and one interface per rank; files that name others are rejected.
+//! at any size. Operations may name one of several processors (`cpu`) and interfaces (`nic`) of their rank.
 //!
 //! | question | module |
 //! |---|---|
 //! | how is a file parsed? | `parse` |
 //! | what does a rank do next? | `rank` |
+//! | what does each of a rank's several processors do next? | [`processors`] |
 //! | how is a schedule made in memory? | [`build`] |
 
 pub mod build;
 mod parse;
+pub mod processors;
 mod rank;
 
 use std::sync::Arc;
@@ -22,6 +24,7 @@ use std::sync::Arc;
 pub use parse::GoalError;
 pub use rank::GoalRank;
 
+use self::processors::RankProcessors;
 use crate::rank::Program;
 
 /// Largest message, bytes: a packet of it is an event of the simulation.
@@ -53,6 +56,21 @@ struct Schedule {
     starts: Vec<u32>,
     /// Followers, and whether they wait only for the operation's beginning.
     followers: Vec<(u32, bool)>,
+    /// Where each operation runs; empty if all run on processor 0 and interface 0.
+    places: Vec<Place>,
+}
+
+impl Schedule {
+    fn place(&self, operation: u32) -> Place {
+        self.places.get(operation as usize).copied().unwrap_or_default()
+    }
+}
+
+/// The processor and the interface of an operation, by number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    pub cpu: u8,
+    pub nic: u8,
 }
 
 /// A schedule for all ranks.
@@ -66,7 +84,7 @@ impl Goal {
     ///
     /// # Errors
     /// The first error, with its line: text that is not GOAL, ranks and labels that do not exist, operations that wait
-    /// for each other, more than one processor or interface per rank, sizes beyond 4 GiB.
+    /// for each other, sizes beyond [`LARGEST_BYTES`].
     ///
     /// # Examples
     /// ```
@@ -84,6 +102,19 @@ impl Goal {
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.schedules.iter().map(|schedule| schedule.acts.len() as u64).sum()
+    }
+
+    /// Returns the first rank with an operation on another processor or interface than 0. `None` if every rank has one of
+    /// each, as [`Program`] requires.
+    #[must_use]
+    pub fn several_processors(&self) -> Option<u32> {
+        self.schedules.iter().position(|schedule| !schedule.places.is_empty()).map(|rank| rank as u32)
+    }
+
+    /// Returns a rank in its initial state, with all of its processors.
+    #[must_use]
+    pub fn processors(&self, rank: u32) -> RankProcessors {
+        RankProcessors::new(Arc::clone(&self.schedules[rank as usize]))
     }
 }
 

@@ -4,7 +4,7 @@
 //! num_ranks 2
 //! rank 0 {
 //!   l1: calc 1000            // nanoseconds
-//!   l2: send 8b to 1 tag 5
+//!   l2: send 8b to 1 tag 5 cpu 0 nic 0
 //!   l2 requires l1           /* l1 is over, or with irequires: begun */
 //! }
 //! rank 1 {
@@ -17,13 +17,15 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use super::{Act, LARGEST_BYTES, Schedule};
+use super::{Act, LARGEST_BYTES, Place, Schedule};
 
 /// Limits on ranks, and on operations and requirements per file, so that they fit into memory.
 const MOST_RANKS: u64 = 1_000_000;
 const MOST_LINES: usize = 500_000_000;
 /// Longest computation, ns: about a hundred years.
 const LONGEST_NS: u64 = 3_000_000_000_000_000_000;
+/// Largest number of a processor or an interface: LogGOPSim has 8 bits for it.
+const LAST_PLACE: u64 = u8::MAX as u64;
 
 /// An error in a GOAL file, with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub(super) struct Block<'a> {
     labels: HashMap<&'a str, u32, std::hash::BuildHasherDefault<std::hash::DefaultHasher>>,
     /// Edges: an operation, the operation that it requires, and whether that one need only have begun.
     pub(super) needs: Vec<(u32, u32, bool)>,
+    /// Places of the operations up to the last one that is elsewhere than on processor 0 and interface 0.
+    places: Vec<Place>,
 }
 
 pub(super) fn parse(text: &[u8]) -> Result<Vec<Schedule>, GoalError> {
@@ -188,7 +192,7 @@ impl<'a> Block<'a> {
             [label, ":", act @ ..] => {
                 is_label(label)?;
                 let at = self.acts.len() as u32;
-                self.acts.push(act_of(act, ranks)?);
+                self.add(act, ranks)?;
                 if self.labels.insert(label, at).is_some() {
                     return Err(format!(
                         "label {label} is given twice in this rank, so what requires it is not known; rename one of them"
@@ -203,16 +207,26 @@ impl<'a> Block<'a> {
                 self.needs.push((find(label)?, find(required)?, *how == "irequires"));
                 Ok(())
             }
-            act => {
-                self.acts.push(act_of(act, ranks)?);
-                Ok(())
-            }
+            act => self.add(act, ranks),
         }
     }
 
+    fn add(&mut self, words: &[&str], ranks: u32) -> Result<(), String> {
+        let (act, place) = act_of(words, ranks)?;
+        if place != Place::default() {
+            self.places.resize(self.acts.len(), Place::default());
+            self.places.push(place);
+        }
+        self.acts.push(act);
+        Ok(())
+    }
+
     /// Builds the schedule: operations with their followers.
-    pub(super) fn schedule(self) -> Result<Schedule, String> {
+    pub(super) fn schedule(mut self) -> Result<Schedule, String> {
         let count = self.acts.len();
+        if !self.places.is_empty() {
+            self.places.resize(count, Place::default());
+        }
         let mut schedule = Schedule { needs: vec![0; count], starts: vec![0; count + 1], ..Schedule::default() };
         for &(operation, required, _) in &self.needs {
             schedule.needs[operation as usize] += 1;
@@ -229,6 +243,7 @@ impl<'a> Block<'a> {
             *place += 1;
         }
         schedule.acts = self.acts;
+        schedule.places = self.places;
         // Repeatedly removes operations that wait for nothing. Those never reached are on or behind a cycle.
         let mut needs = schedule.needs.clone();
         let mut free: Vec<u32> = (0..count as u32).filter(|&at| needs[at as usize] == 0).collect();
@@ -256,13 +271,13 @@ fn is_label(word: &str) -> Result<(), String> {
     if fits { Ok(()) } else { Err(format!("label {word:?} must be letters, digits and _, a letter first")) }
 }
 
-fn act_of(words: &[&str], ranks: u32) -> Result<Act, String> {
+fn act_of(words: &[&str], ranks: u32) -> Result<(Act, Place), String> {
     let [name, rest @ ..] = words else { return Err("an operation is missing behind the label".into()) };
     match *name {
         "calc" => {
             let ns = number(rest.first(), "calc", LONGEST_NS)?;
-            options(&rest[1..], &["cpu"])?;
-            Ok(Act::Calc { ns })
+            let Options { place, .. } = options(&rest[1..], &["cpu"])?;
+            Ok((Act::Calc { ns }, place))
         }
         "send" | "recv" => {
             let sends = *name == "send";
@@ -277,39 +292,41 @@ fn act_of(words: &[&str], ranks: u32) -> Result<Act, String> {
             }
             let any = !sends && *partner == "-1";
             let other = if any { None } else { Some(number(Some(partner), "rank", u64::from(ranks) - 1)? as u32) };
-            let tag = options(more, &["tag", "cpu", "nic"])?;
-            Ok(match other {
-                Some(to) if sends => {
-                    Act::Send { to, tag: tag.unwrap_or(Some(0)).ok_or("the tag of a send is -1")?, bytes }
-                }
-                from => Act::Receive { from, tag: tag.unwrap_or(Some(0)) },
-            })
+            let Options { tag, place } = options(more, &["tag", "cpu", "nic"])?;
+            let act = match other {
+                Some(to) if sends => Act::Send { to, tag: tag.ok_or("the tag of a send is -1")?, bytes },
+                from => Act::Receive { from, tag },
+            };
+            Ok((act, place))
         }
         other => Err(format!("{other:?} is no operation; it must be calc, send or recv")),
     }
 }
 
-/// Parses the options after an operation. Returns the tag, if given; the inner `None` means any tag.
-#[allow(clippy::option_option)] // not given, any tag, or one tag
-fn options(words: &[&str], known: &[&str]) -> Result<Option<Option<u64>>, String> {
-    let mut tag = None;
+struct Options {
+    /// `None`: any tag.
+    tag: Option<u64>,
+    place: Place,
+}
+
+/// Parses the options after an operation. The tag is 0 unless given.
+fn options(words: &[&str], known: &[&str]) -> Result<Options, String> {
+    let mut options = Options { tag: Some(0), place: Place::default() };
     let mut words = words;
     while let [name, rest @ ..] = words {
         if !known.contains(name) {
             return Err(format!("{name:?} stands where {} or the end of the line must", known.join(", ")));
         }
         let [value, after @ ..] = rest else { return Err(format!("{name} needs a number")) };
-        if *name == "tag" {
-            tag = Some(if *value == "-1" { None } else { Some(number(Some(value), "tag", u64::MAX)?) });
-        } else if number(Some(value), name, u64::from(u32::MAX))? != 0 {
-            return Err(format!(
-                "{name} is {value}; it must be 0, since only one processor and one interface per rank are simulated: give \
-                 its operations a rank of their own, or leave out {name} to have them share the processor"
-            ));
+        match *name {
+            "tag" if *value == "-1" => options.tag = None,
+            "tag" => options.tag = Some(number(Some(value), "tag", u64::MAX)?),
+            "cpu" => options.place.cpu = number(Some(value), name, LAST_PLACE)? as u8,
+            _ => options.place.nic = number(Some(value), name, LAST_PLACE)? as u8,
         }
         words = after;
     }
-    Ok(tag)
+    Ok(options)
 }
 
 #[cfg(test)]
@@ -334,6 +351,14 @@ mod tests {
     }
 
     #[test]
+    fn places_are_kept_only_where_one_differs_from_0() {
+        let text = "num_ranks 2\nrank 0 {\ncalc 1\nsend 1b to 1 tag 2 cpu 3 nic 4\ncalc 2\n}\nrank 1 {\nrecv 1b from 0 tag 2 cpu 0\n}\n";
+        let read = parse(text.as_bytes()).unwrap();
+        assert_eq!(read[0].places, [Place::default(), Place { cpu: 3, nic: 4 }, Place::default()]);
+        assert!(read[1].places.is_empty());
+    }
+
+    #[test]
     fn what_is_wrong_is_said_with_its_line() {
         assert_eq!(problem(""), "line 1: there is no num_ranks");
         assert_eq!(problem("num_ranks 2\nrank 2 {\n}"), "line 2: rank is 2; it must be at most 1");
@@ -344,8 +369,7 @@ mod tests {
             "line 7: 2 operations of this rank wait for each other in a circle"
         );
         assert!(problem("num_ranks 1\nrank 0 {\na requires b\n}").contains("label \"a\" is not given above"));
-        let cpu = problem("num_ranks 1\nrank 0 {\ncalc 1 cpu 1\n}");
-        assert!(cpu.contains("line 3: cpu is 1; it must be 0") && cpu.contains("leave out cpu"), "{cpu}");
+        assert_eq!(problem("num_ranks 1\nrank 0 {\ncalc 1 cpu 256\n}"), "line 3: cpu is 256; it must be at most 255");
         assert!(problem("num_ranks 99999999999\n").contains("at most 1000000"));
         assert!(problem("num_ranks 1\nrank 0 {\na: calc 1\na: calc 2\n}").contains("rename one"));
         assert!(problem("\u{2}\0\0\0\u{8}").contains("the file is binary"));

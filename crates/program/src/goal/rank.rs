@@ -146,7 +146,7 @@ impl GoalRank {
     }
 }
 
-fn asks_for(act: Act, source: u32, mark: u64) -> bool {
+pub(super) fn asks_for(act: Act, source: u32, mark: u64) -> bool {
     match act {
         Act::Receive { from, tag } => from.is_none_or(|from| from == source) && tag.is_none_or(|tag| tag == mark),
         Act::Send { .. } | Act::Calc { .. } => false,
@@ -209,21 +209,26 @@ impl Rank for GoalRank {
     }
 
     fn waits_for(&self) -> String {
-        let any = |value: Option<u64>| value.map_or_else(|| "any".into(), |value| value.to_string());
-        let receives: Vec<String> = (self.posted.iter().take(NAMED))
-            .filter_map(|&at| match self.schedule.acts[at as usize] {
-                Act::Receive { from, tag } => {
-                    Some(format!("receive from {} with tag {}", any(from.map(u64::from)), any(tag)))
-                }
-                Act::Send { .. } | Act::Calc { .. } => None,
-            })
-            .collect();
-        let more = self.posted.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        if receives.is_empty() { "operations that wait for each other".into() } else { receives.join(", ") + &more }
+        receives_named(&self.schedule.acts, &self.posted)
     }
 
     fn result(&self) -> Vec<u64> {
         vec![u64::from(self.left), self.unexpected.len() as u64]
     }
+}
+
+/// Describes the receives that a rank has posted, for a deadlock's error message.
+pub(super) fn receives_named(acts: &[Act], posted: &VecDeque<u32>) -> String {
+    let any = |value: Option<u64>| value.map_or_else(|| "any".into(), |value| value.to_string());
+    let receives: Vec<String> = (posted.iter().take(NAMED))
+        .filter_map(|&at| match acts[at as usize] {
+            Act::Receive { from, tag } => {
+                Some(format!("receive from {} with tag {}", any(from.map(u64::from)), any(tag)))
+            }
+            Act::Send { .. } | Act::Calc { .. } => None,
+        })
+        .collect();
+    let more = posted.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    if receives.is_empty() { "operations that wait for each other".into() } else { receives.join(", ") + &more }
 }

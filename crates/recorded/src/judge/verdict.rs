@@ -318,8 +318,18 @@ impl<'a> Case<'a> {
         let waits = || found.waits.values().copied();
         let (least, most) = (waits().fold(f64::INFINITY, f64::min), waits().fold(0.0, f64::max));
         let beside = self.traces.iter().any(|trace| trace.beside);
-        let stays = self.stays();
-        if beside && stays - least.min(stays) > 3.0 * UNEXPLAINED * run && found.savings.uneven_s < 0.3 * (most - least)
+        let [shortest, longest] = self.stays();
+        // The rank that the others stay for waits least, unless the waits are not in the traces.
+        let apart = longest - shortest;
+        if beside && apart > 3.0 * UNEXPLAINED * run && most - least < 0.3 * apart {
+            let reason = format!(
+                "ranks stay {shortest:.3} to {longest:.3} s in collectives, but where the program waits for them is not seen"
+            );
+            return found.refuse(reason);
+        }
+        if beside
+            && longest - least.min(longest) > 3.0 * UNEXPLAINED * run
+            && found.savings.uneven_s < 0.3 * (most - least)
         {
             let reason = format!(
                 "ranks wait {least:.3} to {most:.3} s in collectives, but where the program waits for them is not seen"
@@ -349,12 +359,13 @@ impl<'a> Case<'a> {
         found.say("none", "no rank stands out")
     }
 
-    /// Longest time that a rank stayed in operations beside its computing, s.
-    fn stays(&self) -> f64 {
+    /// Returns the shortest and the longest time that a rank stayed in operations beside its computing, s.
+    fn stays(&self) -> [f64; 2] {
         let of = |trace: &Trace| {
             trace.events.iter().map(|event| event.end.saturating_sub(event.start).max(0) as f64).sum::<f64>() * 1e-9
         };
-        self.traces.iter().map(of).fold(0.0, f64::max)
+        let stays = || self.traces.iter().map(of);
+        [stays().fold(f64::INFINITY, f64::min), stays().fold(0.0, f64::max)]
     }
 
     fn culprit(&self, members: &[&&Cost], whole: Estimate, evidence: &Evidence<'_>) -> Culprit {

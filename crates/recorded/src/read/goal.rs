@@ -47,6 +47,13 @@ impl GoalReader {
     pub fn finish(self) -> Result<Vec<Trace>, ReadError> {
         let goal =
             Goal::parse(&self.text).map_err(|error| ReadError::line(error.line as u64, error.problem.clone()))?;
+        if let Some(rank) = goal.several_processors() {
+            return Err(ReadError::file(format!(
+                "operations of rank {rank} name a cpu or nic other than 0; blame follows one processor per rank. Leave cpu and nic \
+                 out, or simulate the schedule: crosswind run {}",
+                self.source
+            )));
+        }
         let mut schedule = Schedule::new(&goal, &self.source);
         schedule.run();
         if let Some(rank) = schedule.ranks.iter().position(|rank| rank.waits_since.is_some()) {

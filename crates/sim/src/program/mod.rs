@@ -24,6 +24,7 @@
 //! | are all at the barrier? | `meeting` |
 //! | which send belongs to which receive? | `matching` |
 //! | what if the network's buffers fill? | `fat_tree` |
+//! | what if ranks have several processors? | `processors` |
 
 mod calendar;
 mod fat_tree;
@@ -35,6 +36,7 @@ mod network;
 mod node;
 mod outbox;
 mod outcome;
+mod processors;
 mod watch;
 mod wires;
 
@@ -54,6 +56,7 @@ use crate::error::SimError;
 pub use self::fat_tree::FatTree;
 pub use self::network::Network;
 pub use self::outcome::{Outcome, RankTimes};
+pub use self::processors::simulate_processors;
 pub use self::wires::Totals;
 
 /// Visits between two calls of the caller's callback.

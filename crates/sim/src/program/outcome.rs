@@ -37,6 +37,12 @@ impl<R: Rank> Outcome<R> {
 }
 
 impl<R> Outcome<R> {
+    /// Returns the outcome without the ranks' final state.
+    #[must_use]
+    pub fn without_ranks(self) -> Outcome<()> {
+        Outcome { makespan_ns: self.makespan_ns, totals: self.totals, times: self.times, ranks: Vec::new() }
+    }
+
     /// Returns the time spent waiting for credits, summed over all ranks, ns.
     #[must_use]
     pub fn stalled_ns(&self) -> u64 {

@@ -1,0 +1,115 @@
+"""GOAL schedules whose operations name processors and interfaces end when the rules say, to the nanosecond."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from goal_processors import Network, Op, Run, drawn, text_of
+
+from crosswind import _core
+from crosswind.blame.recorded import blame_recorded
+from crosswind.errors import CrosswindError, DescriptionError, InfeasibleError
+
+SCHEDULES = 400
+RECORDED = Path(__file__).parents[2] / "recordings" / "loggopsim.json"
+LOGGOPSIM = Network(2500, 1500, 1000, 6)
+
+
+def simulated(text, network, **settings):
+    """Return a run of a schedule, or `None` where it does not end as it should."""
+    seconds = {"latency_s": network.latency, "overhead_s": network.overhead, "gap_s": network.gap}
+    experiment = {
+        "schema_version": 1,
+        "name": "goal",
+        "network": {
+            **{name: ns * 1e-9 for name, ns in seconds.items()},
+            "gap_per_byte_s": network.per_byte * 1e-9,
+            "packet_bytes": network.packet_bytes,
+            **settings.pop("network", {}),
+        },
+        "workload": {"kind": "program", "program": "goal", "parameters": {"file": "s.goal"}},
+        **settings,
+    }
+    return json.loads(_core.simulate_program(json.dumps(experiment), None, text, dedicated_s=1.0))
+
+
+def ends(schedule, network):
+    try:
+        run = simulated(text_of(schedule), network)
+    except InfeasibleError:
+        return None
+    except CrosswindError as error:
+        if "no recv asked" not in str(error):
+            raise
+        return None
+    return round(run["makespan_s"] * 1e9), [round(run["busy_s"][name] * 1e9) for name in ("min", "max")]
+
+
+def by_rules(schedule, network):
+    ranks = Run(schedule, network).run()
+    busy = [rank.busy for rank in ranks or ()]
+    return ranks and (max(rank.end for rank in ranks), [min(busy), max(busy)])
+
+
+def test_drawn_schedules_end_when_the_rules_say():
+    whole = 0
+    for seed in range(SCHEDULES):
+        schedule, network = drawn(seed)
+        if all(op.cpu == op.nic == 0 for ops in schedule for op in ops):
+            continue
+        expected = by_rules(schedule, network)
+        assert ends(schedule, network) == expected, f"{seed} {network}\n{text_of(schedule)}"
+        whole += expected is not None
+    assert whole > SCHEDULES / 4
+
+
+@pytest.mark.parametrize(
+    ("ops", "end"),
+    [
+        # Two processors compute at a time; on one they take turns.
+        ([Op("calc", 1000), Op("calc", 1000, cpu=1)], 1000),
+        ([Op("calc", 1000, cpu=1), Op("calc", 1000, cpu=1)], 2000),
+        # What another processor's operation requires has ended, or begun.
+        ([Op("calc", 1000, cpu=1), Op("calc", 500, requires=[0])], 1500),
+        ([Op("calc", 1000, cpu=1), Op("calc", 500, irequires=[0])], 1000),
+        # 100 bytes occupy an interface for 1000 + 99 * 6 ns, a processor for 1500. Of two interfaces none waits.
+        ([Op("send", 100, 1, 0, 0, 0), Op("send", 100, 1, 0, 1, 0)], 1594 + 1500 + 2500 + 594 + 1500),
+        ([Op("send", 100, 1, 0, 0, 0), Op("send", 100, 1, 0, 1, 1)], 1500 + 2500 + 594 + 1500),
+    ],
+)
+def test_costs_of_processors_and_interfaces(ops, end):
+    receives = [Op("recv", 1, 0, 0, op.cpu) for op in ops if op.kind == "send"]
+    assert ends([ops, receives or [Op("calc", 0)]], LOGGOPSIM)[0] == end
+
+
+@pytest.mark.parametrize("recorded", json.loads(RECORDED.read_text()))
+def test_schedules_end_when_loggopsim_says(recorded):
+    """The ends are those of spcl/LogGOPSim 76451de, built from its source.
+
+    Each processor does its operations one after the other and has its own interface: no documented difference applies.
+    """
+    run = simulated(recorded["schedule"], Network(*recorded["network"]))
+    assert round(run["makespan_s"] * 1e9) == max(recorded["ends_ns"])
+
+
+def test_a_message_is_handled_by_the_processor_of_its_receive():
+    calc, receive = Op("calc", 100_000), Op("recv", 1, 0, 0, cpu=1)
+    after = Op("calc", 1, cpu=1, requires=[1])
+    late = [calc, Op("recv", 1, 0, 0), Op("calc", 1, requires=[1])]
+    assert ends([[Op("send", 1, 1)], [calc, receive, after]], LOGGOPSIM)[0] == 100_000
+    assert ends([[Op("send", 1, 1, cpu=1)], late], LOGGOPSIM)[0] == 100_000 + 1500 + 1
+
+
+def test_settings_that_need_one_processor_per_rank_are_refused():
+    text = text_of([[Op("calc", 5, cpu=1)], [Op("calc", 5)]])
+    with pytest.raises(CrosswindError, match=r"policy\.window_packets cannot be simulated .* several processors"):
+        simulated(text, LOGGOPSIM, policy={"window_packets": 4})
+
+
+def test_blame_refuses_several_processors_and_says_what_to_do(tmp_path):
+    file = tmp_path / "several.goal"
+    file.write_text(text_of([[Op("calc", 5)], [Op("calc", 5, cpu=1)]]))
+    with pytest.raises(DescriptionError, match=r"operations of rank 1 name a cpu or nic other than 0.*crosswind run"):
+        blame_recorded([file])
