@@ -256,13 +256,14 @@ def announcement(experiment: Experiment) -> str | None:
 
 def _program_of(path: Path, network: list[str] | None) -> Document | None:
     """Return the workload of a file that is a program by itself, a GOAL schedule or a recording; None: neither."""
+    from crosswind.experiment.goal_binary import is_binary_goal
     from crosswind.files.kinds import UNKNOWN, found_at
     from crosswind.files.recorded import is_recorded
 
     if path.is_dir():
         kind = "recorded-program" if is_recorded(path) else UNKNOWN
     elif path.is_file() and os.access(path, os.R_OK):
-        kind = found_at(path).kind
+        kind = "goal" if is_binary_goal(_head(path)) else found_at(path).kind
         kind = "recorded-program" if kind in (UNKNOWN, "perfetto") and is_recorded(path) else kind
     else:
         return None
@@ -294,9 +295,9 @@ def _read(path: Path, network: list[str] | None, disturbance: Path | None) -> Ex
         fields = settings_of([text for text in network or [] if "=" in text], "--network")
         experiment = set_fields(Experiment.from_dict(described, path.absolute().parent), whole, "--network ")
         return set_fields(experiment, {f"network.{field}": value for field, value in fields.items()}, "--network ")
-    if path.suffix in GOAL_SUFFIXES and _is_binary(path):
-        hint = "name the text that it was made from"
-        raise DescriptionError(f"{path} is a binary GOAL schedule; only those in text are read", "not-text", hint)
+    if path.suffix in GOAL_SUFFIXES and b"\0" in _head(path):
+        hint = "name the text that it was made from, or what LogGOPSim's txt2bin makes of that"
+        raise DescriptionError(f"{path} is binary, and not a schedule of LogGOPSim's txt2bin", "not-text", hint)
     for option, given, how in (
         ("--network", network, "network.latency_s=1e-6"),
         ("--disturbance", disturbance, f"disturbance={disturbance}"),
@@ -307,12 +308,12 @@ def _read(path: Path, network: list[str] | None, disturbance: Path | None) -> Ex
     return Experiment.load(path)
 
 
-def _is_binary(path: Path) -> bool:
+def _head(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return b"\0" in file.read(HEAD_BYTES)
+            return file.read(HEAD_BYTES)
     except OSError:
-        return False
+        return b""
 
 
 def _performed(

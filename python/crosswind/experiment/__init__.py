@@ -17,6 +17,7 @@ from crosswind.description import Description
 from crosswind.documents import Document, Params
 from crosswind.errors import DescriptionError
 from crosswind.experiment.files import Files
+from crosswind.experiment.goal_binary import goal_text, is_binary_goal
 from crosswind.experiment.own_policy import own_policies
 from crosswind.experiment.point import FarmPoint, Point, ProgramPoint, StreamsPoint
 from crosswind.platform import as_html_table
@@ -269,6 +270,8 @@ class Experiment(Description[_core.Experiment]):
         if file is not None and workload["program"] == "recorded":
             return None, self._files.recording(file, field)
         content = self._files.content(file, field)
+        if content is not None and is_binary_goal(content):
+            return goal_text(content, f"{field}, {file},"), None
         try:
             return (None if content is None else content.decode()), None
         except UnicodeDecodeError as error:

@@ -83,7 +83,7 @@ def test_a_word_that_a_field_does_not_take_is_answered_with_those_that_it_does()
 def test_a_binary_schedule_is_called_one(tmp_path):
     (tmp_path / "ring.goal").write_bytes(bytes([2, 0, 0, 255]) * 20)
     message, hint = refused("run", str(tmp_path / "ring.goal"))
-    assert message.endswith("is a binary GOAL schedule; only those in text are read")
+    assert message.endswith("is binary, and not a schedule of LogGOPSim's txt2bin")
     assert "the text" in hint
 
 

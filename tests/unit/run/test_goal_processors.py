@@ -10,11 +10,33 @@ from goal_processors import Network, Op, Run, drawn, text_of
 
 from crosswind import _core
 from crosswind.blame.recorded import blame_recorded
+from crosswind.cli import app
 from crosswind.errors import CrosswindError, DescriptionError, InfeasibleError
+from crosswind.experiment.goal_binary import goal_text
 
 SCHEDULES = 400
 RECORDED = Path(__file__).parents[2] / "recordings" / "loggopsim.json"
 LOGGOPSIM = Network(2500, 1500, 1000, 6)
+BINARY = bytes.fromhex(
+    "7f10000000000000020000000102260000000000000084000000000000008400000000000000e200000000000000020000000100000000"
+    "000000000000000300000000e8030000000000000000000001000100000000000000000000000100000001000000010100000008000000"
+    "0000000007000000010200000000010000000000000001000000010000000200000001000000000000000000000002ffffffff08000000"
+    "00000000ffffffff0002000000000000000001000000000000000100000003000000000500000000000000000000000000000000000100"
+    "0000000000000100000001000000"
+)
+"""What LogGOPSim's txt2bin makes of `BINARY_TEXT`."""
+BINARY_TEXT = """num_ranks 2
+rank 0 {
+l0: calc 1000 cpu 1
+l1: send 8b to 1 tag 7 cpu 1 nic 2
+l1 requires l0
+}
+rank 1 {
+l0: recv 8b from -1 tag -1 cpu 0 nic 2
+l1: calc 5 cpu 0
+l1 irequires l0
+}
+"""
 
 
 def simulated(text, network, **settings):
@@ -113,3 +135,24 @@ def test_blame_refuses_several_processors_and_says_what_to_do(tmp_path):
     file.write_text(text_of([[Op("calc", 5)], [Op("calc", 5, cpu=1)]]))
     with pytest.raises(DescriptionError, match=r"operations of rank 1 name a cpu or nic other than 0.*crosswind run"):
         blame_recorded([file])
+
+
+def test_a_binary_schedule_is_read_like_its_text():
+    assert goal_text(BINARY, "s.bin") == BINARY_TEXT
+
+
+@pytest.mark.parametrize("length", range(8, len(BINARY), 5))
+def test_a_binary_schedule_that_is_cut_off_is_refused(length):
+    with pytest.raises(DescriptionError, match=r"s\.bin is a binary GOAL schedule, damaged in rank"):
+        goal_text(BINARY[:length], "s.bin")
+
+
+def test_a_binary_schedule_runs_from_the_command_line(tmp_path, capsys):
+    (tmp_path / "s.bin").write_bytes(BINARY)
+    text = tmp_path / "s.goal"
+    text.write_text(BINARY_TEXT)
+    printed = []
+    for file in (text, tmp_path / "s.bin"):
+        app(["run", str(file)], prog_name="crosswind", standalone_mode=False)
+        printed.append(capsys.readouterr().out)
+    assert printed[0].replace("s.goal", "s.bin") == printed[1]

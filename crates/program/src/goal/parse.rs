@@ -304,7 +304,7 @@ fn act_of(words: &[&str], ranks: u32) -> Result<(Act, Place), String> {
 }
 
 struct Options {
-    /// `None`: any tag.
+    /// The tag of a message; `None` in a receive of any tag.
     tag: Option<u64>,
     place: Place,
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::rank::asks_for;
 use super::{Act, Place, Schedule};
 
-/// An operation that needs a processor.
+/// The part of an operation that occupies a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     Calc { ns: u64 },
@@ -17,7 +17,6 @@ pub enum Work {
 /// A free operation that a processor takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// Its index in the rank.
     pub operation: u32,
     pub work: Work,
     pub place: Place,

@@ -73,7 +73,7 @@ struct Sending {
     order: u32,
 }
 
-/// What a processor does.
+/// A processor's current activity, which ends at a known time.
 enum Activity {
     Computes(u32),
     Sends(Sending),
@@ -90,7 +90,7 @@ struct Processor {
     arrived: VecDeque<Arrived>,
     /// Whether its last activity was the first operation of its queue, and computed.
     computed: bool,
-    /// When it chooses next.
+    /// Time of its next choice, ns; `None` if it has nothing to do.
     chooses: Option<u64>,
 }
 
