@@ -130,7 +130,7 @@ impl RankProcessors {
     }
 
     /// Records that an operation has begun (`over`: ended).
-    pub fn happened(&mut self, operation: u32, over: bool) {
+    pub fn record(&mut self, operation: u32, over: bool) {
         self.news.push((operation, over));
         self.follow();
         self.release();
@@ -157,10 +157,10 @@ impl RankProcessors {
     /// Records that a message has been handled. `receive`: what [`Self::passed`] returned.
     pub fn handled(&mut self, id: u64, receive: Option<u32>) {
         if let Some(receive) = receive {
-            self.happened(receive, true);
+            self.record(receive, true);
         } else if let Some(index) = self.expected.iter().position(|expected| expected.0 == id) {
             let (_, receive) = self.expected.swap_remove(index);
-            self.happened(receive, true);
+            self.record(receive, true);
         } else if let Some(message) = self.unexpected.iter_mut().find(|message| message.id == id) {
             message.handled = true;
         }
@@ -228,8 +228,8 @@ impl RankProcessors {
     fn post(&mut self, at: u32) {
         self.news.push((at, false));
         let act = self.schedule.acts[at as usize];
-        let asked = self.unexpected.iter().position(|message| asks_for(act, message.from, message.tag));
-        match asked.and_then(|index| self.unexpected.remove(index)) {
+        let index = self.unexpected.iter().position(|message| asks_for(act, message.from, message.tag));
+        match index.and_then(|index| self.unexpected.remove(index)) {
             Some(message) if message.handled => self.news.push((at, true)),
             Some(message) => self.expected.push((message.id, at)),
             None => self.posted.push_back(at),

@@ -321,20 +321,18 @@ impl<'a> Case<'a> {
         let [shortest, longest] = self.stays();
         // The rank that the others stay for waits least, unless the waits are not in the traces.
         let apart = longest - shortest;
-        if beside && apart > 3.0 * UNEXPLAINED * run && most - least < 0.3 * apart {
-            let reason = format!(
-                "ranks stay {shortest:.3} to {longest:.3} s in collectives, but where the program waits for them is not seen"
-            );
-            return found.refuse(reason);
-        }
-        if beside
-            && longest - least.min(longest) > 3.0 * UNEXPLAINED * run
-            && found.savings.uneven_s < 0.3 * (most - least)
-        {
-            let reason = format!(
-                "ranks wait {least:.3} to {most:.3} s in collectives, but where the program waits for them is not seen"
-            );
-            return found.refuse(reason);
+        if beside {
+            let unseen = |stay: &str, [from, to]: [f64; 2]| {
+                format!(
+                    "ranks {stay} {from:.3} to {to:.3} s in collectives, but where the program waits for them is not seen"
+                )
+            };
+            if apart > 3.0 * UNEXPLAINED * run && most - least < 0.3 * apart {
+                return found.refuse(unseen("stay", [shortest, longest]));
+            }
+            if longest - least.min(longest) > 3.0 * UNEXPLAINED * run && found.savings.uneven_s < 0.3 * (most - least) {
+                return found.refuse(unseen("wait", [least, most]));
+            }
         }
         if found.savings.transfer_excess_s > 2.0 * UNEXPLAINED * run
             && found.savings.transfer_excess_s > found.savings.uneven_s

@@ -167,7 +167,7 @@ pub fn simulate_processors(
         ("policy.window_packets", window.limits()),
         ("policy.away = \"discard\"", window.away != Away::Buffer),
     ];
-    if let Some((setting, _)) = settings.iter().find(|(_, is_asked)| *is_asked) {
+    if let Some((setting, _)) = settings.iter().find(|(_, is_set)| *is_set) {
         return Err(SimError::OneProcessor { setting });
     }
     let node = |rank| Node {
@@ -348,7 +348,7 @@ impl Engine<'_> {
                 self.send(rank, cpu, now, Sending { operation, to, tag, left: bytes.max(1), nic: place.nic, order });
             }
         }
-        self.nodes[rank as usize].rank.happened(operation, false);
+        self.nodes[rank as usize].rank.record(operation, false);
         self.wake(rank, now);
         Ok(())
     }
@@ -387,11 +387,11 @@ impl Engine<'_> {
         node.times.end_ns = node.times.end_ns.max(now);
         let processor = &mut node.processors[usize::from(cpu)];
         match processor.activity.take() {
-            Some(Activity::Computes(operation)) => node.rank.happened(operation, true),
+            Some(Activity::Computes(operation)) => node.rank.record(operation, true),
             Some(Activity::Sends(rest)) if rest.left > 0 => processor.sending = Some(rest),
             Some(Activity::Sends(rest)) => {
                 processor.sending = None;
-                node.rank.happened(rest.operation, true);
+                node.rank.record(rest.operation, true);
             }
             Some(Activity::Handles(Arrived { id, receive, last: true })) => {
                 self.totals.handled += 1;
