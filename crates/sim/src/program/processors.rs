@@ -208,7 +208,7 @@ impl Engine<'_> {
                 Event::Chooses { rank } => self.chooses(rank, now)?,
             }
             handled += 1;
-            if handled.is_multiple_of(EVENTS_PER_CALL) && !watch(self.totals.operations) {
+            if handled % EVENTS_PER_CALL == 0 && !watch(self.totals.operations) {
                 return Err(SimError::Interrupted);
             }
         }
