@@ -6,7 +6,9 @@ import gzip
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,25 +47,28 @@ def test_no_rank_of_an_even_job_with_fsdp_is_named():
     assert (found["ranks"], found["steps"], found["culprits"]) == (3, 8, [])
 
 
-def outermost(file: Path, out: Path) -> Path:
-    """Write a trace without the operators that run inside of others, as a profiler with less detail does."""
+def with_operators(file: Path, out: Path, keep: Callable[[dict[str, Any]], bool]) -> Path:
+    """Write a trace with some of its operators only, as a profiler does that notes less."""
     trace = json.loads(gzip.decompress(file.read_bytes()))
-    operators = [event for event in trace["traceEvents"] if event.get("cat") == "cpu_op"]
-    over, inner = dict[int, float](), set[int]()
-    for event in sorted(operators, key=lambda one: (one["tid"], one["ts"], -one["dur"])):
-        end = event["ts"] + event["dur"]
-        if end <= over.get(event["tid"], 0.0) + 1e-3:
-            inner.add(id(event))
-        else:
-            over[event["tid"]] = end
-    trace["traceEvents"] = [event for event in trace["traceEvents"] if id(event) not in inner]
+    trace["traceEvents"] = [event for event in trace["traceEvents"] if event.get("cat") != "cpu_op" or keep(event)]
     (out / file.name).write_bytes(gzip.compress(json.dumps(trace).encode()))
     return out / file.name
 
 
-def test_a_late_rank_whose_waits_are_not_in_the_trace_is_not_overlooked(tmp_path):
+def of_late_rank(tmp_path: Path, keep: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     files = sorted((ROOT / "tests" / "recordings" / "fsdp").glob("*.json.gz"))
-    found = blame_recorded([outermost(file, tmp_path) for file in files]).data
+    return blame_recorded([with_operators(file, tmp_path, keep) for file in files]).data
+
+
+@pytest.mark.parametrize("keep", [lambda one: one["dur"] >= 1_000, lambda one: one["name"].startswith("aten::")])
+def test_a_late_rank_is_named_by_fewer_operators_too(tmp_path, keep):
+    (culprit,) = of_late_rank(tmp_path, keep)["culprits"]
+    assert culprit["ranks"] == [1]
+    assert culprit["ci95"][0] <= 0.476 <= culprit["ci95"][1]
+
+
+def test_a_late_rank_whose_waits_are_not_in_the_trace_is_not_overlooked(tmp_path):
+    found = of_late_rank(tmp_path, lambda one: "Work" in one["name"])
     assert (found["verdict"], found["culprits"]) == ("unidentifiable", [])
     assert "where the program waits for them is not seen" in found["reason"]
 

@@ -235,7 +235,7 @@ def test_a_file_that_fails_beside_another_only_is_named_and_the_other_is_shown(t
 
 
 def test_a_run_that_fails_leaves_no_file(tmp_path):
-    (tmp_path / "bad.goal").write_text("num_ranks 1\nrank 0 {\nl1: calc 5 cpu 1\n}\n")
+    (tmp_path / "bad.goal").write_text("num_ranks 1\nrank 0 {\nl1: calc 5 cpu 256\n}\n")
     head = 'schema_version = 1\nname = "e"\n[workload]\nkind = "program"\nprogram = "goal"\n'
     (tmp_path / "e.toml").write_text(head + '[workload.parameters]\nfile = "bad.goal"\n')
     done = CliRunner().invoke(app, ["run", str(tmp_path / "e.toml"), "-o", str(tmp_path / "runs.json")])
