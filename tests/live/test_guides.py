@@ -32,6 +32,7 @@ NOT_RUN = {
     r"crosswind check": "takes 25 s; tests/live/test_check.py",
     r"compare 'taskset": "takes 20 s; tests/live/test_compare.py",
     r"streams_sending_side\.toml --on local|local\.json": "takes a minute; test_run.py runs streams for real",
+    r"--beside|shared\.json": "takes minutes; tests/live/test_jobs.py",
     r"em3d_here\.toml --on local|here\.json": "takes a minute; tests/live/test_ranks.py",
 }
 
