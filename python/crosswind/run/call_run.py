@@ -250,6 +250,7 @@ class CallRun(Generic[C]):
     def _read(self) -> None:
         try:
             while True:
+                has_ended = self.live.ended(0.0)  # first: all that came before its end is among these results
                 results = self.live.results(_LOOK_AGAIN_S, or_news=True, views=True)  # raises what ended the run
                 begun, withdrawn, partial = self.live.news()
                 self.calls.begin(begun)
@@ -265,7 +266,7 @@ class CallRun(Generic[C]):
                     self.calls.learn(len(results), out, time.monotonic())
                 elif not self._feeder.is_alive() and not out:
                     break
-                elif self.live.ended(0.0):
+                elif has_ended:
                     raise AgentLost("the run has ended, and not all calls are answered")
         except BaseException as error:
             self._break(error)
