@@ -12,12 +12,14 @@
 //! | how is a file parsed? | `parse` |
 //! | what does a rank do next? | `rank` |
 //! | what does each of a rank's several processors do next? | [`processors`] |
+//! | which operations have become free? | `requirements` |
 //! | how is a schedule made in memory? | [`build`] |
 
 pub mod build;
 mod parse;
 pub mod processors;
 mod rank;
+mod requirements;
 
 use std::sync::Arc;
 

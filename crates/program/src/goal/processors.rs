@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::rank::asks_for;
+use super::requirements::Requirements;
 use super::{Act, Place, Schedule};
 
 /// The part of an operation that occupies a processor.
@@ -37,14 +38,9 @@ struct Message {
 
 pub struct RankProcessors {
     schedule: Arc<Schedule>,
-    /// For each operation, the number of others that it still waits for.
-    needs: Vec<u32>,
-    /// Number of operations that have not ended.
-    left: u32,
+    requirements: Requirements,
     /// Free operations of each processor, in the order in which they became free, with their position in that order.
     queues: Vec<VecDeque<(u32, u32)>>,
-    /// Number of operations that have become free and need a processor.
-    freed: u32,
     /// Receives without a message so far, in the order in which they were posted.
     posted: VecDeque<u32>,
     /// Messages without a receive so far, in the order in which they came.
@@ -53,34 +49,19 @@ pub struct RankProcessors {
     expected: Vec<(u64, u32)>,
     /// Processors whose queues have grown since [`Self::grown`] was called.
     grown: Vec<u8>,
-    news: Vec<(u32, bool)>,
-    batch: Vec<u32>,
-    receives: Vec<u32>,
 }
 
 impl RankProcessors {
     pub(super) fn new(schedule: Arc<Schedule>) -> Self {
-        let needs = schedule.needs.clone();
-        let left = needs.len() as u32;
         let mut rank = Self {
-            needs,
-            left,
+            requirements: Requirements::new(Arc::clone(&schedule)),
+            schedule,
             queues: Vec::new(),
-            freed: 0,
             posted: VecDeque::new(),
             unexpected: VecDeque::new(),
             expected: Vec::new(),
             grown: Vec::new(),
-            news: Vec::new(),
-            batch: Vec::new(),
-            receives: Vec::new(),
-            schedule,
         };
-        for at in 0..left {
-            if rank.needs[at as usize] == 0 {
-                rank.free(at);
-            }
-        }
         rank.release();
         rank
     }
@@ -131,8 +112,7 @@ impl RankProcessors {
 
     /// Records that an operation has begun (`over`: ended).
     pub fn record(&mut self, operation: u32, over: bool) {
-        self.news.push((operation, over));
-        self.follow();
+        self.requirements.record(operation, over);
         self.release();
     }
 
@@ -169,70 +149,35 @@ impl RankProcessors {
     /// Returns the number of operations that have not ended, and of messages that no receive asked for.
     #[must_use]
     pub fn result(&self) -> Vec<u64> {
-        vec![u64::from(self.left), self.unexpected.len() as u64]
+        vec![u64::from(self.requirements.left()), self.unexpected.len() as u64]
     }
 
     /// Describes what the rank waits for. `None` if all operations have ended.
     #[must_use]
     pub fn waits_for(&self) -> Option<String> {
-        (self.left > 0).then(|| super::rank::receives_named(&self.schedule.acts, &self.posted))
+        (self.requirements.left() > 0).then(|| super::rank::receives_named(&self.schedule.acts, &self.posted))
     }
 
-    fn free(&mut self, at: u32) {
-        let receives = matches!(self.schedule.acts[at as usize], Act::Receive { .. });
-        (if receives { &mut self.receives } else { &mut self.batch }).push(at);
-    }
-
-    /// Collects the operations that have become free.
-    fn follow(&mut self) {
-        let schedule = Arc::clone(&self.schedule);
-        for (at, over) in std::mem::take(&mut self.news) {
-            self.left -= u32::from(over);
-            let range = schedule.starts[at as usize] as usize..schedule.starts[at as usize + 1] as usize;
-            for &(follower, begun) in &schedule.followers[range] {
-                if begun != over {
-                    self.needs[follower as usize] -= 1;
-                    if self.needs[follower as usize] == 0 {
-                        self.free(follower);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Posts receives, which takes no processor, then queues the other operations that have become free: sends before
-    /// computing, each in the order of the file.
     fn release(&mut self) {
-        while !self.receives.is_empty() {
-            let mut receives = std::mem::take(&mut self.receives);
-            receives.sort_unstable();
-            for at in receives {
-                self.post(at);
+        let Self { schedule, requirements, queues, posted, unexpected, expected, grown } = self;
+        let post = |at: u32| {
+            let act = schedule.acts[at as usize];
+            let index = unexpected.iter().position(|message| asks_for(act, message.from, message.tag));
+            let message = index.and_then(|index| unexpected.remove(index));
+            match &message {
+                Some(message) if !message.handled => expected.push((message.id, at)),
+                Some(_) => {}
+                None => posted.push_back(at),
             }
-            self.follow();
-        }
-        let mut batch = std::mem::take(&mut self.batch);
-        batch.sort_unstable_by_key(|&at| (self.schedule.acts[at as usize].turn(), at));
-        for at in batch.drain(..) {
-            let cpu = self.schedule.place(at).cpu;
-            if self.queues.len() <= usize::from(cpu) {
-                self.queues.resize_with(usize::from(cpu) + 1, VecDeque::new);
+            message.is_some_and(|message| message.handled)
+        };
+        requirements.release(post, |order, at| {
+            let cpu = schedule.place(at).cpu;
+            if queues.len() <= usize::from(cpu) {
+                queues.resize_with(usize::from(cpu) + 1, VecDeque::new);
             }
-            self.queues[usize::from(cpu)].push_back((self.freed, at));
-            self.freed += 1;
-            self.grown.push(cpu);
-        }
-        self.batch = batch;
-    }
-
-    fn post(&mut self, at: u32) {
-        self.news.push((at, false));
-        let act = self.schedule.acts[at as usize];
-        let index = self.unexpected.iter().position(|message| asks_for(act, message.from, message.tag));
-        match index.and_then(|index| self.unexpected.remove(index)) {
-            Some(message) if message.handled => self.news.push((at, true)),
-            Some(message) => self.expected.push((message.id, at)),
-            None => self.posted.push_back(at),
-        }
+            queues[usize::from(cpu)].push_back((order, at));
+            grown.push(cpu);
+        });
     }
 }

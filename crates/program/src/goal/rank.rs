@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::requirements::Requirements;
 use super::{Act, Schedule};
 use crate::op::{Body, Kind, Op};
 use crate::rank::{Rank, Reply};
@@ -15,47 +16,29 @@ type Queue = VecDeque<(u32, u32)>;
 
 pub struct GoalRank {
     schedule: Arc<Schedule>,
-    /// For each operation, the number of others that it still waits for.
-    needs: Vec<u32>,
+    requirements: Requirements,
     sends: Queue,
     calcs: Queue,
-    /// Number of operations that have become free and need the processor.
-    freed: u32,
-    /// Position among them of the one that began last.
+    /// Position of the operation that began last, in the order in which they became free.
     issued: u32,
     /// The send that has been issued but is not over, and whether it has begun.
     sending: Option<(u32, bool)>,
     /// Receives posted, and messages without a matching receive so far, both in order.
     posted: VecDeque<u32>,
     unexpected: VecDeque<(u32, u64)>,
-    /// Number of operations that have not ended.
-    left: u32,
-    /// Work lists of `happened`: operations that have begun or ended (`true`), and those that become free as a result.
-    news: Vec<(u32, bool)>,
-    receives: Vec<u32>,
-    batch: Vec<u32>,
 }
 
 impl GoalRank {
     pub(super) fn new(schedule: Arc<Schedule>) -> Self {
-        let needs = schedule.needs.clone();
-        let left = needs.len() as u32;
-        let free = (0..left).filter(|&at| needs[at as usize] == 0);
-        let (receives, batch) = free.partition(|&at| matches!(schedule.acts[at as usize], Act::Receive { .. }));
         let mut rank = Self {
+            requirements: Requirements::new(Arc::clone(&schedule)),
             schedule,
-            needs,
             sends: Queue::new(),
             calcs: Queue::new(),
-            freed: 0,
             issued: 0,
             sending: None,
             posted: VecDeque::new(),
             unexpected: VecDeque::new(),
-            left,
-            news: Vec::new(),
-            receives,
-            batch,
         };
         rank.release();
         rank
@@ -64,7 +47,7 @@ impl GoalRank {
     /// Returns how many operations have become free that need the processor.
     #[must_use]
     pub fn freed(&self) -> u32 {
-        self.freed
+        self.requirements.freed()
     }
 
     /// Returns the position of the operation that [`Rank::next`] returned last, in the order in which they became free. One
@@ -76,58 +59,25 @@ impl GoalRank {
 
     /// Records that an operation has begun or ended, and releases operations that waited for this.
     fn happened(&mut self, at: u32, over: bool) {
-        self.news.push((at, over));
-        self.follow();
+        self.requirements.record(at, over);
         self.release();
     }
 
-    /// Collects the operations that have become free.
-    fn follow(&mut self) {
-        for (at, over) in self.news.drain(..) {
-            self.left -= u32::from(over);
-            let range = self.schedule.starts[at as usize] as usize..self.schedule.starts[at as usize + 1] as usize;
-            for &(follower, begun) in &self.schedule.followers[range] {
-                if begun != over {
-                    self.needs[follower as usize] -= 1;
-                    if self.needs[follower as usize] == 0 {
-                        let receives = matches!(self.schedule.acts[follower as usize], Act::Receive { .. });
-                        (if receives { &mut self.receives } else { &mut self.batch }).push(follower);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Posts receives, which takes no processor, then queues the other operations that have become free: sends before
-    /// computing, each in the order of the file.
     fn release(&mut self) {
-        while !self.receives.is_empty() {
-            let mut receives = std::mem::take(&mut self.receives);
-            receives.sort_unstable();
-            for at in receives {
-                self.post(at);
+        let Self { schedule, requirements, sends, calcs, posted, unexpected, .. } = self;
+        let acts = &schedule.acts;
+        let post = |at: u32| {
+            let place = unexpected.iter().position(|&(from, tag)| asks_for(acts[at as usize], from, tag));
+            match place {
+                Some(place) => _ = unexpected.remove(place),
+                None => posted.push_back(at),
             }
-            self.follow();
-        }
-        let acts = &self.schedule.acts;
-        self.batch.sort_unstable_by_key(|&at| (acts[at as usize].turn(), at));
-        for at in self.batch.drain(..) {
-            let queue = if matches!(acts[at as usize], Act::Send { .. }) { &mut self.sends } else { &mut self.calcs };
-            queue.push_back((self.freed, at));
-            self.freed += 1;
-        }
-    }
-
-    fn post(&mut self, at: u32) {
-        self.news.push((at, false));
-        let act = self.schedule.acts[at as usize];
-        match self.unexpected.iter().position(|&(from, tag)| asks_for(act, from, tag)) {
-            Some(place) => {
-                self.unexpected.remove(place);
-                self.news.push((at, true));
-            }
-            None => self.posted.push_back(at),
-        }
+            place.is_some()
+        };
+        requirements.release(post, |order, at| {
+            let queue = if matches!(acts[at as usize], Act::Send { .. }) { &mut *sends } else { &mut *calcs };
+            queue.push_back((order, at));
+        });
     }
 
     fn begun_and_over(&mut self, at: u32) {
@@ -173,7 +123,7 @@ impl Rank for GoalRank {
             let body = Body::Pair([tag, 0]);
             return Op::Message { to, kind: Kind::Post, bytes: bytes.max(1), body };
         }
-        if self.left == 0 { Op::Done } else { Op::Wait }
+        if self.requirements.left() == 0 { Op::Done } else { Op::Wait }
     }
 
     fn begun(&mut self) {
@@ -213,7 +163,7 @@ impl Rank for GoalRank {
     }
 
     fn result(&self) -> Vec<u64> {
-        vec![u64::from(self.left), self.unexpected.len() as u64]
+        vec![u64::from(self.requirements.left()), self.unexpected.len() as u64]
     }
 }
 
