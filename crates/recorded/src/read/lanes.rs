@@ -31,7 +31,7 @@ struct Step {
     edges: Vec<i64>,
     /// DDP has copied gradients in it.
     copies: bool,
-    /// Silences before it copies gradients: after all collectives have been issued, it waits for them.
+    /// Silences before it copies the last gradients. After all collectives have been issued, it waits for them in these.
     waits: Vec<(i64, i64)>,
 }
 
@@ -111,7 +111,7 @@ fn lane(profile: Profile) -> Lane {
         }
         let copies = between(&profile.after_waits, begin, end);
         let edges = between(&edges, begin, end).to_vec();
-        let waits = silences_before(&edges, copies);
+        let waits = silences_before(&edges, copies.last());
         made.push(Step { begin, end, marks, edges, copies: !copies.is_empty(), waits });
     }
     Lane { trace, joined, steps: made }
@@ -157,16 +157,10 @@ fn waited(lanes: &[Lane]) -> BTreeMap<usize, usize> {
     waited
 }
 
-/// Returns the long silences that are followed by some of these times before the next long one.
-fn silences_before(edges: &[i64], times: &[i64]) -> Vec<(i64, i64)> {
-    let long: Vec<(i64, i64)> =
-        edges.windows(2).map(|pair| (pair[0], pair[1])).filter(|(low, high)| high - low > SILENCE_NS).collect();
-    let until = long.iter().skip(1).map(|next| next.0).chain([i64::MAX]);
-    long.iter()
-        .zip(until)
-        .filter(|&(gap, until)| !between(times, gap.1, until).is_empty())
-        .map(|(gap, _)| *gap)
-        .collect()
+/// Returns the long silences before a time.
+fn silences_before(edges: &[i64], time: Option<&i64>) -> Vec<(i64, i64)> {
+    let ends = edges.partition_point(|edge| time.is_some_and(|time| edge <= time));
+    edges[..ends].windows(2).map(|pair| (pair[0], pair[1])).filter(|(low, high)| high - low > SILENCE_NS).collect()
 }
 
 /// Returns the interval around the end of a collective in which nothing begins or ends on the thread. The thread may
@@ -199,13 +193,11 @@ fn follow(lane: &mut Lane, waited: &BTreeMap<usize, usize>) {
             let issued = &step.marks[..many.max(index + 1).min(step.marks.len())];
             let last = issued.iter().map(|mark| mark.0).max().unwrap_or(step.begin);
             let waits = &step.waits[..step.waits.partition_point(|wait| wait.0 <= done - STAMPED_NS)];
-            let wait = waits.last().filter(|wait| wait.1 > last);
+            let wait = waits.iter().filter(|wait| wait.1 > last).min_by_key(|wait| (wait.1 - done).abs());
             let (low, high) = wait.copied().unwrap_or_else(|| silence(step, done.max(last)));
             let low = low.max(last);
-            // It was over soon after the thread continued, whenever its end was stamped.
-            let end = done.min(high.max(last) + PROMPT_NS);
-            acts.push((low, 1 + many, Kind::Wait, event, end.max(low)));
-            lane.trace.events[event as usize].end = end;
+            // The thread may have continued before the end was stamped.
+            acts.push((low, 1 + many, Kind::Wait, event, done.min(high).max(low)));
         }
         acts.sort_by_key(|&(time, order, _, event, _)| (time, order, event));
         let mut now = step.begin;
@@ -231,7 +223,8 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     /// Returns the profile of a rank of DDP, step by step: `input` ms of computing, then the first bucket, 40 ms, then the
-    /// second; all ranks have arrived at `ready` ms. `stamped`: by how much too late the end of the second is noted.
+    /// second; all ranks have arrived at `ready` ms. The thread pauses now and then
+    /// before it copies gradients. `stamped`: by how much too late the ends of the collectives are noted.
     fn of_ddp(rank: u32, input: i64, ready: i64, stamped: impl Fn(i64) -> i64) -> Profile {
         let mut profile = Profile { rank: Some(rank), world: Some(3), ..Profile::default() };
         for step in 0..20 {
@@ -243,7 +236,8 @@ mod tests {
             busy(begin, MS / 10);
             busy(first - MS / 10, MS / 10);
             busy(second - MS / 10, MS / 10 - MS / 20);
-            for (over, after) in over.iter().zip([second, over[0].max(second) + MS / 5]) {
+            let pause = if step % 7 == 3 { MS / 2 } else { 0 };
+            for (over, after) in over.iter().zip([second + pause, over[0].max(second) + MS]) {
                 // Views are made before gradients are copied.
                 let from = (*over).max(after);
                 busy(from, MS / 20);
@@ -251,8 +245,8 @@ mod tests {
                 profile.after_waits.push(from + MS / 20);
             }
             let end = over[1] + MS;
-            for (start, over, stamped) in [(first, over[0], 0), (second, over[1], stamped(step))] {
-                let end = over + stamped;
+            for (start, over) in [(first, over[0]), (second, over[1])] {
+                let end = over + stamped(step);
                 let (name, group) = ("all_reduce".into(), "world".into());
                 profile.collectives.push(Collective { start, end, name, group, size: 1 });
             }
