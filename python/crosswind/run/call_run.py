@@ -249,8 +249,8 @@ class CallRun(Generic[C]):
 
     def _read(self) -> None:
         try:
+            has_ended = False
             while True:
-                has_ended = self.live.ended(0.0)  # first: all that came before its end is among these results
                 results = self.live.results(_LOOK_AGAIN_S, or_news=True, views=True)  # raises what ended the run
                 begun, withdrawn, partial = self.live.news()
                 self.calls.begin(begun)
@@ -264,10 +264,10 @@ class CallRun(Generic[C]):
                     self._answered[result.node] += answered - 1
                 if results:
                     self.calls.learn(len(results), out, time.monotonic())
-                elif not self._feeder.is_alive() and not out:
+                elif has_ended or (not self._feeder.is_alive() and not out):
                     break
-                elif has_ended:
-                    raise AgentLost("the run has ended, and not all calls are answered")
+                else:  # after its end, one more look: all that came before it is among those results
+                    has_ended = self.live.ended(0.0)
         except BaseException as error:
             self._break(error)
         finally:
