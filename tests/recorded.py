@@ -25,6 +25,10 @@ NAMES |= {
     205: "Win_create",
     206: "Win_fence",
     207: "Win_free",
+    208: "Win_start",
+    209: "Win_post",
+    210: "Win_complete",
+    211: "Win_wait",
 }
 
 

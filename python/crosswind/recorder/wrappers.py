@@ -296,7 +296,7 @@ def _communicators() -> list[Call]:
 
 
 def _windows() -> list[Call]:
-    """Return what makes, fences and frees the windows of one-sided communication, with the window's handle."""
+    """Return what makes, synchronises and frees the windows of one-sided communication, with the window's handle."""
     size, comm = "MPI_Aint size, displacement unit", "MPI_Info info, MPI_Comm comm"
     made = {
         "Win_create": f"void *base, {size}, {comm}, MPI_Win *win",
@@ -308,12 +308,22 @@ def _windows() -> list[Call]:
     created = note.format(
         kind=205, comm="index_of(p.s, comm)", tag="NONE", window="result == MPI_SUCCESS ? $window(win) : 0"
     )
-    fenced = note.format(kind=206, comm="NO_COMM", tag="fence_of(assert_)", window="$the_window(win)")
+    fenced = note.format(kind=206, comm="NO_COMM", tag="assertion_of(assert_)", window="$the_window(win)")
     freed = note.format(kind=207, comm="NO_COMM", tag="NONE", window="window")
+    grouped, group = "put_group(&p, {}, group, assert_, $the_window(win));", "MPI_Group group, int assert_, MPI_Win win"
+    completed, waited = (
+        note.format(kind=kind, comm="NO_COMM", tag="NONE", window="$the_window(win)") for kind in (210, 211)
+    )
+    looked = "if (result == MPI_SUCCESS && !*flag) put_poll(&p, $the_window(win)); else "
     return [
         *(Call(205, name, parameters, created) for name, parameters in made.items()),
         Call(206, "Win_fence", "int assert_, MPI_Win win", fenced),
         Call(207, "Win_free", "MPI_Win *win", freed, "uint64_t window = p.s ? $window(win) : 0;"),
+        Call(208, "Win_start", group, grouped.format(208)),
+        Call(209, "Win_post", group, grouped.format(209)),
+        Call(210, "Win_complete", "MPI_Win win", completed),
+        Call(211, "Win_wait", "MPI_Win win", waited),
+        Call(211, "Win_test", "MPI_Win win, int *flag", looked + waited),
     ]
 
 
@@ -336,11 +346,6 @@ def _others() -> list[Call]:
             "Win_flush_all": "MPI_Win win",
             "Win_flush_local": "int rank, MPI_Win win",
             "Win_flush_local_all": "MPI_Win win",
-            "Win_start": "MPI_Group group, int assert_, MPI_Win win",
-            "Win_post": "MPI_Group group, int assert_, MPI_Win win",
-            "Win_complete": "MPI_Win win",
-            "Win_wait": "MPI_Win win",
-            "Win_test": "MPI_Win win, int *flag",
         },
         201: {
             "Put": f"const void *origin, {at}, MPI_Win win",
@@ -478,7 +483,7 @@ _IN_FORTRAN = {
     "statuses": r"fortran_statuses(p.s, f_statuses, \1)",
     "note": r"FORTRAN_NOTE(\1)",
 }
-_FROM_FORTRAN = {"MPI_Datatype": "PMPI_Type_f2c", "MPI_Comm": "PMPI_Comm_f2c"}
+_FROM_FORTRAN = {"MPI_Datatype": "PMPI_Type_f2c", "MPI_Comm": "PMPI_Comm_f2c", "MPI_Group": "PMPI_Group_f2c"}
 
 
 def _fortran_form(call: Call) -> str:

@@ -13,7 +13,7 @@ from crosswind.blame.recorded import blame_recorded
 RANKS, STEPS, LATE, EXTRA_NS = 4, 20, 2, 4_000_000
 ORIGIN = 5_000_000_000
 LINKED, RING, NO_COMM = 1, 2, 0xFFFFFFFF
-WINDOW, OPENS = 4_242, 1
+WINDOW, OPENS, UNCHECKED = 4_242, 1, 4
 """Communicators beside the world: one that links two groups, one with a topology."""
 
 
@@ -60,6 +60,8 @@ class Ring:
                 ready = max(posted[one] for one in self.needed(rank))
                 self.waited_ns[rank] += ready - posted[rank]
                 over = ready + 10_000
+                # Of windows: the rank's neighbours have posted.
+                self.near_posted = max(posted[one] for one in (rank - 1, rank, (rank + 1) % RANKS)) + 4_000
                 self.records[rank] += self.step(rank, step, posted[rank], over, (cpu[rank],) * 2)
                 now[rank] = over
         self.ends, self.ended = now, max(now)
@@ -70,7 +72,7 @@ class Ring:
             return rank, (rank - 1) % RANKS
         if self.form == "between groups":
             return rank, (rank + 2) % RANKS
-        if self.form.startswith("neighbours"):
+        if self.form.startswith("neighbours") or self.form == "post and start, unchecked":
             return rank, (rank - 1) % RANKS, (rank + 1) % RANKS
         if self.form == "a line":
             return [one for one in (rank - 1, rank, rank + 1) if 0 <= one < RANKS]
@@ -85,8 +87,9 @@ class Ring:
         text += comm_record(LINKED, 7, side, [one for one in range(RANKS) if one not in side])
         made = {"persistent collective": (473, 0), "neighbours, persistent": (489, RING)}
         made = (made | {"scans, persistent": (485, 0)}).get(self.form)
-        if "fences" in self.form:
+        if "fences" in self.form or self.form.startswith("post"):
             text += call_record(205, ORIGIN, ORIGIN, (0, 0), comm=0, request=WINDOW)
+        if "fences" in self.form:
             text += call_record(206, ORIGIN, ORIGIN, (0, 0), comm=NO_COMM, tag=OPENS, request=WINDOW)
         if made:
             text += call_record(made[0], ORIGIN, ORIGIN, (0, 0), comm=made[1], bytes=64, request=900)
@@ -124,6 +127,8 @@ class Ring:
             put = call(201, at, at, comm=NO_COMM)
             tag = OPENS if form == "fences that end no epoch" else 0
             return put + call(206, at, over, comm=NO_COMM, tag=tag, request=WINDOW)
+        if form.startswith("post"):
+            return self.epoch(rank, at, over, used)
         if form in blocking:
             kind, comm = blocking[form]
             return call(kind, at, over, comm=comm, bytes=64)
@@ -164,6 +169,32 @@ class Ring:
             return sent + posted + call(51, at, over, extras=[*came, (request, -9, -9), (888, -9, -9)])
         return sent + posted + call(51, at, over, extras=[*came, (request, -9, -9)])
 
+    def epoch(self, rank, at, over, used):
+        """Each rank posts to its neighbours and writes to them, and waits until they have written."""
+        unchecked = self.form == "post and start, unchecked"
+        near = [(0, (rank + 1) % RANKS, -9), (0, (rank - 1) % RANKS, -9), (0, rank, -9)]
+        begun = at if unchecked else self.near_posted
+
+        def call(kind, t0, t1, group=False):
+            about = {"tag": UNCHECKED if unchecked else 0, "extras": near} if group else {}
+            return call_record(kind, t0, t1, used, comm=NO_COMM, request=WINDOW, **about)
+
+        text = call(209, at, at, group=True) + call(208, at, begun, group=True)
+        text += call_record(201, begun, begun, used, comm=NO_COMM) + call(210, begun, begun)
+        if self.form != "post and start, tested":
+            return text + call(211, begun, over)
+        looks = range(begun, over - 200_000, 200_000)
+        return text + b"".join(poll_record(t0, t0 + 900, used[0], WINDOW) for t0 in looks) + call(211, over - 500, over)
+
+    @property
+    def library(self):
+        mpich = "MPICH Version: 5.0.1 MPICH Device: ch4:ofi"
+        known = {
+            "post and start in MPICH": mpich,
+            "post and start in another MPI": mpich.replace("ch4:ofi", "ch3:nemesis"),
+        }
+        return known.get(self.form, "Open MPI v5.0.10")
+
     def write(self, path, threads=1, away=(), causes=()):
         """Write it; `away`: rank, from when to when (ns), and the place of the cause in `causes`."""
         head = {"format": "crosswind-trace", "version": 1, "world_size": RANKS, "ranks": list(range(RANKS))}
@@ -171,6 +202,7 @@ class Ring:
         whole = text + b" " * (-(len(text) + 1) % 8) + b"\n"
         for rank, records in enumerate(self.records):
             about = {"rank": rank, "world_size": RANKS, "host_id": "one", "cpu_clock": "switches", "init_ns": ORIGIN}
+            about["library"] = self.library
             about["threads"] = [{"thread": 0, "tid": 1000 + rank}]
             whole += block(1, rank, json.dumps(about | {"finalize_ns": self.ends[rank]}).encode())
             whole += b"".join(block(2, rank, bytes(records), thread=thread) for thread in range(threads))
@@ -207,6 +239,10 @@ def judged(tmp_path, form, **about):
         "scans, persistent",
         "scans in which ranks exchange",
         "fences",
+        "post and start",
+        "post and start in MPICH",
+        "post and start, tested",
+        "post and start, unchecked",
     ],
 )
 def test_the_rank_that_is_late_is_named_however_the_others_wait_for_it(tmp_path, form):
@@ -225,6 +261,7 @@ def test_the_rank_that_is_late_is_named_however_the_others_wait_for_it(tmp_path,
         "MPI files",
         "operations between groups",
         "an unknown request",
+        "post and start in another MPI",
     ],
 )
 def test_waits_that_are_not_modelled_are_refused_by_name(tmp_path, form):
@@ -232,6 +269,7 @@ def test_waits_that_are_not_modelled_are_refused_by_name(tmp_path, form):
     found = judged(tmp_path, known.get(form, form))
     assert (found["verdict"], found["culprits"]) == ("unidentifiable", [])
     name = "waits for calls that are not modelled" if form in known else form
+    name = "one-sided communication" if form.startswith("post") else name
     assert found["reason"].startswith(name), found["reason"]
     assert found["reason"].endswith("not modelled: the waits in them are not seen")
 

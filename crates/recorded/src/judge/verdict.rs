@@ -26,6 +26,10 @@ const UNEXPLAINED: f64 = 0.03;
 pub const REPLAYED: f64 = 0.05;
 /// Chance that noise alone makes a rank suspect, over all ranks and places.
 const CHANCE: f64 = 0.005;
+/// Series of fewer times are short.
+const SHORT: usize = 6;
+/// The same chance over the short series of ranks that are suspect already. Of those the test over all ranks would see little.
+const CHANCE_OF_SHORT: f64 = 0.05;
 /// Factor by which a culprit costs more than most other ranks.
 const STANDS_OUT: f64 = 2.0;
 
@@ -588,12 +592,23 @@ fn by_rank(series: &[Series], times: &[Vec<f64>], is_in: impl Fn(&Series) -> boo
     ranks.into_values().collect()
 }
 
-/// Returns the series with an excess that noise alone would seldom show in any of them.
+/// Returns the series with an excess that noise alone would seldom show in any of them. Of a rank that has one, also short
+/// ones with an excess that noise would seldom show in any of its own: the first step of a program is often unlike all others.
 fn suspects<'a>(all: &'a [Series], shape: &Shape, blocks: [f64; 2]) -> Vec<&'a Series> {
-    let mut threshold = Threshold::new(CHANCE / all.len().max(1) as f64);
-    let is_suspect = |one: &&Series| {
+    let ratio_of = |one: &Series| {
         let values: Vec<f64> = one.values.iter().map(|value| (value - one.level.center) / one.level.spread).collect();
-        ratio(&values, shape, blocks[one.what as usize]) > threshold.of(values.len(), one.level.count, shape)
+        ratio(&values, shape, blocks[one.what as usize])
     };
-    all.iter().filter(is_suspect).collect()
+    let ratios: Vec<f64> = all.iter().map(ratio_of).collect();
+    let mut threshold = Threshold::new(CHANCE / all.len().max(1) as f64);
+    let mut is_over = |one: &Series, ratio: f64| ratio > threshold.of(one.values.len(), one.level.count, shape);
+    let clear: Vec<bool> = all.iter().zip(&ratios).map(|(one, &ratio)| is_over(one, ratio)).collect();
+    let ranks: BTreeSet<u32> = all.iter().zip(&clear).filter(|one| *one.1).map(|(one, _)| one.rank).collect();
+    let is_short = |one: &Series| one.values.len() < SHORT && ranks.contains(&one.rank);
+    let mut of_short = Threshold::new(CHANCE_OF_SHORT / all.iter().filter(|one| is_short(one)).count().max(1) as f64);
+    let mut is_suspect = |at: usize| {
+        let one = &all[at];
+        clear[at] || (is_short(one) && ratios[at] > of_short.of(one.values.len(), one.level.count, shape))
+    };
+    (0..all.len()).filter(|&at| is_suspect(at)).map(|at| &all[at]).collect()
 }

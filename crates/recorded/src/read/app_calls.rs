@@ -4,7 +4,7 @@
 //! |---|---|
 //! | sends, receives, collective operations | themselves; nonblocking and persistent ones begin at their start |
 //! | exchanges (Sendrecv, neighbourhood collectives) | a message to each and from each, waited for in one call |
-//! | fences of windows, making and freeing of these | collective operations; a fence that ends no epoch nothing |
+//! | fences, and post, start, complete and wait of windows | what they wait for ([`super::windows`]) |
 //! | other one-sided communication, files, groups that are linked | nothing: their time is summed, and limits the verdict |
 
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use crate::trace::{Kind, Part};
 const NEIGHBOURS: i32 = -100;
 
 const UNKNOWN: &str = "waits for calls that are not modelled";
-const ONE_SIDED: &str = "one-sided communication";
+pub(super) const ONE_SIDED: &str = "one-sided communication";
 const BETWEEN: &str = "operations between groups of ranks";
 
 /// Why an operation is left out.
-enum Left {
+pub enum Left {
     /// It goes nowhere, so it takes no time.
     Nowhere,
     Unmodelled(&'static str),
 }
 
-type Begun<T> = Result<T, Left>;
+pub type Begun<T> = Result<T, Left>;
 
 impl Rank {
     /// Takes a call; `ran`: CPU time since the one before, ns, or -1.
@@ -38,7 +38,7 @@ impl Rank {
         let before = self.polled.take();
         let same = before.is_some_and(|before| match before.request {
             0 => matches!(call.kind, 14 | 17..=21),
-            handle => call.extras.iter().any(|extra| extra.0 == handle),
+            handle => call.request == handle || call.extras.iter().any(|extra| extra.0 == handle),
         });
         let polled = before.filter(|polled| polled.continues(t0, ran, same));
         if polled.is_none() || !matches!(call.kind, 14 | 17..=21) {
@@ -109,6 +109,12 @@ impl Rank {
                         self.wait(if gives { Kind::WaitSent } else { Kind::Wait }, event, (t0, t1), None, true, 0);
                     }
                     Err(left) => self.leave(left, whole),
+                }
+            }
+            208..=211 => {
+                let since = if call.kind == 211 { waits_since } else { t0 };
+                if let Err(left) = self.epoch(call, since, ran) {
+                    self.leave(left, t1 - since);
                 }
             }
             123 => self.skipped("MPI_Comm_create_group", whole),
@@ -196,19 +202,6 @@ impl Rank {
 
     fn met(&mut self, call: &Call, kind: u16) -> Begun<u32> {
         self.collective(call, kind).ok_or(Left::Unmodelled(BETWEEN))
-    }
-
-    /// Takes part in a fence or in the freeing of a window. A fence that ends no epoch need not wait for other ranks.
-    fn fence(&mut self, call: &Call) -> Begun<u32> {
-        let Some(window) = self.windows.get_mut(&call.request) else { return Err(Left::Unmodelled(ONE_SIDED)) };
-        if call.kind == 206 {
-            let ends = std::mem::replace(&mut window.is_open, call.tag & 2 == 0) && call.tag & 1 == 0;
-            if !ends {
-                return Err(Left::Unmodelled("fences that end no epoch"));
-            }
-            self.fenced = true;
-        }
-        self.at_window(call).ok_or(Left::Unmodelled(ONE_SIDED))
     }
 
     /// Begins the messages of a call that sends and receives: one each, or those to and from all neighbours.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::app::Words;
+use super::windows::Window;
 use super::{MOST_RANKS, json};
 use crate::trace::{Event, Key, Kind, Part, Trace};
 
@@ -23,13 +24,6 @@ struct Comm {
     remote: Vec<i32>,
     /// Its own ranks that this one receives from and sends to in neighbourhood collectives.
     neighbours: Option<(Vec<i32>, Vec<i32>)>,
-}
-
-/// A window of one-sided communication.
-pub struct Window {
-    name: Arc<str>,
-    /// A fence has begun an epoch that the next one ends.
-    pub is_open: bool,
 }
 
 /// Messages that begin together: events of those sent, places of those received.
@@ -117,9 +111,11 @@ pub struct Rank {
     /// Matched messages: communicator, source and tag.
     pub(super) messages: BTreeMap<u64, (u32, i32, i32)>,
     pub(super) windows: BTreeMap<u64, Window>,
-    /// There are one-sided calls that move data, whose bytes are not recorded; and fences that wait for them.
+    /// There are one-sided calls that move data, whose bytes are not recorded; and calls that wait for them.
     pub(super) moved: bool,
-    pub(super) fenced: bool,
+    pub(super) synchronised: bool,
+    /// The MPI is one whose Win_start waits until all ranks of its group have posted.
+    pub(super) starts_wait: bool,
     unmodelled: BTreeMap<&'static str, i64>,
 }
 
@@ -134,6 +130,12 @@ enum Needs {
     Others,
     /// Each needs those at lower places.
     Lower,
+}
+
+/// Whether Win_start of a library, by what it says of itself, waits for the posts of its group.
+fn starts_wait_in(library: &[u8]) -> bool {
+    let says = |words: &[u8]| library.windows(words.len()).any(|part| part == words);
+    library.starts_with(b"\"Open MPI") || (library.starts_with(b"\"MPICH") && says(b"ch4"))
 }
 
 /// Returns the name of a collective operation and how it couples ranks; `None`: it cannot be modelled.
@@ -169,7 +171,7 @@ impl Rank {
     /// Begins with the INFO of a rank.
     pub fn new(source: &str, info: &[u8], world: Option<u32>) -> Result<Self, String> {
         let mut trace = Trace { source: source.into(), world, sized: true, ..Trace::default() };
-        let (mut has_cpu, mut threads) = (true, Vec::new());
+        let (mut has_cpu, mut threads, mut starts_wait) = (true, Vec::new(), false);
         for (name, value) in json::members(info).ok_or("the INFO of a rank must be a JSON object")? {
             let number = || json::scaled(value, 0);
             match name {
@@ -192,6 +194,7 @@ impl Rank {
                     };
                     threads = json::elements(value).iter().filter_map(tid).collect();
                 }
+                b"library" => starts_wait = starts_wait_in(value),
                 b"cpu_clock" => has_cpu = value != b"\"none\"",
                 b"lost" if number().unwrap_or(0) > 0 => trace
                     .refusals
@@ -221,7 +224,8 @@ impl Rank {
             messages: BTreeMap::new(),
             windows: BTreeMap::new(),
             moved: false,
-            fenced: false,
+            synchronised: false,
+            starts_wait,
             unmodelled: BTreeMap::new(),
         })
     }
@@ -351,11 +355,11 @@ impl Rank {
         usize::try_from(rank).ok().and_then(|rank| members.get(rank)).and_then(|&rank| u32::try_from(rank).ok())
     }
 
-    fn name(&mut self, kind: u16, name: &str) -> Arc<str> {
+    pub(super) fn name(&mut self, kind: u16, name: &str) -> Arc<str> {
         Arc::clone(self.names.entry(kind).or_insert_with(|| name.into()))
     }
 
-    fn event(&mut self, event: Event) -> u32 {
+    pub(super) fn event(&mut self, event: Event) -> u32 {
         self.trace.events.push(event);
         (self.trace.events.len() - 1) as u32
     }
@@ -406,15 +410,14 @@ impl Rank {
         };
         let (event, number) = self.numbered(call, (kind, name), part, Arc::clone(&name_of));
         if kind == 205 {
-            let window = Window { name: format!("window {number} of {name_of}").into(), is_open: false };
-            self.windows.insert(call.request, window);
+            self.windows.insert(call.request, Window::new(format!("window {number} of {name_of}").into()));
         }
         Some(event)
     }
 
     /// Adds an operation of all ranks of a window. `None`: the window is not known.
     pub(super) fn at_window(&mut self, call: &Call) -> Option<u32> {
-        let comm = Arc::clone(&self.windows.get(&call.request)?.name);
+        let comm = self.windows.get(&call.request)?.name();
         let (name, _) = collective(call.kind)?;
         Some(self.numbered(call, (call.kind, name), Part::All, comm).0)
     }
@@ -491,8 +494,8 @@ impl Rank {
                 .refusals
                 .push(format!("events are missing: the recording of rank {} ends early", self.trace.number()));
         }
-        // Fences would be all that a simulated network sees of these calls.
-        self.trace.sized &= !(self.moved && self.fenced);
+        // Fences and the like would be all that a simulated network sees of these calls.
+        self.trace.sized &= !(self.moved && self.synchronised);
         let whole = self.trace.ended - self.trace.began;
         let unseen = self.unmodelled.values().fold(0, |sum: i64, ns| sum.saturating_add(*ns));
         if let Some((what, _)) = self.unmodelled.iter().max_by_key(|(_, ns)| **ns)

@@ -5,7 +5,7 @@
 //! | PyTorch's profiler (Kineto) | [`profile`], and where a rank waits for a collective: [`lanes`] |
 //! | lines of JSON: calls, or step times | [`lines`] |
 //! | step times as CSV | [`steps`] |
-//! | our own recording (`app.trace`) | [`app`] |
+//! | our own recording (`app.trace`) | [`app`], [`app_calls`], [`app_rank`], [`windows`] |
 //! | liballprof's text (LogGOPSim, ATLAHS) | [`allprof`] |
 //! | lines of NCCL's Inspector | [`inspector`] |
 //! | GOAL schedules | [`goal`] |
@@ -22,6 +22,7 @@ pub mod lanes;
 pub mod lines;
 pub mod profile;
 pub mod steps;
+mod windows;
 
 use std::fmt;
 

@@ -184,3 +184,21 @@ static void put_freed(struct span *p, int kind, uint32_t index, uint64_t id) {
   finish(p, put(p, kind, index, NONE, NONE, 0, 0, 0));
 }
 
+
+/* A group that begins an epoch of a window: its ranks in the world. */
+static void put_group(struct span *p, int kind, MPI_Group group, int assertion, uint64_t window) {
+  int size = 0, at = 0;
+  PMPI_Group_size(group, &size);
+  int32_t *ranks = malloc(sizeof *ranks * (size_t)(size + 1));
+  if (!ranks) abort();
+  world_ranks(group, ranks);
+  do {
+    int now = size - at < LISTED ? size - at : LISTED;
+    struct record *r = put(p, kind, NO_COMM, NONE, assertion_of(assertion), 0, window, (size_t)now);
+    if (!r) break;
+    for (int k = 0; k < now; k++) entries_of(r)[k] = (struct entry){0, ranks[at + k], NONE, 0};
+    finish(p, r);
+    at += now;
+  } while (at < size);
+  free(ranks);
+}

@@ -332,8 +332,9 @@ static inline uint64_t window_handle(MPI_Win window) {
   memcpy(&value, &window, sizeof window);
   return value;
 }
-static inline int32_t fence_of(int assertion) {
-  return (assertion & MPI_MODE_NOPRECEDE ? 1 : 0) | (assertion & MPI_MODE_NOSUCCEED ? 2 : 0);
+static inline int32_t assertion_of(int assertion) {
+  return (assertion & MPI_MODE_NOPRECEDE ? 1 : 0) | (assertion & MPI_MODE_NOSUCCEED ? 2 : 0) |
+         (assertion & MPI_MODE_NOCHECK ? 4 : 0);
 }
 static inline int32_t peer_of(int peer) {
   if (peer == MPI_ANY_SOURCE) return -1;
