@@ -1,4 +1,4 @@
-"""Recording of programs in Fortran, by each MPI with a Fortran compiler: `apt install mpich libmpich-dev libopenmpi-dev`.
+"""Recording of programs in Fortran. It needs an MPI with a Fortran library: `apt install gfortran libopenmpi-dev`.
 
 The wheels of Open MPI and MPICH have no Fortran library, so this runs where Debian's are installed: every night.
 """
