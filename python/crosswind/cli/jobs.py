@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +14,9 @@ from crosswind.cli.console import number_of
 from crosswind.cli.outputs import file_of, writable, written
 from crosswind.cli.settings import set_fields, settings_of
 from crosswind.errors import DescriptionError
-from crosswind.statistics.digits import plain
+from crosswind.run.ranking import ranked
+from crosswind.statistics.digits import with_half
+from crosswind.statistics.interval import span
 from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -99,20 +101,13 @@ def with_others(
 
 
 def answer_of(done: Runs[ProgramRun]) -> Answer:
-    """Return what each schedule costs each job."""
+    """Return what each schedule costs each job, and which one is faster by more than chance explains."""
     points = {tuple(runs[0].params[name] for name in ("schedule", "on", "job")): runs for runs in done.by_point()}
     schedules = list(dict.fromkeys(schedule for schedule, on, _ in points if on == "local" and schedule != "alone"))
     jobs = list(dict.fromkeys(job for _, _, job in points))
-    lasts = {name: fmean(_lasts([points[name, "local", job] for job in jobs])) for name in schedules}
-    fastest = min(lasts, key=lambda name: lasts[name])
-    alone_s = sum(_mean_s(points["alone", "local", job]) for job in jobs)
-    lines = [
-        f"All {len(jobs)} jobs together take {plain(lasts[fastest])} s under {fastest}; "
-        f"one after the other {plain(alone_s)} s."
-    ]
-    if len(schedules) > 1:
-        others = ", ".join(f"{name} {plain(lasts[name])} s" for name in schedules if name != fastest)
-        lines.append(f"Under the other schedules: {others}.")
+    lasts = {name: _by_repetition(max, [points[name, "local", job] for job in jobs]) for name in schedules}
+    alone = _by_repetition(sum, [points["alone", "local", job] for job in jobs])
+    lines = [*_which(lasts, len(jobs)), f"One after the other, each alone, they take {_seconds(alone)}."]
     rows = []
     for name in schedules:
         for job in jobs:
@@ -122,15 +117,41 @@ def answer_of(done: Runs[ProgramRun]) -> Answer:
                 [
                     name,
                     job,
-                    plain(_mean_s(live)),
-                    f"{fmean(run.slowdown_dedicated for run in live):.2f}",
-                    f"{fmean(run.slowdown_dedicated for run in simulated):.2f}" if simulated else "",
+                    _mean([run.makespan_s for run in live]),
+                    _mean([run.slowdown_dedicated for run in live]),
+                    _mean([run.slowdown_dedicated for run in simulated]) if simulated else "",
                 ]
             )
     columns = [("schedule", "left"), ("job", "left"), ("s", "right"), ("times alone", "right"), ("simulated", "right")]
     notes = ["times alone: over the same job alone, live or simulated; the kernel's own schedules are not simulated"]
+    if len(alone) > 1:
+        notes.append(f"±: half of the 95 % interval of the mean of {len(alone)} repetitions")
     notes += [note for name in schedules if (note := _switches(name, points[name, "local", jobs[0]]))]
     return Answer(lines, [Section(columns, rows)], notes)
+
+
+def _which(lasts: Mapping[str, list[float]], jobs: int) -> list[str]:
+    """Return the sentences about when the last job is done under each schedule."""
+    repetitions = len(next(iter(lasts.values())))
+    if len(lasts) == 1:
+        ((name, last),) = lasts.items()
+        return [f"All {jobs} jobs together take {_seconds(last)} under {name}."]
+    names = list(lasts)
+    rows = ranked([[[lasts[name][turn] for name in names] for turn in range(repetitions)]], names, "schedule", "s").rows
+    several = [f"{_seconds(lasts[row.value])} under {row.value}" for row in rows]
+    if repetitions == 1:
+        return [
+            f"All {jobs} jobs together took {', '.join(several)}, each in a single run.",
+            "Which schedule is the fastest is not known from one run each: --set repetitions=5 tells.",
+        ]
+    tied = [row.value for row in rows[1:] if row.is_tied]
+    if not tied:
+        others = ", ".join(several[1:])
+        return [f"{rows[0].value} is the fastest: all {jobs} jobs together take {several[0]}, {others}."]
+    return [
+        f"All {jobs} jobs together take {', '.join(several)}.",
+        f"That {rows[0].value} is faster than {' or '.join(tied)} may be chance in {repetitions} repetitions.",
+    ]
 
 
 def _switches(schedule: str, runs: Sequence[ProgramRun]) -> str:
@@ -146,10 +167,15 @@ def _switches(schedule: str, runs: Sequence[ProgramRun]) -> str:
     return f"{note}, ranks {mean_us:.0f} us apart on average, {most_us:.0f} us at most"
 
 
-def _mean_s(runs: Sequence[ProgramRun]) -> float:
-    return fmean(run.makespan_s for run in runs)
+def _by_repetition(of_jobs: Callable[[list[float]], float], by_job: Sequence[Sequence[ProgramRun]]) -> list[float]:
+    """Return the sum or the maximum of the jobs' times, by repetition, s."""
+    return [of_jobs([run.makespan_s for run in together]) for together in zip(*by_job, strict=True)]
 
 
-def _lasts(by_job: Sequence[Sequence[ProgramRun]]) -> list[float]:
-    """Return by repetition when the last job was done, s."""
-    return [max(run.makespan_s for run in together) for together in zip(*by_job, strict=True)]
+def _mean(values: list[float], unit: str = "") -> str:
+    mean, _, high = span(values)
+    return with_half(mean, high - mean, unit)
+
+
+def _seconds(values: list[float]) -> str:
+    return _mean(values, " s")

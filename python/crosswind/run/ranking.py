@@ -179,7 +179,7 @@ def ranking(runs: Runs[Any], path: str = ORDER, measure: str | None = None) -> R
     if not seeds:
         return None
     table = [[[point[key][seed] for key in keys] for seed in seeds] for point in cells.values()]
-    return _ranked(
+    return ranked(
         table, [json.loads(key) for key in keys], path, measure, len(runs) - len(table) * len(seeds) * len(keys)
     )
 
@@ -210,8 +210,14 @@ def _seeds(point: Mapping[str, Mapping[int, float]]) -> set[int]:
     return {seed for by_seed in point.values() for seed in by_seed}
 
 
-def _ranked(table: list[list[list[float]]], values: list[Any], path: str, measure: str, left_out: int) -> Ranking:
-    """Rank a complete table: point, seed, value."""
+def ranked(table: list[list[list[float]]], values: list[Any], path: str, measure: str, left_out: int = 0) -> Ranking:
+    """Rank a complete table of measures above 0, by point, seed and value; `ranking` says how.
+
+    Examples
+    --------
+    >>> [row.value for row in ranked([[[1.0, 2.0], [1.1, 2.1]]], ["gang", "local"], "schedule", "s").rows]
+    ['gang', 'local']
+    """
     points, seeds = len(table), len(table[0])
     blocks = [block for point in table for block in point]
     relative = [fmean(block[at] / fmean(block) for block in blocks) for at in range(len(values))]
