@@ -54,6 +54,13 @@ pub struct Matched {
 /// One rank's part: rank and event.
 type Members = Vec<(u32, u32)>;
 
+/// A message that nobody waited for: its meeting, how long it can have taken, and how long the receiver stayed, ns.
+struct Unseen {
+    meeting: u32,
+    most: i64,
+    stay: i64,
+}
+
 struct Group {
     members: Members,
     is_message: bool,
@@ -224,15 +231,30 @@ fn bounds(traces: &[Trace], groups: &[Group]) -> Vec<Bound> {
     bounds
 }
 
-/// Collects by how much later operations that all wait for ended than on the first rank.
-fn ends(traces: &[Trace], groups: &[Group]) -> Vec<Together> {
+/// A receiver that stays longer than this in a receive waited for its message, ns.
+const WAITED_NS: i64 = 50_000;
+
+/// Collects what happens at nearly the same time: the ends of operations that all wait for, and of receives that waited.
+fn together(traces: &[Trace], groups: &[Group]) -> Vec<Together> {
     let mut found = Vec::new();
-    for group in groups {
+    for group in groups.iter().filter(|group| group.members.len() > 1) {
         let event = |&(rank, at): &(u32, u32)| &traces[rank as usize].events[at as usize];
-        let Some(first) = group.members.iter().find(|member| member.0 == 0).map(event) else { continue };
-        for member in group.members.iter().filter(|member| member.0 != 0 && event(member).part == Part::All) {
-            let end = event(member).end;
-            found.push(Together { rank: member.0, at: end, ahead: end.saturating_sub(first.end) });
+        let ends: Vec<(u32, i64)> = (group.members.iter())
+            .filter(|member| event(member).part == Part::All)
+            .map(|member| (member.0, event(member).end))
+            .collect();
+        if ends.len() > 1 {
+            found.push(Together::Ends(ends));
+            continue;
+        }
+        let mut givers = group.members.iter().filter(|member| event(member).part == Part::Gives);
+        let (Some(giver), None) = (givers.next(), givers.next()) else { continue };
+        let (from, sent) = (giver.0, event(giver).start);
+        for member in group.members.iter().filter(|member| event(member).part == Part::Takes) {
+            let taken = event(member);
+            if taken.together.is_none() && taken.end.saturating_sub(taken.since) > WAITED_NS && member.0 != from {
+                found.push(Together::Came { from, sent, to: member.0, came: taken.end });
+            }
         }
     }
     found
@@ -245,7 +267,7 @@ fn ends(traces: &[Trace], groups: &[Group]) -> Vec<Together> {
 pub fn matched(traces: &[Trace]) -> Result<Matched, Mismatch> {
     let groups = groups(traces);
     check(traces, &groups)?;
-    let clocks = align(traces.len(), &bounds(traces, &groups), &ends(traces, &groups)).ok_or_else(|| {
+    let clocks = align(traces.len(), &bounds(traces, &groups), &together(traces, &groups)).ok_or_else(|| {
         Mismatch::Unlike(
             "operations end before others that they need have begun, whatever the clocks: the operations compared are not \
              the same, or events are missing"
@@ -272,6 +294,8 @@ struct Builder<'a> {
     after: Vec<Option<After>>,
     from_outside: u64,
     last_ready: BTreeMap<(u32, u32), i64>,
+    /// Messages that had come before their receivers waited for them.
+    unseen: Vec<Unseen>,
 }
 
 impl<'a> Builder<'a> {
@@ -291,6 +315,7 @@ impl<'a> Builder<'a> {
             after: Vec::new(),
             from_outside: 0,
             last_ready: BTreeMap::new(),
+            unseen: Vec::new(),
         }
     }
 
@@ -362,6 +387,7 @@ impl<'a> Builder<'a> {
                 last = Some((group.comm, meeting));
             }
         }
+        self.estimate_unseen();
         self.sends_that_wait(groups);
         self.finish()
     }
@@ -404,11 +430,55 @@ impl<'a> Builder<'a> {
             .unwrap_or(0);
         let first = event(group.members[0]);
         let meeting = self.add_meeting(ready, took, (&first.name, first.size, 0));
+        if group.is_message
+            && let Some((since, end)) = takers().map(|member| self.wait(member)).next()
+            && since > ready
+        {
+            let (most, stay) = (since.saturating_sub(ready), end.saturating_sub(since));
+            self.unseen.push(Unseen { meeting, most, stay });
+        }
         self.after[meeting as usize] = before.map(After::Over);
         for (rank, at) in members() {
             self.meeting[rank as usize][at as usize] = Some(meeting);
         }
         Some(meeting)
+    }
+
+    /// Lets messages that nobody waited for take as long as others of their class, as far as that changes nothing that was
+    /// recorded: without an excess, their receivers may wait for them. And lets receivers that waited stay as long after that
+    /// as those stay that did not wait.
+    fn estimate_unseen(&mut self) {
+        let mut of: BTreeMap<u32, (Vec<i64>, Vec<i64>)> = BTreeMap::new();
+        for one in &self.unseen {
+            of.entry(self.class[one.meeting as usize]).or_default().1.push(one.stay);
+        }
+        let unseen: BTreeSet<u32> = self.unseen.iter().map(|one| one.meeting).collect();
+        let seen = || (0..self.took.len() as u32).filter(|meeting| !unseen.contains(meeting));
+        for meeting in seen() {
+            if let Some((took, _)) = of.get_mut(&self.class[meeting as usize]) {
+                took.push(self.took[meeting as usize]);
+            }
+        }
+        let middle = |mut times: Vec<i64>| {
+            let half = times.len() / 2;
+            *times.select_nth_unstable(half).1
+        };
+        // Without messages that were waited for, nothing is known.
+        let usual: BTreeMap<u32, (i64, i64)> = (of.into_iter().filter(|(_, (took, _))| !took.is_empty()))
+            .map(|(class, (took, stay))| (class, (middle(took), middle(stay))))
+            .collect();
+        let changed: Vec<(u32, i64)> = seen()
+            .filter_map(|meeting| {
+                let (_, stay) = usual.get(&self.class[meeting as usize])?;
+                Some((meeting, self.took[meeting as usize].saturating_sub(*stay).max(0)))
+            })
+            .collect();
+        for one in &self.unseen {
+            if let Some((took, stay)) = usual.get(&self.class[one.meeting as usize]) {
+                self.took[one.meeting as usize] = took.saturating_sub(*stay).clamp(0, one.most.max(0));
+            }
+        }
+        changed.into_iter().for_each(|(meeting, took)| self.took[meeting as usize] = took);
     }
 
     /// Finds out for which ranks of a scan those at lower places wait.

@@ -26,6 +26,8 @@ const UNEXPLAINED: f64 = 0.03;
 pub const REPLAYED: f64 = 0.05;
 /// Chance that noise alone makes a rank suspect, over all ranks and places.
 const CHANCE: f64 = 0.005;
+/// So many ranks tell how the noise is.
+const OTHERS: usize = 3;
 /// Series of fewer times are short.
 const SHORT: usize = 6;
 /// The same chance over the short series of ranks that are suspect already. Of those the test over all ranks would see little.
@@ -245,9 +247,15 @@ impl<'a> Case<'a> {
         // Without what an excess did to the shape of the noise.
         let times = standardised(&all);
         let first = Shape::new(&by_rank(&all, &times, |_| true), true);
-        let excluded: BTreeSet<(u32, What, Option<u32>)> =
-            suspects(&all, &first, blocks).into_iter().map(identity).collect();
-        let shape = Shape::new(&by_rank(&all, &times, |one| !excluded.contains(&identity(one))), false);
+        let suspected = suspects(&all, &first, blocks);
+        let ranks: BTreeSet<u32> = suspected.iter().map(|one| one.rank).collect();
+        let excluded: BTreeSet<(u32, What, Option<u32>)> = suspected.into_iter().map(identity).collect();
+        // All of a suspect rank's times, where enough other ranks tell how noise is.
+        let others = self.traces.len() - ranks.len();
+        let tells = |one: &Series| {
+            if others >= OTHERS { !ranks.contains(&one.rank) } else { !excluded.contains(&identity(one)) }
+        };
+        let shape = Shape::new(&by_rank(&all, &times, tells), false);
         let refined = against_peers(&all, &suspects(&all, &shape, blocks), &alike, blocks);
         let suspect: Vec<&Series> = refined.iter().collect();
         let known = absences.known(&self.steps, matched.recorded as f64);

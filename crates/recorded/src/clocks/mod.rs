@@ -4,22 +4,18 @@
 //! that of i: at most e - s. Shortest paths over these bounds give the interval of each offset. Clocks that run at
 //! different speeds have no constant offset; then a line is fitted between the bounds over time.
 
+mod together;
+
 use std::collections::BTreeMap;
+
+pub use together::Together;
+use together::{Signs, one_by_one, shortest_transfer};
 
 /// "The clock of `later` is ahead of that of `earlier` by at most `ahead` at the time `at` (clock of `later`)."
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
     pub earlier: u32,
     pub later: u32,
-    pub at: i64,
-    pub ahead: i64,
-}
-
-/// "An operation ended on this rank's clock at `at`, and later by `ahead` than on the first rank's clock." Ranks leave an
-/// operation that all wait for at nearly the same time, which chooses among the offsets that causality permits.
-#[derive(Clone, Copy, Debug)]
-pub struct Together {
-    pub rank: u32,
     pub at: i64,
     pub ahead: i64,
 }
@@ -92,59 +88,126 @@ impl Clocks {
 
 /// Finds the offsets, or `None` if the bounds contradict each other, whatever the clocks.
 #[must_use]
-pub fn align(ranks: usize, bounds: &[Bound], ends: &[Together]) -> Option<Clocks> {
-    let still = Clocks::fitted(ranks);
-    let drifting = drifts(&still, ends);
-    let mut clocks = constant(&drifting, bounds, 0).or_else(|| aligned(ranks, bounds))?;
-    let mut of: Vec<Vec<i64>> = vec![Vec::new(); ranks];
-    for end in ends {
-        let rank = end.rank as usize;
-        let drifted = clocks.drift[rank] * end.at.saturating_sub(clocks.origin[rank]) as f64;
-        of[rank].push(end.ahead.saturating_sub(drifted as i64));
+pub fn align(ranks: usize, bounds: &[Bound], together: &[Together]) -> Option<Clocks> {
+    let drifting = drifts(ranks, together);
+    let (mut clocks, edges) = constant(&drifting, bounds, 0).or_else(|| aligned(ranks, bounds))?;
+    let transfer = shortest_transfer(together);
+    let mut limits: Vec<Limits> = vec![Limits::default(); ranks];
+    for (&(earlier, later), &ahead) in &edges {
+        limits[later as usize].0.push((earlier, ahead));
+        limits[earlier as usize].1.push((later, ahead));
     }
-    for (rank, ahead) in of.iter_mut().enumerate().filter(|(_, ahead)| !ahead.is_empty()) {
-        ahead.sort_unstable();
-        let middle = ahead[ahead.len() / 2];
-        let (low, high) = (clocks.low[rank].unwrap_or(i64::MIN), clocks.high[rank].unwrap_or(i64::MAX));
-        if low <= high {
-            clocks.shift[rank] = middle.clamp(low, high);
-            // Of a median, and of a line through it: from the quartiles of a normal distribution.
-            let quartile = |part: usize| ahead[(ahead.len() - 1) * part / 4] as f64;
-            let spread = (quartile(3) - quartile(1)) / 1.349;
-            let error = 2.0 * 1.2533 * spread / (ahead.len() as f64).sqrt();
-            clocks.error[rank] = error.min(high.saturating_sub(low) as f64 / 2.0);
+    let mut placed = vec![false; ranks];
+    placed.iter_mut().take(1).for_each(|first| *first = true);
+    one_by_one(ranks, together, &mut clocks, common, |clocks, rank, signs| {
+        let bounds = between(clocks, rank, &limits[rank as usize], &placed);
+        placed[rank as usize] = true;
+        let (low, high) = (bounds.0.unwrap_or(i64::MIN), bounds.1.unwrap_or(i64::MAX));
+        if low > high {
+            return;
         }
-    }
+        let half = high.saturating_sub(low) as f64 / 2.0;
+        match offset(clocks, rank, &signs, transfer) {
+            Some((middle, error)) => {
+                clocks.shift[rank as usize] = middle.clamp(low, high);
+                clocks.error[rank as usize] = error.min(half);
+            }
+            None => {
+                // Anywhere between the bounds.
+                clocks.shift[rank as usize] = match bounds {
+                    (Some(low), Some(high)) => low.saturating_add(high.saturating_sub(low) / 2),
+                    (Some(one), None) | (None, Some(one)) => one,
+                    (None, None) => 0,
+                };
+                clocks.error[rank as usize] = if half < i64::MAX as f64 / 4.0 { half / 3f64.sqrt() } else { 0.0 };
+            }
+        }
+    });
     Some(clocks)
 }
 
-/// Estimates drifts from when ranks leave operations: from the first third to the last.
-fn drifts(still: &Clocks, ends: &[Together]) -> Clocks {
-    let mut clocks = still.clone();
-    let mut of: BTreeMap<u32, Vec<(i64, i64)>> = BTreeMap::new();
-    ends.iter().for_each(|end| of.entry(end.rank).or_default().push((end.at, end.ahead)));
-    for (rank, mut points) in of {
-        let third = points.len() / 3;
-        if third < FEW_ENDS {
-            continue;
-        }
-        points.sort_unstable();
-        let middle = |points: &[(i64, i64)]| {
-            let mut ahead: Vec<i64> = points.iter().map(|point| point.1).collect();
-            ahead.sort_unstable();
-            (points[points.len() / 2].0, ahead[ahead.len() / 2])
-        };
-        let (first, last) = (middle(&points[..third]), middle(&points[points.len() - third..]));
-        let drift = last.1.saturating_sub(first.1) as f64 / last.0.saturating_sub(first.0).max(1) as f64;
-        if drift.abs() <= MOST_DRIFT {
-            clocks.drift[rank as usize] = drift;
-            clocks.origin[rank as usize] = first.0;
-        }
+fn common(clocks: &Clocks, rank: u32, time: i64) -> i64 {
+    clocks.common(rank as usize, time)
+}
+
+/// Returns the bounds of a rank's offset, given those that are placed. `above`, `below`: other ranks, and by how much this
+/// rank's clock is ahead of theirs at most, and theirs of its own.
+fn between(clocks: &Clocks, rank: u32, (above, below): &Limits, placed: &[bool]) -> (Option<i64>, Option<i64>) {
+    let (low, high) = (clocks.low[rank as usize], clocks.high[rank as usize]);
+    let of_placed = |limits: &[(u32, i64)], sign: i64| {
+        let placed = limits.iter().filter(|limit| placed[limit.0 as usize]);
+        placed.map(|&(other, ahead)| clocks.shift[other as usize].saturating_add(sign * ahead)).collect::<Vec<_>>()
+    };
+    let most = of_placed(above, 1).into_iter().chain(high).min();
+    let least = of_placed(below, -1).into_iter().chain(low).max();
+    // What was placed before may leave no room.
+    if least.zip(most).is_some_and(|(least, most)| least > most) { (low, high) } else { (least, most) }
+}
+
+/// Of one rank: its edges from others, and to others.
+type Limits = (Vec<(u32, i64)>, Vec<(u32, i64)>);
+
+/// Returns what a rank's offset probably is, and its standard error, ns.
+fn offset(clocks: &Clocks, rank: u32, signs: &Signs, transfer: i64) -> Option<(i64, f64)> {
+    let level = |points: &[(i64, i64)]| {
+        let mut ahead: Vec<i64> = points.iter().map(|point| without_drift(clocks, rank, *point)).collect();
+        ahead.sort_unstable();
+        ahead
+    };
+    if !signs.ends.is_empty() {
+        let ahead = level(&signs.ends);
+        // Of a median, and of a line through it: from the quartiles of a normal distribution.
+        let quartile = |part: usize| ahead[(ahead.len() - 1) * part / 4] as f64;
+        let spread = (quartile(3) - quartile(1)) / 1.349;
+        return Some((ahead[ahead.len() / 2], 2.0 * 1.2533 * spread / (ahead.len() as f64).sqrt()));
     }
+    let (less, more) = (level(&signs.less), level(&signs.more));
+    // How much longer than the shortest half of the messages take.
+    let beyond = |ahead: &[i64]| (ahead[ahead.len() / 2] - ahead[0]).max(transfer) as f64;
+    match (less.first(), more.last()) {
+        (Some(&most), Some(&least)) => {
+            Some((least.saturating_add(most.saturating_sub(least) / 2), most.saturating_sub(least).max(0) as f64 / 2.0))
+        }
+        (Some(&most), None) => Some((most.saturating_sub(transfer), beyond(&less))),
+        (None, Some(&least)) => {
+            let before: Vec<i64> = more.iter().rev().map(|ahead| -ahead).collect();
+            Some((least.saturating_add(transfer), beyond(&before)))
+        }
+        (None, None) => None,
+    }
+}
+
+fn without_drift(clocks: &Clocks, rank: u32, (at, ahead): (i64, i64)) -> i64 {
+    let drifted = clocks.drift[rank as usize] * at.saturating_sub(clocks.origin[rank as usize]) as f64;
+    ahead.saturating_sub(drifted as i64)
+}
+
+/// Estimates drifts from when ranks leave operations: from the first third to the last.
+fn drifts(ranks: usize, together: &[Together]) -> Clocks {
+    let mut clocks = Clocks::fitted(ranks);
+    one_by_one(ranks, together, &mut clocks, common, |clocks, rank, mut signs| {
+        let points = &mut signs.ends;
+        let third = points.len() / 3;
+        if third >= FEW_ENDS {
+            points.sort_unstable();
+            let middle = |points: &[(i64, i64)]| {
+                let mut ahead: Vec<i64> = points.iter().map(|point| point.1).collect();
+                ahead.sort_unstable();
+                (points[points.len() / 2].0, ahead[ahead.len() / 2])
+            };
+            let (first, last) = (middle(&points[..third]), middle(&points[points.len() - third..]));
+            let drift = last.1.saturating_sub(first.1) as f64 / last.0.saturating_sub(first.0).max(1) as f64;
+            if drift.abs() <= MOST_DRIFT {
+                clocks.drift[rank as usize] = drift;
+                clocks.origin[rank as usize] = first.0;
+            }
+        }
+        clocks.shift[rank as usize] = offset(clocks, rank, &signs, 0).map_or(0, |(middle, _)| middle);
+    });
     clocks
 }
 
-fn aligned(ranks: usize, bounds: &[Bound]) -> Option<Clocks> {
+fn aligned(ranks: usize, bounds: &[Bound]) -> Option<(Clocks, Edges)> {
     let still = Clocks::fitted(ranks);
     constant(&still, bounds, 0)
         .or_else(|| constant(&drifting(ranks, bounds)?, bounds, 0))
@@ -152,10 +215,13 @@ fn aligned(ranks: usize, bounds: &[Bound]) -> Option<Clocks> {
         .or_else(|| constant(&drifting(ranks, bounds)?, bounds, STAMP_NS))
 }
 
-/// Finds constant offsets on top of the drift of `base`.
-fn constant(base: &Clocks, bounds: &[Bound], tolerance: i64) -> Option<Clocks> {
+/// By how much, at most, the clock of the second is ahead of that of the first, ns.
+type Edges = BTreeMap<(u32, u32), i64>;
+
+/// Finds constant offsets on top of the drift of `base`, and the bounds that they keep.
+fn constant(base: &Clocks, bounds: &[Bound], tolerance: i64) -> Option<(Clocks, Edges)> {
     let ranks = base.shift.len();
-    let mut edges: BTreeMap<(u32, u32), i64> = BTreeMap::new();
+    let mut edges = Edges::new();
     for bound in bounds {
         let drift = |rank: u32| {
             let rank = rank as usize;
@@ -179,7 +245,7 @@ fn constant(base: &Clocks, bounds: &[Bound], tolerance: i64) -> Option<Clocks> {
             (None, None) => 0,
         };
     }
-    Some(clocks)
+    Some((clocks, edges))
 }
 
 /// Returns the shortest path from the first rank to each, or `None` if a circle is shorter than nothing.
@@ -313,5 +379,42 @@ mod tests {
         let clocks = align(3, &meetings(10, 5, 0.0), &[]).unwrap();
         assert_eq!((clocks.low[2], clocks.high[2], clocks.shift[2]), (None, None, 0));
         assert_eq!(clocks.widest(), None);
+    }
+
+    /// Two operations of ranks `one` and `other` in turn, the first of which each arrives later at; `ahead` of the second.
+    fn pair(one: u32, other: u32, ahead: i64, bounds: &mut Vec<Bound>, together: &mut Vec<Together>) {
+        for number in 0..20 {
+            let time = number * 1_000_000_000;
+            // They leave together; `other` always waits 5 ms for `one`, which says nothing about how late `one` could be.
+            bounds.push(Bound { earlier: one, later: other, at: time, ahead: ahead + 2_000 });
+            bounds.push(Bound { earlier: other, later: one, at: time, ahead: -ahead + 5_000_000 });
+            together.push(Together::Ends(vec![(one, time), (other, time + ahead)]));
+        }
+    }
+
+    #[test]
+    fn ranks_that_never_meet_the_first_are_placed_against_others() {
+        let (mut bounds, mut together) = (Vec::new(), Vec::new());
+        pair(0, 1, 7_000_000, &mut bounds, &mut together);
+        pair(1, 2, -3_000_000, &mut bounds, &mut together);
+        let clocks = align(3, &bounds, &together).unwrap();
+        assert_eq!(clocks.shift, [0, 7_000_000, 4_000_000]);
+        assert!(clocks.error.iter().all(|error| *error < 1_000.0), "{:?}", clocks.error);
+    }
+
+    #[test]
+    fn messages_that_were_waited_for_say_more_than_those_that_were_not() {
+        // Rank 1 waits for messages of rank 0, which take 40 us; its own had come 5 ms before rank 0 looked.
+        let (mut bounds, mut together) = (Vec::new(), Vec::new());
+        for number in 0..20 {
+            let time = number * 1_000_000_000;
+            bounds.push(Bound { earlier: 0, later: 1, at: time, ahead: 9_000_000 + 40_000 });
+            bounds.push(Bound { earlier: 1, later: 0, at: time, ahead: -9_000_000 + 5_000_000 });
+            together.push(Together::Came { from: 0, sent: time, to: 1, came: time + 9_000_000 + 40_000 });
+        }
+        let clocks = align(2, &bounds, &together).unwrap();
+        assert!((clocks.shift[1] - 9_000_000).abs() <= 40_000, "{:?}", clocks.shift);
+        let between = align(2, &bounds, &[]).unwrap();
+        assert!(between.error[1] > 1e6, "anywhere between the bounds: {:?}", between.error);
     }
 }
