@@ -54,7 +54,7 @@ pub struct Matched {
 /// One rank's part: rank and event.
 type Members = Vec<(u32, u32)>;
 
-/// A message that nobody waited for: its meeting, how long it can have taken, and how long the receiver stayed, ns.
+/// A message that no rank waited for: its meeting, how long it can have taken, and how long the receiver stayed, ns.
 struct Unseen {
     meeting: u32,
     most: i64,
@@ -444,7 +444,7 @@ impl<'a> Builder<'a> {
         Some(meeting)
     }
 
-    /// Lets messages that nobody waited for take as long as others of their class, as far as that changes nothing that was
+    /// Lets messages that no rank waited for take as long as others of their class, as far as that changes nothing that was
     /// recorded: without an excess, their receivers may wait for them. And lets receivers that waited stay as long after that
     /// as those stay that did not wait.
     fn estimate_unseen(&mut self) {

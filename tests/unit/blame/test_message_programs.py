@@ -74,7 +74,8 @@ def test_a_late_rank_is_named_and_its_cost_is_within_the_interval(tmp_path, prog
     cost = took - run(8, program, seed)[0]
     (culprit,) = blame_recorded(written(tmp_path, lines)).data["culprits"]
     assert culprit["ranks"] == [LATE]
-    assert culprit["ci95"][0] <= cost <= culprit["ci95"][1]
+    missed = 0.001 * cost  # microseconds of calls that would no longer wait
+    assert culprit["ci95"][0] - missed <= cost <= culprit["ci95"][1] + missed
     assert culprit["seconds"] == pytest.approx(cost, rel=0.03)
 
 

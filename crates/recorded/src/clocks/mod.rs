@@ -385,7 +385,7 @@ mod tests {
     fn pair(one: u32, other: u32, ahead: i64, bounds: &mut Vec<Bound>, together: &mut Vec<Together>) {
         for number in 0..20 {
             let time = number * 1_000_000_000;
-            // They leave together; `other` always waits 5 ms for `one`, which says nothing about how late `one` could be.
+            // They leave together; `other` always waits 5 ms for `one`, so this bound is loose.
             bounds.push(Bound { earlier: one, later: other, at: time, ahead: ahead + 2_000 });
             bounds.push(Bound { earlier: other, later: one, at: time, ahead: -ahead + 5_000_000 });
             together.push(Together::Ends(vec![(one, time), (other, time + ahead)]));
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_were_waited_for_say_more_than_those_that_were_not() {
+    fn messages_that_were_waited_for_bound_more_than_those_that_were_not() {
         // Rank 1 waits for messages of rank 0, which take 40 us; its own had come 5 ms before rank 0 looked.
         let (mut bounds, mut together) = (Vec::new(), Vec::new());
         for number in 0..20 {

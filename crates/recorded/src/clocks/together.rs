@@ -1,6 +1,6 @@
 //! What happens at nearly the same time on the clocks of several ranks: it chooses among the offsets that causality permits.
 //!
-//! Ranks leave an operation that all wait for together. A receiver that waited for its message goes on when that has come, so
+//! Ranks leave an operation that all wait for together. A receiver that waited for its message continues when that has come, so
 //! shortly after it was sent. Ranks are placed one after the other, each against those that are placed already: first those that
 //! share most operations with them, then those that only exchange messages with them.
 

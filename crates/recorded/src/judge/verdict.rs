@@ -26,7 +26,7 @@ const UNEXPLAINED: f64 = 0.03;
 pub const REPLAYED: f64 = 0.05;
 /// Chance that noise alone makes a rank suspect, over all ranks and places.
 const CHANCE: f64 = 0.005;
-/// So many ranks tell how the noise is.
+/// Ranks from whose times the noise is known.
 const OTHERS: usize = 3;
 /// Series of fewer times are short.
 const SHORT: usize = 6;
@@ -250,12 +250,12 @@ impl<'a> Case<'a> {
         let suspected = suspects(&all, &first, blocks);
         let ranks: BTreeSet<u32> = suspected.iter().map(|one| one.rank).collect();
         let excluded: BTreeSet<(u32, What, Option<u32>)> = suspected.into_iter().map(identity).collect();
-        // All of a suspect rank's times, where enough other ranks tell how noise is.
+        // All of a suspect rank's times, where enough other ranks describe the noise.
         let others = self.traces.len() - ranks.len();
-        let tells = |one: &Series| {
+        let describes = |one: &Series| {
             if others >= OTHERS { !ranks.contains(&one.rank) } else { !excluded.contains(&identity(one)) }
         };
-        let shape = Shape::new(&by_rank(&all, &times, tells), false);
+        let shape = Shape::new(&by_rank(&all, &times, describes), false);
         let refined = against_peers(&all, &suspects(&all, &shape, blocks), &alike, blocks);
         let suspect: Vec<&Series> = refined.iter().collect();
         let known = absences.known(&self.steps, matched.recorded as f64);

@@ -132,10 +132,10 @@ enum Needs {
     Lower,
 }
 
-/// Whether Win_start of a library, by what it says of itself, waits for the posts of its group.
+/// Whether Win_start of a library, by its description of itself, waits for the posts of its group.
 fn starts_wait_in(library: &[u8]) -> bool {
-    let says = |words: &[u8]| library.windows(words.len()).any(|part| part == words);
-    library.starts_with(b"\"Open MPI") || (library.starts_with(b"\"MPICH") && says(b"ch4"))
+    let holds = |words: &[u8]| library.windows(words.len()).any(|part| part == words);
+    library.starts_with(b"\"Open MPI") || (library.starts_with(b"\"MPICH") && holds(b"ch4"))
 }
 
 /// Returns the name of a collective operation and how it couples ranks; `None`: it cannot be modelled.

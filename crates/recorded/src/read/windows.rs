@@ -7,8 +7,8 @@
 //! | Win_wait, Win_test | Win_complete of each rank of the group that Win_post named |
 //!
 //! The standard lets Win_start return before the others have posted. Open MPI and MPICH's device ch4 wait there; of
-//! other libraries it is not known where they do. With MPI_MODE_NOCHECK nobody says that it has posted, and nobody waits for
-//! that. What locks wait for is not known.
+//! other libraries it is not known where they do. With MPI_MODE_NOCHECK ranks give no notice of a post, and none is waited
+//! for. What locks wait for is not known.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,11 +29,11 @@ pub struct Window {
     /// Ranks of the world whose memory this one uses since Win_start, and those that use its own since Win_post.
     used: Vec<u32>,
     users: Vec<u32>,
-    /// Notices so far: which, whether sent, with whom.
+    /// Notices so far, by kind, whether sent, and the other rank.
     notices: BTreeMap<(Notice, bool, u32), u32>,
 }
 
-/// What a rank tells another about a window.
+/// What a rank lets another know about a window.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Notice {
     Posted,
