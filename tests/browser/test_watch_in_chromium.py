@@ -100,6 +100,7 @@ def test_the_file_of_the_last_state_is_drawn_without_a_server(browser, tmp_path)
         watch.took([HOSTILE] * 8)
         watch.happened([("agent-lost", "b", f"b is lost: {HOSTILE}")])
     watch.save(tmp_path / "run.watch.html")
+    complaints(browser)  # of the pages before
     browser.get((tmp_path / "run.watch.html").as_uri())
     assert shown(browser, "connection").startswith("The run is over")
     assert shown(browser, "product").endswith("LAST STATE OF A RUN")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -62,8 +61,10 @@ class Watched:
             option = "--watch-listen" if self.watch_listen is not None else "--watch"
             raise DescriptionError(f"{option} does not go with {why}", "argument", hint)
 
-    def file_beside(self, result: Path, *, inputs: Iterable[str | Path | None] = (), force: bool = False) -> Path | None:
-        """Return the file that keeps the page's last state, `NAME.watch.html` beside a result; None: nothing is watched.
+    def file_beside(
+        self, result: Path, *, inputs: Iterable[str | Path | None] = (), force: bool = False
+    ) -> Path | None:
+        """Return the file that keeps the page's last state, `NAME.watch.html` beside a result; None if none is watched.
 
         Raises
         ------
@@ -72,7 +73,8 @@ class Watched:
         """
         if not self.asked:
             return None
-        file = result.parent / f"{Path(os.path.abspath(result)).stem}.watch.html"
+        named = result if result.name not in ("", "..") else result.resolve()  # a directory of results may be "."
+        file = result.parent / f"{named.stem}.watch.html"
         writable(file, "watched-page", "the page of --watch", inputs=inputs, force=force)
         return file
 

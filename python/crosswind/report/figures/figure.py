@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from crosswind.files.pages import script_json
 from crosswind.report.figures.look import EXPORT_WIDTH, Drawing, Spec
