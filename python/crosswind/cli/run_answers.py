@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosswind.cli.answer import Answer, Section, section
 from crosswind.cli.console import number_of
+from crosswind.cli.field_tables import MOST_PATHS, NOTE, by_field, is_crowded
 from crosswind.cli.flow_answers import flow_answer, has_flows
 from crosswind.cli.run_tables import REPEATED, formatted, paths_of, short_names, tables_of
 from crosswind.run.drift import STALE, observed_rates, rate_tables
@@ -26,8 +27,6 @@ PORTS = "policy.ports"
 SENDS = {"single": "one send at a time", "multi": "several sends"}
 MOST_ACROSS = 4
 """Values of a swept field that stand side by side."""
-MOST_PATHS = 3
-"""Swept fields that a row of a table of points names; the answer needs the other two columns."""
 NAMED = 4
 """Nodes without a task up to which all are named."""
 
@@ -279,6 +278,9 @@ def _points(done: Runs[Run], most: int) -> Answer:
         lines.append(f"{100 * min(bounded):.1f} to {100 * max(bounded):.1f} % of the upper bound.")
     if len({*bounded}) < 2 and bounded:
         lines[-1] = f"{100 * bounded[0]:.1f} % of the upper bound."
+    if is_crowded(done):
+        table = by_field(done, [("makespan s", _makespan, ""), ("% of upper bound", _percent_of_bound, ".1f")])
+        return Answer(lines, [table], [NOTE], tables_of(done, most), "All points")
     return Answer(
         lines,
         [Section(columns, rows, first=("makespan s", "% of upper bound"))],
@@ -286,6 +288,17 @@ def _points(done: Runs[Run], most: int) -> Answer:
         tables_of(done, most),
         "All figures",
     )
+
+
+def _makespan(alike: Sequence[Run]) -> float:
+    return fmean(run.makespan_s for run in alike)
+
+
+def _percent_of_bound(alike: Sequence[Run]) -> float | None:
+    from crosswind.run.results import mean_of_bound
+
+    share = mean_of_bound(alike)
+    return None if share is None else 100 * share
 
 
 def _notes(points: Sequence[Sequence[Any]], most: int) -> list[str]:
@@ -340,8 +353,12 @@ def _programs(done: Runs[ProgramRun], most: int) -> Answer:
         dedicated = fmean(one.slowdown_dedicated for one in points[0])
         lines.insert(0, f"The run takes {took} {unit}, {plain(dedicated)} times as long as on a dedicated machine.")
         return Answer(lines, [], _notes(points, most), tables_of(done, most), "Closed forms, time stalled")
-    table = _pivot(done, "slowdown", lambda one: one.slowdown) or _list_of(done, points, most)
+    table = _pivot(done, "slowdown", lambda one: one.slowdown)
     rest = "Run times, slowdown against a dedicated machine"
+    if table is None and is_crowded(done):
+        table = by_field(done, [("slowdown", lambda alike: fmean(one.slowdown for one in alike), ".4g")])
+        return Answer(lines, [table], [NOTE], tables_of(done, most), rest)
+    table = table or _list_of(done, points, most)
     return Answer(lines, [table], _notes(points, most), tables_of(done, most), rest)
 
 
