@@ -135,7 +135,7 @@ def _orders(done: Runs[Run], most: int) -> Answer:
             point = str({path: run.params.get(path) for path in paths})
             points.setdefault(point, {}).setdefault(str(run.data["order"]), []).append(run)
         found = [fastest(by_order, exact=done.on == "sim") for by_order in points.values()]
-        alone = len(found) == 1 or not all(one.compared for one in found)
+        alone = len(found) == 1 or not all(one.compared for one in found) or all(one.once for one in found)
         single = len(found) == 1 and len(found[0].orders) == 1
         words = in_words(found, orders) if alone else _most_often(found, list(points.values()))
         if single:
@@ -151,7 +151,8 @@ def _orders(done: Runs[Run], most: int) -> Answer:
     count = number_of(len({str({path: run.params.get(path) for path in paths}) for run in done}), "point")
     what = " x ".join(short_names(paths)) if paths else "orders"
     how = "simulated " if done.on == "sim" else ""
-    note = f"{len(done)} {how}runs, {what if paths else 'one per order'}{f': {count}' if paths else ''}"
+    each = "one" if len(done) == len(orders) else f"{len(done) / len(orders):g}"
+    note = f"{len(done)} {how}runs, {f'{what}: {count}' if paths else f'{each} per order'}"
     return Answer(
         lines,
         [Section(columns, rows[:most], title if bounded else None, first)],
