@@ -36,8 +36,10 @@ def read_token(file: Path, allow_loose: bool = False) -> str:
             mode = os.fstat(opened.fileno()).st_mode  # of what is read, wherever links lead
             content = opened.read(_LARGEST_BYTES + 1)
         token = content.decode().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DescriptionError(f"{told}: {error}", "no-file", hint) from None
+    except OSError as error:
+        raise DescriptionError(f"{told}: {(error.strerror or str(error)).lower()}", "no-file", hint) from None
+    except UnicodeDecodeError:
+        raise DescriptionError(f"{told}: it is no text", "no-file", hint) from None
     kept = stat.S_ISREG(mode) or stat.S_ISFIFO(mode)  # a terminal keeps nothing that others could read later
     if kept and mode & _OTHERS and not allow_loose:
         message = (

@@ -92,3 +92,19 @@ def test_a_page_that_is_opened_after_the_run_shows_the_last_state(browser):
     until(browser, lambda: shown(browser, "connection").startswith("The run is over"))
     assert shown(browser, "done") == "3 of 3"
     watch.close()
+
+
+def test_the_file_of_the_last_state_is_drawn_without_a_server(browser, tmp_path):
+    with Watch() as watch:
+        watch.begin(TREE, SETTINGS, 100)
+        watch.took([HOSTILE] * 8)
+        watch.happened([("agent-lost", "b", f"b is lost: {HOSTILE}")])
+    watch.save(tmp_path / "run.watch.html")
+    complaints(browser)  # of the pages before
+    browser.get((tmp_path / "run.watch.html").as_uri())
+    assert shown(browser, "connection").startswith("The run is over")
+    assert shown(browser, "product").endswith("LAST STATE OF A RUN")
+    assert shown(browser, "done") == "8 of 100"
+    assert HOSTILE in shown(browser, "nodes")
+    assert browser.execute_script("return window.attacked") is None
+    assert complaints(browser) == []

@@ -1,7 +1,10 @@
 """A watched farm of real agents: the page hears results by node, and which agent was lost."""
 
 import json
+import re
 import signal
+import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -92,3 +95,59 @@ def test_a_killed_agent_is_lost_and_works_again_once_it_is_back():
             future.cancel()
     assert watch.snapshot()["state"] == "ended"
     assert sum(node["tasks"] for node in watch.snapshot()["nodes"]) == watch.snapshot()["done"] >= 40
+
+
+SHORT = """schema_version = 1
+name = "short"
+[workload]
+kind = "farm"
+tasks = 20
+task_size_mb = 0.01
+task_work = 1.0
+[execution]
+compute = "emulated"
+time_scale = 20
+[platform]
+schema_version = 1
+name = "alone"
+[[platform.node]]
+name = "r"
+compute_per_s = 2.0
+"""
+
+
+def command_line(folder, *words):
+    command = [sys.executable, "-m", "crosswind.cli", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+def kept(page):
+    return json.loads(re.findall(r'id="kept">(.*?)</script>', page.read_text())[0])
+
+
+@pytest.mark.parametrize(
+    ("words", "page", "state", "code"),
+    [
+        (["run", "short.toml", "--on", "local", "-o", "runs.json"], "runs.watch.html", ("ended", 20, 20), 0),
+        (["run", "short.toml", "--on", "local"], "short.watch.html", ("ended", 20, 20), 0),
+        (["map", "wc -l < {input}", "--inputs", "short.toml"], "results.watch.html", ("ended", 1, 1), 0),
+        (
+            ["map", "false {input}", "--inputs", "short.toml", "--out", ".", "--name", "{name}.out"],
+            "{}.watch.html",
+            ("ended", 1, 1),
+            3,
+        ),
+    ],
+)
+def test_the_last_state_is_kept_in_a_file_that_the_command_names(tmp_path, words, page, state, code):
+    (tmp_path / "short.toml").write_text(SHORT)
+    page = page.format(tmp_path.name)
+    done = command_line(tmp_path, *words, "--watch")
+    assert done.returncode == code, done.stderr
+    assert f"watch: {page} keeps the page's last state" in done.stderr
+    found = kept(tmp_path / page)
+    assert (found["state"], found["done"], found["total"]) == state
+    (tmp_path / page).write_text("a letter")
+    again = command_line(tmp_path, *words, "--watch")
+    assert (again.returncode, f"{page}', a file of another kind" in again.stderr) == (2, True), again.stderr
+    assert (tmp_path / page).read_text() == "a letter"

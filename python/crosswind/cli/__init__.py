@@ -20,7 +20,7 @@ from crosswind.cli.console import print_text, tell_error
 from crosswind.cli.groups import Verbs
 from crosswind.cli.shortages import of_system
 from crosswind.cli.streams import StdoutLostError, guard_streams
-from crosswind.cli.usage import path_of
+from crosswind.cli.usage import refusal
 from crosswind.errors import CrosswindError
 from crosswind.terminal.signals import answer_ctrl_c, interrupt_on
 
@@ -111,10 +111,7 @@ def _performed() -> int:
     except CrosswindError as error:
         code = _told(error)
     except TyperException as error:
-        context = getattr(error, "ctx", None)
-        path = path_of(context) if context else "crosswind"
-        # typer wraps what a list of words refuses in the words of its validator.
-        tell_error(error.format_message().replace("Value error, ", ""), f"`{path} --help` shows what it takes")
+        tell_error(*refusal(error))
         code = 2
     except (_InterruptedError, KeyboardInterrupt, Abort):
         tell_error("interrupted", None)

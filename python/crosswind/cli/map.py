@@ -264,7 +264,8 @@ def _performed(
     from crosswind.run.deployments import deployed
 
     given = {name: value for name, value in options.items() if value is not None}
-    with deployed(on, placing, echo=not quiet) as launch, watched.watching(token) as (watch, advance):
+    keep = watched.file_beside(out, inputs=inputs, force=bool(options["force"]))
+    with deployed(on, placing, echo=not quiet) as launch, watched.watching(token, keep) as (watch, advance):
         done = map_command(command, inputs, out, launch=launch, progress=advance, watch=watch, quiet=quiet, **given)
     if (resumed := done[0].data.get("resumed")) is not None:
         again = ", ".join(f"{why} {count}" for why, count in resumed["again"].items())

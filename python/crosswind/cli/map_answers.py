@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 FAILED = "task-failed"
 MOST_GROUPS = 3
 MOST_NAMES = 10
+_SPOOLED = re.compile(r"[^\s'\"]*/crosswind-spool-[^/\s]+/[^/\s]+/\d+/(?:in/)?")
+"""Where an agent keeps an input while a command reads it: the user knows the input by its name."""
 
 
 def failures_of(done: Runs[Any]) -> int:
@@ -65,8 +68,9 @@ def tell_failures(done: Runs[Any], *, wide: bool) -> None:
     (one,) = done
     groups: dict[str, list[RunEvent]] = {}
     for event in one.events:
-        _, found, reason = event["message"].partition(f": failed on {event.get('node')}: ")
+        file, found, reason = event["message"].partition(f": failed on {event.get('node')}: ")
         alike = event["code"] == FAILED and found and not wide
+        reason = _without_names(reason, file)
         groups.setdefault(reason if alike else f"{event['t_s']}{event['message']}", []).append(event)
     shown = list(groups.items())
     for reason, events in shown[:MOST_GROUPS] if not wide else shown:
@@ -84,4 +88,16 @@ def tell_failures(done: Runs[Any], *, wide: bool) -> None:
 
 
 def _tell_event(event: RunEvent) -> None:
-    tell(f"{event['t_s']:.3f} s: {event['message']}".replace("\n", "\n    "))
+    tell(f"{event['t_s']:.3f} s: {_SPOOLED.sub('', event['message'])}".replace("\n", "\n    "))
+
+
+def _without_names(reason: str, file: str) -> str:
+    """Return why a command failed without the name of its input, so that alike reasons are equal.
+
+    Examples
+    --------
+    >>> _without_names("gzip: /tmp/crosswind-spool-a1/crosswind-7-b2/1/in/2.log: unknown suffix", "data/2.log")
+    'gzip: {name}: unknown suffix'
+    """
+    path = re.compile(_SPOOLED.pattern + re.escape(Path(file).name))
+    return _SPOOLED.sub("", path.sub("{name}", reason))

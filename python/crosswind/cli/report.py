@@ -27,6 +27,8 @@ Examples:
 
     crosswind report runs.json --x workload.task_size_mb --series policy.order -o figure.pdf
 
+    crosswind report runs.json --x policy.order --form bars --size 85x60 -o figure.pdf
+
     crosswind report sweep-footprint/ --figures figures/
 
 Exit codes: 0 done, 2 bad input, 3 written, but without some of the files: the page and standard error name them.
@@ -81,6 +83,14 @@ def report(
     log: Annotated[
         str, typer.Option(metavar="x|y|xy", help="Axes with a logarithmic scale.", rich_help_panel=ONE)
     ] = "",
+    form: Annotated[
+        str,
+        typer.Option(
+            metavar="points|bars|boxes",
+            help="Means as points, joined along numbers, or as bars from 0; or boxes of quartiles.",
+            rich_help_panel=ONE,
+        ),
+    ] = "points",
     size: Annotated[
         str | None,
         typer.Option(metavar="WxH", help="Width and height of the figure, mm; 85x60.", rich_help_panel=ONE),
@@ -96,8 +106,8 @@ def report(
         if open_:
             raise DescriptionError("--open cannot be combined with standard output", "out", "name a file")
     if x is None:
-        if series or where or log or size or y != "makespan_s":
-            message = "--series, --y, --where, --log and --size belong to --x"
+        if series or where or log or size or form != "points" or y != "makespan_s":
+            message = "--series, --y, --where, --log, --form and --size belong to --x"
             raise DescriptionError(message, "x", "--x workload.task_size_mb")
         from crosswind.report import kind_of, written
 
@@ -121,6 +131,7 @@ def report(
             title=title,
             log=log,
             size_mm=_size_of(size),
+            form=form,
             force=force,
         )
         document, unread = {"schema_version": 1, "out": str(path), "x": x, "series": series or [], "y": y}, []

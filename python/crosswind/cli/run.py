@@ -358,7 +358,8 @@ def _performed(
     if recorded.wanted and len(experiment) > 1:
         hint = "make it one: --set repetitions=1, and --set PATH=VALUE for each path of the sweep"
         raise DescriptionError(f"a trace is of one run; this experiment makes {len(experiment)}", "argument", hint)
-    with tells_what_is_kept(file_of(out)), watched.watching(token) as (watch, advance):
+    keep = watched.file_beside(file_of(out) or Path(path.name), inputs=read, force=options["force"])
+    with tells_what_is_kept(file_of(out)), watched.watching(token, keep) as (watch, advance):
         options |= {"progress": advance, "watch": watch}
         done = perform(experiment, on, trace=recorded.wanted, out=file_of(out), resume=resume, **options)
     if out and not file_of(out):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosswind.cli.answer import Answer, Section, section
 from crosswind.cli.console import number_of
+from crosswind.cli.field_tables import MOST_PATHS, NOTE, by_field, is_crowded
 from crosswind.cli.flow_answers import flow_answer, has_flows
 from crosswind.cli.run_tables import REPEATED, formatted, paths_of, short_names, tables_of
 from crosswind.run.drift import STALE, observed_rates, rate_tables
@@ -26,8 +27,6 @@ PORTS = "policy.ports"
 SENDS = {"single": "one send at a time", "multi": "several sends"}
 MOST_ACROSS = 4
 """Values of a swept field that stand side by side."""
-MOST_PATHS = 3
-"""Swept fields that a row of a table of points names; the answer needs the other two columns."""
 NAMED = 4
 """Nodes without a task up to which all are named."""
 
@@ -136,7 +135,7 @@ def _orders(done: Runs[Run], most: int) -> Answer:
             point = str({path: run.params.get(path) for path in paths})
             points.setdefault(point, {}).setdefault(str(run.data["order"]), []).append(run)
         found = [fastest(by_order, exact=done.on == "sim") for by_order in points.values()]
-        alone = len(found) == 1 or not all(one.compared for one in found)
+        alone = len(found) == 1 or not all(one.compared for one in found) or all(one.once for one in found)
         single = len(found) == 1 and len(found[0].orders) == 1
         words = in_words(found, orders) if alone else _most_often(found, list(points.values()))
         if single:
@@ -152,7 +151,8 @@ def _orders(done: Runs[Run], most: int) -> Answer:
     count = number_of(len({str({path: run.params.get(path) for path in paths}) for run in done}), "point")
     what = " x ".join(short_names(paths)) if paths else "orders"
     how = "simulated " if done.on == "sim" else ""
-    note = f"{len(done)} {how}runs, {what if paths else 'one per order'}{f': {count}' if paths else ''}"
+    each = "one" if len(done) == len(orders) else f"{len(done) / len(orders):g}"
+    note = f"{len(done)} {how}runs, {f'{what}: {count}' if paths else f'{each} per order'}"
     return Answer(
         lines,
         [Section(columns, rows[:most], title if bounded else None, first)],
@@ -279,6 +279,9 @@ def _points(done: Runs[Run], most: int) -> Answer:
         lines.append(f"{100 * min(bounded):.1f} to {100 * max(bounded):.1f} % of the upper bound.")
     if len({*bounded}) < 2 and bounded:
         lines[-1] = f"{100 * bounded[0]:.1f} % of the upper bound."
+    if is_crowded(done):
+        table = by_field(done, [("makespan s", _makespan, ""), ("% of upper bound", _percent_of_bound, ".1f")])
+        return Answer(lines, [table], [NOTE], tables_of(done, most), "All points")
     return Answer(
         lines,
         [Section(columns, rows, first=("makespan s", "% of upper bound"))],
@@ -286,6 +289,17 @@ def _points(done: Runs[Run], most: int) -> Answer:
         tables_of(done, most),
         "All figures",
     )
+
+
+def _makespan(alike: Sequence[Run]) -> float:
+    return fmean(run.makespan_s for run in alike)
+
+
+def _percent_of_bound(alike: Sequence[Run]) -> float | None:
+    from crosswind.run.results import mean_of_bound
+
+    share = mean_of_bound(alike)
+    return None if share is None else 100 * share
 
 
 def _notes(points: Sequence[Sequence[Any]], most: int) -> list[str]:
@@ -340,8 +354,12 @@ def _programs(done: Runs[ProgramRun], most: int) -> Answer:
         dedicated = fmean(one.slowdown_dedicated for one in points[0])
         lines.insert(0, f"The run takes {took} {unit}, {plain(dedicated)} times as long as on a dedicated machine.")
         return Answer(lines, [], _notes(points, most), tables_of(done, most), "Closed forms, time stalled")
-    table = _pivot(done, "slowdown", lambda one: one.slowdown) or _list_of(done, points, most)
+    table = _pivot(done, "slowdown", lambda one: one.slowdown)
     rest = "Run times, slowdown against a dedicated machine"
+    if table is None and is_crowded(done):
+        table = by_field(done, [("slowdown", lambda alike: fmean(one.slowdown for one in alike), ".4g")])
+        return Answer(lines, [table], [NOTE], tables_of(done, most), rest)
+    table = table or _list_of(done, points, most)
     return Answer(lines, [table], _notes(points, most), tables_of(done, most), rest)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,7 +43,7 @@ _SHOWN = {"--set": "policy.order=arrival", "--network": "latency_s=1e-6"}
 
 
 def settings_of(given: Sequence[str], option: str = "--set") -> Document:
-    """Return dotted path -> value; a value that is not JSON is a string.
+    """Return dotted path -> value; a value that is neither JSON nor TOML is a string.
 
     Raises
     ------
@@ -53,6 +54,8 @@ def settings_of(given: Sequence[str], option: str = "--set") -> Document:
     --------
     >>> settings_of(["policy.order=arrival", "seed=7"])
     {'policy.order': 'arrival', 'seed': 7}
+    >>> settings_of(['workload.task_work={ distribution = "exponential", mean = 5 }'])
+    {'workload.task_work': {'distribution': 'exponential', 'mean': 5}}
     """
     settings: Document = {}
     for one in given:
@@ -66,11 +69,21 @@ def settings_of(given: Sequence[str], option: str = "--set") -> Document:
             message = f"{option} {path} is given twice; a field has one value"
             hint = f"several values: --set 'sweep.{path}=[A, B]'" if option == "--set" else "leave one out"
             raise DescriptionError(message, "argument", hint)
-        try:
-            settings[path] = parse_json(value.encode())
-        except ValueError:
-            settings[path] = value.strip()
+        settings[path] = _value_of(value.strip())
     return settings
+
+
+def _value_of(text: str) -> Any:
+    """Return a value as JSON has it, or as an experiment.toml does; any other is a string."""
+    try:
+        return parse_json(text.encode())
+    except ValueError:
+        if not text.startswith(("{", "[", "'")):
+            return text
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
+        return text
 
 
 def set_fields(experiment: Experiment, settings: Mapping[str, Any], option: str = "--set ") -> Experiment:

@@ -10,6 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from typer.core import TyperGroup, TyperOption
+from typer.exceptions import TyperException
+
+from crosswind.cli.forgotten import DASHES
+from crosswind.cli.values import name_of
 
 _WIDEST = 100
 _SHORT = 16
@@ -53,6 +57,27 @@ def _lines(command: Any, ctx: Any, width: int, *, bold: bool) -> Iterator[str]:
 def path_of(ctx: Any) -> str:
     """Return the words that call a command, such as `crosswind plan tree`."""
     return f"{path_of(ctx.parent)} {ctx.info_name}" if ctx.parent else str(ctx.info_name)
+
+
+def refusal(error: TyperException) -> tuple[str, str]:
+    """Return what typer refused about the words of a command line, and a hint: a line to type, or the help."""
+    context = getattr(error, "ctx", None)
+    path = path_of(context) if context else "crosswind"
+    if context and hasattr(error, "param_type"):  # of a missing parameter only
+        parameter = getattr(error, "param", None)
+        name = name_of(parameter) if parameter is not None else "an argument"
+        what = f"an argument is missing: {name}" if "|" in name else f"{name} is missing"
+        what = f"the command is missing after {DASHES}" if name.startswith(f"{DASHES} ") else what
+        example = next(iter(_examples(context.command)), None)
+        return what, f"such as {example}" if example else f"`{path} --help` shows what it takes"
+    # typer wraps what a list of words refuses in the words of its validator.
+    return error.format_message().replace("Value error, ", ""), f"`{path} --help` shows what it takes"
+
+
+def _examples(command: Any) -> Iterator[str]:
+    for part in (command.help or "").split("\n\n"):
+        if part.startswith("    "):
+            yield part.strip().splitlines()[0]
 
 
 def _usage(command: Any, ctx: Any, width: int) -> Iterator[str]:

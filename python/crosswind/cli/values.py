@@ -1,18 +1,23 @@
 """Values of options that are plainly right, taken without pydantic: importing it takes longer than a small plan.
 
 typer checks values with pydantic. A number within its range, a word of a list, a text or a path needs no such check;
-whatever else is given goes typer's way, so that the message is typer's.
+whatever else is given goes typer's way. What typer refuses is an error with the option, the value and the range.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from typer._coercion import RuntimeParam, TypeDescriptor, build_runtime_param
 from typer._param_types import coerce_cli_path
+from typer.core import TyperOption
+from typer.exceptions import TyperException
+
+from crosswind.errors import DescriptionError
 
 _NUMBER = {int: re.compile(r"-?[0-9]{1,15}"), float: re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?(e-?[0-9]{1,2})?")}
 _WITHOUT_VALUE = {"--gpu": "0"}
@@ -53,6 +58,39 @@ def completed(args: list[str]) -> list[str]:
     return found + args[args.index("--") :] if "--" in args else found
 
 
+def name_of(parameter: Any) -> str:
+    """Return an option's long name, or what the usage calls an argument."""
+    if isinstance(parameter, TyperOption):
+        return max(parameter.opts, key=len)
+    return str(parameter.metavar or str(parameter.name).upper()).strip("[]")
+
+
+def _permitted(annotation: Any, info: Any) -> tuple[str, tuple[str, ...]] | None:
+    """Return what a value must be, in words, and the words of which it must be one; None for other types."""
+    if get_origin(annotation) is list:
+        (annotation,) = get_args(annotation)
+    if get_origin(annotation) is Literal:
+        words = tuple(str(word) for word in get_args(annotation))
+        return f"one of {', '.join(words)}", words
+    if annotation not in _NUMBER:
+        return None
+    kind = "a whole number" if annotation is int else "a number"
+    low, high = (None if end is None else f"{end:g}" for end in (info.min, info.max))
+    if low is not None and high is not None:
+        return f"{kind}, {low} to {high}", ()
+    return kind + (f", at least {low}" if low is not None else f", at most {high}" if high is not None else ""), ()
+
+
+def _refusal(name: str, value: Any, permitted: str, words: tuple[str, ...]) -> DescriptionError:
+    wrong = value
+    if isinstance(value, list | tuple):
+        wrong = next((one for one in value if one not in words), value[0]) if words or len(value) == 1 else list(value)
+    near = get_close_matches(str(wrong), words, 1)
+    hint = f"the nearest is {near[0]!r}" if near else None
+    shown = str(wrong) if _NUMBER[float].fullmatch(str(wrong)) else repr(str(wrong))
+    return DescriptionError(f"{name} is {shown}; it must be {permitted}", "argument", hint)
+
+
 @dataclass(frozen=True)
 class _PlainFirst(RuntimeParam):
     descriptor: TypeDescriptor
@@ -61,7 +99,14 @@ class _PlainFirst(RuntimeParam):
         try:
             return self._plain(value, self.annotation, param, ctx)
         except ValueError:
+            pass
+        try:
             return build_runtime_param(self.descriptor)._coerce_value(value, param, ctx)
+        except TyperException:
+            permitted = _permitted(self.annotation, self.parameter_info)
+            if permitted is None:
+                raise
+        raise _refusal(name_of(param), value, *permitted)
 
     def _plain(self, value: Any, annotation: Any, param: Any, ctx: Any) -> Any:
         """Return what a value stands for; ValueError where that takes more than a look."""

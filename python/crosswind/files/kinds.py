@@ -61,6 +61,7 @@ WORDS = {
     "table": "a table of points or ranks",
     "tasks": "tasks of another tool's workload",
     "trace": "a trace",
+    "watched-page": "the page of a watched run",
 }
 """Each kind as messages call it."""
 BINARY = frozenset({"figure", "gpu-measurement", "intervals", "measurement", "recorded-program", "trace"})
@@ -104,6 +105,7 @@ _BY_FIELD = (
 _TABLE = re.compile(r'^[ \t]*\[\[?[ \t]*"?([\w-]+)', re.MULTILINE)
 _FIELD = re.compile(r'^[ \t]*"?([\w-]+)"?(?:[ \t]*\.[^=\n]*)?[ \t]*=', re.MULTILINE)
 _MARKS = {"report": '<meta name="generator" content="Crosswind ', "junit": '<testsuite name="crosswind '}
+_MARKS["watched-page"] = '<meta name="application-name" content="Crosswind watch">'
 _MARKS["simgrid"] = "<!-- Crosswind: "
 _HEADS = {
     "metrics": "# HELP crosswind_check",

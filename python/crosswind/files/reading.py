@@ -61,7 +61,8 @@ def read_bytes(path: str | Path, limit: int = LARGEST_BYTES, links: Links = "any
             if 0 < told < len(content):
                 content += file.read(most - len(content) + 1)  # it has grown meanwhile
     except OSError as error:
-        raise DescriptionError(f"{path}: {(error.strerror or str(error)).lower()}", "no-file") from None
+        hint = "name a file in it" if isinstance(error, IsADirectoryError) else None
+        raise DescriptionError(f"{path}: {(error.strerror or str(error)).lower()}", "no-file", hint) from None
     if len(content) > most:
         raise _too_large(path, f"it has more than {_megabytes(most)}", most)
     return content

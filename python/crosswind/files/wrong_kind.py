@@ -39,7 +39,7 @@ REPORT_TAKES = (
     "check, overlap, reproduce, inject --json), *.toml (platform, crosswind record), or a sweep's directory"
 )
 """What can stand in a report, as a hint."""
-_NOT_REPORTED = ("hosts", "schema", "perfetto", "report")
+_NOT_REPORTED = ("hosts", "schema", "perfetto", "report", "watched-page")
 
 
 @contextmanager

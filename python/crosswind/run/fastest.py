@@ -10,6 +10,7 @@ from typing import NamedTuple
 from crosswind.run.results import Run
 from crosswind.statistics.interval import span
 
+REPEAT = "--set repetitions=5"
 ROUNDING = 1e-9
 """Differences up to this part of a makespan are rounding."""
 
@@ -23,10 +24,13 @@ class Fastest(NamedTuple):
         Several, if compared, are a tie: their differences may be chance.
     compared : bool
         Whether each ran with a seed of each other, so that what settles nothing is a tie.
+    once : bool
+        Whether they are alike only because each ran once where a single run is a sample: any difference may be chance.
     """
 
     orders: list[str]
     compared: bool = True
+    once: bool = False
 
 
 def fastest(by_order: Mapping[str, Sequence[Run]], exact: bool) -> Fastest:
@@ -46,11 +50,13 @@ def fastest(by_order: Mapping[str, Sequence[Run]], exact: bool) -> Fastest:
     >>> def runs(*makespans, first=0):
     ...     return [Run({"seed": seed, "makespan_s": makespan}) for seed, makespan in enumerate(makespans, first)]
     >>> fastest({"planned": runs(1.0, 2.0, 3.0), "arrival": runs(1.1, 2.12, 3.11)}, exact=True)
-    Fastest(orders=['planned'], compared=True)
+    Fastest(orders=['planned'], compared=True, once=False)
     >>> fastest({"planned": runs(1.0, 2.0, 3.0), "arrival": runs(1.3, 1.8, 3.2)}, exact=True)
-    Fastest(orders=['planned', 'arrival'], compared=True)
+    Fastest(orders=['planned', 'arrival'], compared=True, once=False)
     >>> fastest({"planned": runs(1.0, 2.0), "arrival": runs(7.0, 8.0, first=2)}, exact=True)
-    Fastest(orders=['planned', 'arrival'], compared=False)
+    Fastest(orders=['planned', 'arrival'], compared=False, once=False)
+    >>> fastest({"planned": runs(1.0), "arrival": runs(7.0)}, exact=False)
+    Fastest(orders=['planned', 'arrival'], compared=True, once=True)
     """
     seconds = {order: {run.seed: run.makespan_s for run in runs} for order, runs in by_order.items()}
 
@@ -68,7 +74,9 @@ def fastest(by_order: Mapping[str, Sequence[Run]], exact: bool) -> Fastest:
     found = [order for order in seconds if not any(slower(order, other) for other in seconds if other != order)]
     if not found:  # each is slower than another, with seeds that the third does not have
         return Fastest(list(seconds), compared=False)
-    return Fastest(found, all(set(seconds[one]) & set(seconds[other]) for one, other in combinations(found, 2)))
+    common = [set(seconds[one]) & set(seconds[other]) for one, other in combinations(found, 2)]
+    once = not exact and len(found) > 1 and all(len(seeds) == 1 for seeds in common)
+    return Fastest(found, all(common), once)
 
 
 def in_words(found: Sequence[Fastest], orders: Sequence[str]) -> str:
@@ -95,6 +103,8 @@ def in_words(found: Sequence[Fastest], orders: Sequence[str]) -> str:
     'a was fastest at 1 of 2 points; no seed in common: all 2 orders at 1'
     >>> in_words([Fastest(["a", "c"], compared=False)], ["a", "b", "c"])
     'not compared, since they have no seed in common: a and c'
+    >>> in_words([Fastest(["a", "b"], once=True)], ["a", "b"])
+    'all 2 orders ran once, so any difference may be chance (--set repetitions=5)'
     """
     points = len(found)
     counts: dict[tuple[tuple[str, ...], bool], int] = {}
@@ -119,6 +129,8 @@ def in_words(found: Sequence[Fastest], orders: Sequence[str]) -> str:
 
     if not alone and not apart and len(tied) == 1:
         (first, count) = tied[0]
+        if all(one.once for one in found):
+            return f"{names(first)} ran once{where(count, of=True)}, so any difference may be chance ({REPEAT})"
         return f"{names(first)} tied for the fastest{where(count, of=True)}"
     parts = [
         f"{order} {'was fastest' if not k else ''}".strip() + where(n, not k) for k, (order, n) in enumerate(alone)

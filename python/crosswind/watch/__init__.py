@@ -3,7 +3,8 @@
 | question | module |
 |---|---|
 | what is known of the run at a moment, from its results and events | `state` |
-| which browsers get the page, and how | `server`, `templates` |
+| which browsers get the page, and how | `server` |
+| what is on the page, live and in a file that keeps the last state | `page`, `templates` |
 | the same in a few lines of text | `lines` |
 | what does a node that is not the root know? | `status_files` |
 
@@ -16,13 +17,16 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from crosswind.documents import Row
 from crosswind.errors import CrosswindError
+from crosswind.files.atomic import write_text
 from crosswind.plan import plan, ports_of, result_mb_of
 from crosswind.platform import Platform
+from crosswind.watch.page import still
 from crosswind.watch.state import WatchedRun
 
 LISTEN = "127.0.0.1:0"
@@ -159,6 +163,28 @@ class Watch:
             before, _finished = _finished, self
         if before is not None:
             before.close()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is a run to show."""
+        return self._run is not None
+
+    def save(self, path: str | Path) -> None:
+        """Write the page with the state as it is now: one HTML file that needs no server.
+
+        Parameters
+        ----------
+        path : path
+            An existing file is replaced.
+
+        Raises
+        ------
+        DescriptionError
+            When there can be no file at `path`.
+        CrosswindError
+            When it cannot be written; with code `no-space` when the disk is full.
+        """
+        write_text(still(self.snapshot()), path)
 
     def close(self) -> None:
         """Send the last state to every page, and stop serving."""

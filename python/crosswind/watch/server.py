@@ -7,8 +7,6 @@ loopback a browser shows a token once and keeps a cookie; HTTP itself is not enc
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
 import hmac
 import ipaddress
 import json
@@ -17,13 +15,13 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from crosswind.documents import Row
 from crosswind.errors import DescriptionError
 from crosswind.terminal.printable import printable_values
+from crosswind.watch.page import live, question
 
 if TYPE_CHECKING:
     from tornado.web import Application
@@ -153,7 +151,7 @@ def _application(server: Server, snapshot: Snapshot, token: str | None, local: b
     from tornado.iostream import StreamClosedError
     from tornado.web import Application, HTTPError, RequestHandler
 
-    page, policy = _page()
+    page, policy = live()
     cookie = secrets.token_urlsafe(32)
 
     class Guarded(RequestHandler):
@@ -185,7 +183,7 @@ def _application(server: Server, snapshot: Snapshot, token: str | None, local: b
 
         def locked(self) -> None:
             self.set_status(401)
-            self.finish(_asset("token.html").replace("<style></style>", f"<style>{_asset('watch.css')}</style>"))
+            self.finish(question())
 
         def get(self) -> None:
             self.finish(page)
@@ -226,19 +224,3 @@ def _application(server: Server, snapshot: Snapshot, token: str | None, local: b
 
     routes: list[Any] = [("/", Page), ("/token", Token), ("/events", Events)]
     return Application(routes, log_function=lambda handler: None)
-
-
-def _page() -> tuple[str, str]:
-    """Return the page, and the policy that lets only its own program run."""
-    program = _asset("watch.js")
-    digest = base64.b64encode(hashlib.sha256(program.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    )
-    page = _asset("watch.html").replace("<style></style>", f"<style>{_asset('watch.css')}</style>")
-    return page.replace("<script></script>", f"<script>{program}</script>"), policy
-
-
-def _asset(name: str) -> str:
-    return (files("crosswind.watch") / "templates" / name).read_text(encoding="utf-8")

@@ -147,6 +147,48 @@ def test_failures_with_the_same_reason_are_said_once(capsys, tmp_path):
     assert "12.000 s: data/12: failed on cpu0: it was ended from outside" in said
 
 
+def test_failures_that_differ_in_the_name_of_the_input_only_are_said_once(capsys):
+    spool = "/tmp/crosswind-spool-a1/crosswind-17-b2/1/in"
+    events = [failure(n, f"exit status: 1; the end of its stderr:\ngzip: {spool}/{n}: bad") for n in range(3)]
+    events.append(failure(3, f"exit status: 1; the end of its stderr:\ngzip: {spool}/3: worse"))
+    tell_failures(Runs("gzip", "local", [Run(reported.one_run() | {"tasks": 4, "events": events})]), wide=False)
+    said = capsys.readouterr().err
+    assert (
+        "3 failed with exit status: 1; the end of its stderr:\n    gzip: {name}: bad\n  data/0, data/1, data/2" in said
+    )
+    assert "gzip: 3: worse" in said
+    assert "spool" not in said
+
+
+def test_a_sweep_over_many_fields_names_each_value_and_fits_a_screen():
+    """Of 72 points 40 rows were shown, without the values that they belong to."""
+    described = {
+        "schema_version": 1,
+        "name": "study",
+        "platform": Platform.load(ROOT / "examples" / "fork_of_table_4.toml").to_dict(),
+        "workload": {"kind": "farm", "tasks": 5, "task_size_mb": 1, "task_work": 1},
+        "sweep": {"workload.tasks": [5, 10], "workload.task_size_mb": [1, 2, 4], "workload.task_work": [1, 2, 3]},
+    }
+    done = run(Experiment.from_dict(described), "sim")
+    answer = answer_of_runs(done, 40)
+    (table,) = answer.tables
+    assert [name for name, _ in table.columns] == ["swept", "value", "makespan s", "% of upper bound"]
+    assert [row[:2] for row in table.rows] == [
+        ["tasks", "5"],
+        ["", "10"],
+        ["task_size_mb", "1"],
+        ["", "2"],
+        ["", "4"],
+        ["task_work", "1"],
+        ["", "2"],
+        ["", "3"],
+    ]
+    of_five = [one.makespan_s for one in done if one.params["workload.tasks"] == 5]
+    assert float(table.rows[0][2]) == pytest.approx(sum(of_five) / len(of_five), rel=0.01)
+    fewer = answer_of_runs(Runs(done.experiment, "sim", list(done)[:9]), 40)
+    assert len(fewer.tables[0].rows) == 9
+
+
 def test_the_doctor_says_which_verbs_are_ready():
     """60 lines were printed, and the only warning, the first line, scrolled off."""
     fine = [Finding("clock", "ok", "clock source tsc")]

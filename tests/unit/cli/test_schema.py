@@ -29,6 +29,7 @@ OF_OTHERS = {
     "noise": "a format of others",
     "simgrid": "a format of others",
     "slurm": "a format of others",
+    "watched-page": "read by people",
     "intervals": "a table without a header",
     "joblog": "a table of text",
     "junit": "a format of others",

@@ -9,7 +9,11 @@ import reported
 import crosswind
 from crosswind.errors import DescriptionError
 from crosswind.report import draw, plot, report, written
+from crosswind.report.figures import paper
+from crosswind.report.figures.columns import bars, boxes
 from crosswind.report.figures.curves import curves
+from crosswind.report.figures.export import write_figure
+from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.paper import _only, _rows, points
 
 
@@ -150,3 +154,73 @@ def test_a_figure_for_a_paper_has_the_size_and_the_scales_that_are_asked_for(tmp
             draw(reported.ran(), out, x="task_work", series="order", **asked)
     with pytest.raises(DescriptionError, match=r"policy.order has '.*': a logarithmic scale needs numbers above 0"):
         draw(reported.ran(), out, x="policy.order", series="task_work", log="x")
+
+
+RUNS = [
+    row(size, order, seed, 10.0 * size * factor + seed)
+    for size in (4, 1)
+    for order, factor in (("in-order-of-arrival", 1.0), ("planned", 0.5), ("by-bandwidth", 0.6))
+    for seed in range(5)
+]
+
+
+def svg_of(chart, tmp_path, size_mm):
+    write_figure(Figure("f", "", "a figure", chart), tmp_path / "f.svg", size_mm)
+    return (tmp_path / "f.svg").read_text()
+
+
+def spans(svg, layers):
+    """Return the left and the right end of each rectangle in these layers, px."""
+    found = []
+    for marks in re.findall(rf'<g class="mark-rect role-mark {layers}_marks"[^>]*>(.*?)</g>', svg):
+        shapes = re.findall(r'd="M([\d.-]+),[\d.-]+h([\d.-]+)', marks)
+        found += [(float(left), float(left) + float(width)) for left, width in shapes]
+    return found
+
+
+@pytest.mark.parametrize("size_mm", [(30, 30), (85, 60), (190, 80)])
+def test_bars_begin_at_zero_and_the_ends_of_intervals_stay_within_them(tmp_path, size_mm):
+    found = points(RUNS, "workload.size", ["policy.order"])
+    svg = svg_of(bars(found, "size", "s", size_mm[0] * 96 / 25.4), tmp_path, size_mm)
+    drawn, ends = spans(svg, "layer_0"), spans(svg, r"layer_1_layer_\d")
+    assert (len(drawn), len(ends)) == (6, 12)
+    assert all(any(low < left < right < high for low, high in drawn) for left, right in ends)
+    assert ">0</text>" in svg
+    assert svg.index(">1</text>") < svg.index(">4</text>")  # numbers in their order, not in that of the runs
+
+
+def test_no_word_of_a_narrow_axis_is_left_out(tmp_path):
+    found = points([one for one in RUNS if one["workload.size"] == 4], "policy.order")
+    for form in (bars, boxes, curves):
+        svg = svg_of(form(found, "order", "s", width=113.0), tmp_path, (30, 60))
+        for order in ("in-order-of-arrival", "planned", "by-bandwidth"):
+            assert f">{order}</text>" in svg
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ("points", "Points: means of 5 runs. Whiskers: 95 % confidence intervals."),
+        ("bars", "Bars: means of 5 runs. Whiskers: 95 % confidence intervals."),
+        ("boxes", "Boxes: quartiles and median of 5 runs. Whiskers: least and greatest."),
+    ],
+)
+def test_a_figure_says_what_its_marks_are(tmp_path, monkeypatch, form, said):
+    monkeypatch.setattr(paper, "_rows", lambda items: RUNS)
+    for size_mm in (None, (30, 60)):
+        draw("runs.json", tmp_path / "f.svg", x="size", series="order", form=form, size_mm=size_mm)
+        svg = (tmp_path / "f.svg").read_text()
+        assert said in " ".join(re.findall(r">([^<>]+)</t(?:ext|span)>", svg))
+
+
+def test_a_form_that_runs_or_axes_cannot_have_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(paper, "_rows", lambda items: RUNS[:-1])
+    for asked, message in (
+        ({"form": "violins"}, "form is 'violins': it is points, bars, boxes"),
+        ({"form": "bars", "log": "y"}, "bars begin at 0"),
+        ({"form": "boxes", "log": "x"}, "boxes stand at equal steps along x"),
+        ({"form": "boxes"}, r"boxes need 5 runs of each point; workload.size=1, by-bandwidth has 4"),
+    ):
+        with pytest.raises(DescriptionError, match=message):
+            draw("runs.json", tmp_path / "f.svg", x="size", series="order", **asked)
+    assert not (tmp_path / "f.svg").exists()

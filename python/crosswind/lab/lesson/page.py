@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
@@ -13,6 +10,7 @@ import jinja2
 
 from crosswind import __version__
 from crosswind.documents import Row
+from crosswind.files.pages import script_hash, script_json
 from crosswind.lab.lesson.explanations import CLOSE, comparison_of, explanations_of
 from crosswind.lab.lesson.scenes import BUFFER_TASKS, TASKS, Scene, Scenes, Setting, children_of, parent_of, rate_of
 from crosswind.terminal.printable import printable_values
@@ -54,10 +52,10 @@ def page_of(scenes: Scenes) -> str:
         bandwidth=scenes.as_given[1],
         tasks=TASKS,
         buffer_tasks=BUFFER_TASKS,
-        data=_json(_data(scenes)),
+        data=script_json(printable_values(_data(scenes))),
         style=_asset("lesson.css"),
         program=program,
-        policy=POLICY.format(script=_hash(program)),
+        policy=POLICY.format(script=script_hash(program)),
         version=__version__,
     )
 
@@ -146,15 +144,5 @@ def _played(scene: Scene) -> Row:
     }
 
 
-def _json(value: Any) -> str:
-    """Return JSON that may stand inside a script element: nothing in it ends the element or begins a comment."""
-    text = json.dumps(printable_values(value), separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
 def _asset(name: str) -> str:
     return (files("crosswind.lab.lesson") / "templates" / name).read_text(encoding="utf-8")
-
-
-def _hash(script: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

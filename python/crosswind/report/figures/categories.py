@@ -8,6 +8,9 @@ import altair as alt
 
 from crosswind.report.figures.look import CHANNEL_COLOURS, Spec
 
+LETTER_PX, SYMBOL_PX = 7.0, 36.0
+"""Of a label, and of what stands before a name in a legend: at most."""
+
 
 def beside(value: str, series: str, title: str, padding: float = 0.35) -> Spec:
     """Return the encodings of the x axis: values at equal steps in the order given, series beside each other."""
@@ -16,6 +19,23 @@ def beside(value: str, series: str, title: str, padding: float = 0.35) -> Spec:
         "x": alt.X(f"{value}:N", title=title, sort=None, axis=axis, scale=alt.Scale(padding=padding)),
         "xOffset": alt.XOffset(f"{series}:N", sort=None),
     }
+
+
+def words_axis(values: Sequence[object], width: float) -> alt.Axis:
+    """Return the axis of words: side by side where all fit into `width` px, else slanted; none is left out."""
+    room = width / max(len(values), 1)
+    fits = LETTER_PX * max((len(str(value)) for value in values), default=0) <= room
+    if fits:
+        return alt.Axis(labelAngle=0, labelOverlap="greedy")  # of a page that is narrower
+    return alt.Axis(labelAngle=-40, labelOverlap=False, labelFlush=False, labelLimit=0)
+
+
+def legend_of(names: Sequence[str], width: float) -> alt.Legend | None:
+    """Return the legend of series, in as many columns as `width` px hold; None where there is one without a name."""
+    if list(names) == [""]:
+        return None
+    columns = max(int(width // (LETTER_PX * max(map(len, names)) + SYMBOL_PX)), 1)
+    return alt.Legend(title=None, symbolOpacity=1, columns=columns)
 
 
 def coloured(series: str, names: Sequence[str], colours: Sequence[str] = CHANNEL_COLOURS) -> alt.Color:

@@ -7,13 +7,11 @@ from typing import Any
 
 import altair as alt
 
-from crosswind.report.figures.categories import coloured
+from crosswind.report.figures.categories import coloured, legend_of, words_axis
 from crosswind.report.figures.look import CHANNEL_COLOURS, CRIMSON, EXPORT_WIDTH, VIOLET, layered, records
 
 HEIGHT = 300
 CAP_PX = 7.0  # of an interval's ends, at most
-LETTER_PX, SYMBOL_PX = 7.0, 36.0
-"""Of a name in the legend: as many stand beside each other as fit into the drawing."""
 COLOURS = (*CHANNEL_COLOURS, VIOLET, CRIMSON)
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 
@@ -51,14 +49,11 @@ def curves(
         scale = {"type": "log"} if "x" in log else {"zero": False}
         along = alt.X("x:Q", title=x, sort=None, scale=alt.Scale(nice=False, padding=12, **scale))
     else:
-        along = alt.X("x:N", title=x, sort=None, axis=alt.Axis(labelAngle=0))
+        words = list(dict.fromkeys(row["x"] for row in rows))
+        along = alt.X("x:N", title=x, sort=None, axis=words_axis(words, width))
     up = alt.Scale(type="log") if "y" in log else alt.Scale(zero=False, padding=8)
-    places = 1 if numeric else len({row["x"] for row in rows}) * len(names)
-    cap = min(CAP_PX, 0.5 * width / places)
     colour = coloured("series", names, COLOURS)
-    columns = max(int(width // (LETTER_PX * max(map(len, names)) + SYMBOL_PX)), 1)
-    legend = None if names == [""] else alt.Legend(title=None, symbolOpacity=1, columns=columns)
-    colour.legend = legend  # type: ignore[assignment]
+    legend = colour.legend = legend_of(names, width)  # type: ignore[assignment]
     tooltip = [
         alt.Tooltip("series:N", title="series"),
         alt.Tooltip(f"x:{'Q' if numeric else 'N'}", title=x),
@@ -68,12 +63,21 @@ def curves(
     if not numeric and len(names) > 1:  # beside each other, not upon each other
         base = base.encode(xOffset=alt.XOffset("series:N", sort=names))
     lines = base.mark_line(strokeWidth=1.5).encode(y=alt.Y("mean:Q", title=y, scale=up))
-    spans = base.mark_errorbar(ticks={"size": cap}, thickness=1.2).encode(
-        y=alt.Y("low:Q", title=y, scale=up), y2="high:Q"
-    )
+    spans = whiskers(base, y, up, CAP_PX if numeric else cap_within("x" if len(names) == 1 else "xOffset"))
     dots = base.mark_point(filled=True, size=50, opacity=1).encode(
         y="mean:Q",
         shape=alt.Shape("series:N", legend=legend, scale=alt.Scale(domain=names, range=[*SHAPES])),
         tooltip=tooltip,
     )
     return layered(*([lines] if numeric else []), spans, dots, height=HEIGHT)
+
+
+def cap_within(scale: str, part: float = 0.5) -> alt.ExprRef:
+    """Return how wide the end of an interval is, px: a part of its place on a scale (`x` or `xOffset`)."""
+    return alt.ExprRef(f"min({CAP_PX:g}, {part:g} * max(bandwidth('{scale}'), 1))")
+
+
+def whiskers(base: alt.Chart, y: str, scale: alt.Scale, cap: float | alt.ExprRef, **mark: Any) -> alt.Chart:
+    """Return intervals from `low` to `high` with ends `cap` px wide."""
+    ends: alt.Chart = base.mark_errorbar(ticks={"size": cap}, thickness=1.2, **mark)
+    return ends.encode(y=alt.Y("low:Q", title=y, scale=scale), y2="high:Q")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
+from crosswind.files.pages import script_json
 from crosswind.report.figures.look import EXPORT_WIDTH, Drawing, Spec
 from crosswind.report.figures.touch import touchable
 from crosswind.terminal.printable import printable_values
@@ -54,18 +53,6 @@ class Figure:
     def json(self) -> str:
         """The specification as JSON that may stand inside a script element."""
         return script_json(self.spec)
-
-
-def script_json(value: Any) -> str:
-    r"""Return JSON in which nothing can end a script element or begin a comment, whatever strings it holds.
-
-    Examples
-    --------
-    >>> script_json("</script>")
-    '"\\u003c/script\\u003e"'
-    """
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def identifier(*parts: str) -> str:

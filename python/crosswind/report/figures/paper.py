@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import altair as alt
@@ -12,6 +13,7 @@ import altair as alt
 from crosswind.documents import Row
 from crosswind.errors import DescriptionError
 from crosswind.files.output import writable
+from crosswind.report.figures.columns import bars, boxes
 from crosswind.report.figures.curves import curves
 from crosswind.report.figures.export import FORMATS, write_figure
 from crosswind.report.figures.figure import Figure
@@ -22,6 +24,10 @@ from crosswind.run.results import Runs
 from crosswind.statistics.interval import span
 
 SIZES_MM = (30.0, 400.0)
+FORMS = ("points", "bars", "boxes")
+BOX_RUNS = 5
+"""Of fewer runs, quartiles say nothing that the runs do not."""
+NOTE_LETTER_PX = 5.0
 FREE = ("seed",)  # a repetition is no other point
 
 
@@ -36,6 +42,7 @@ def draw(
     title: str | None = None,
     log: str = "",
     size_mm: tuple[float, float] | None = None,
+    form: str = "points",
     force: bool = False,
 ) -> Path:
     """Draw a quantity of runs over a swept value, and write it as PDF, SVG or PNG.
@@ -60,6 +67,9 @@ def draw(
         Axes with a logarithmic scale: `x`, `y` or `xy`.
     size_mm : (float, float), optional
         Width and height of the whole figure, 30 to 400 mm each. Default: 190 mm of axis, and 79 mm.
+    form : {"points", "bars", "boxes"}
+        `points`: means, joined by lines along numbers. `bars`: means as bars from zero. `boxes`: quartiles and median
+        of at least 5 runs each, whiskers to the least and the greatest. Bars and boxes stand at equal steps along `x`.
     force : bool
         Replace a file that is no figure.
 
@@ -73,11 +83,12 @@ def draw(
     DescriptionError
         For a column that does not exist, for `y` without numbers, when a further path varies (a dot would be the mean
         of different experiments), for a suffix that no figure has, for values that a logarithmic scale cannot show,
-        and when `out` is no place for one.
+        for a form that the runs cannot have, and when `out` is no place for one.
 
     Notes
     -----
-    Dots are means over repetitions, bars their 95 % interval by Student's t.
+    Points and bars are means over repetitions, whiskers their 95 % interval by Student's t. A line below the figure
+    says so.
 
     Examples
     --------
@@ -104,12 +115,19 @@ def draw(
     found = points(rows, x, chosen, y)
     words = f"{len(found)} means of {y} over {x}"
     _refuse_not_above_zero(found, log, {"x": x, "y": y})
+    _refuse_form(form, found, log, x)
     if size_mm is not None and not all(SIZES_MM[0] <= side <= SIZES_MM[1] for side in size_mm):
         message = f"size_mm is {size_mm[0]:g} x {size_mm[1]:g}; each is {SIZES_MM[0]:g} to {SIZES_MM[1]:g} mm"
         raise DescriptionError(message, "size", "--size 85x60 fits a column of a paper")
     width = size_mm[0] * PX_PER_MM if size_mm else EXPORT_WIDTH
-    chart = curves(found, label(x), label(y), log, width).properties(title=_note(found))
-    write_figure(Figure("figure", title or "", words, chart), out, size_mm)
+    note = _note(found, form, width)
+    write_figure(
+        Figure(
+            "figure", title or "", words, _chart(form, found, label(x), label(y), log, width).properties(title=note)
+        ),
+        out,
+        size_mm,
+    )
     return out
 
 
@@ -138,19 +156,45 @@ def _refuse_unknown(rows: Sequence[Row], name: str) -> None:
         raise DescriptionError(f"no column {name!r} in these runs", "no-column", f"there are {', '.join(columns)}")
 
 
-def _note(found: Sequence[Row]) -> Any:
-    """Return the line below a figure that says what its bars are."""
+def _chart(form: str, found: Sequence[Row], x: str, y: str, log: str, width: float) -> alt.LayerChart:
+    if form == "bars":
+        return bars(found, x, y, width)
+    return boxes(found, x, y, log, width) if form == "boxes" else curves(found, x, y, log, width)
+
+
+def _refuse_form(form: str, found: Sequence[Row], log: str, x: str) -> None:
+    if form not in FORMS:
+        raise DescriptionError(f"form is {form!r}: it is {', '.join(FORMS)}", "form", "--form bars")
+    if form != "points" and "x" in log:
+        message = f"log is {log!r}, and {form} stand at equal steps along x"
+        raise DescriptionError(message, "log", "--log y" if (form, log) == ("boxes", "xy") else "leave out --log")
+    if form == "bars" and log:
+        message = "bars begin at 0, which a logarithmic axis does not have"
+        raise DescriptionError(message, "log", "--form points, or leave out --log")
+    fewest = min(found, key=lambda point: point["count"])
+    if form == "boxes" and fewest["count"] < BOX_RUNS:
+        of = f"{x}={fewest['x']}{', ' if fewest['series'] else ''}{fewest['series']}"
+        message = f"boxes need {BOX_RUNS} runs of each point; {of} has {fewest['count']}"
+        raise DescriptionError(message, "few-runs", "more `repetitions` in the experiment, or --form bars")
+
+
+def _note(found: Sequence[Row], form: str, width: float) -> Any:
+    """Return the lines below a figure that say what its marks are."""
     counts = sorted({point["count"] for point in found})
-    if counts[-1] < 2:
-        text = "One run each: no interval is known."
+    many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    drawn = {"points": "Points", "bars": "Bars", "boxes": "Boxes"}[form]
+    if form == "boxes":
+        text = f"{drawn}: quartiles and median of {many} runs. Whiskers: least and greatest."
+    elif counts[-1] < 2:
+        text = f"{drawn}: one run each, so no interval is known."
     else:
-        many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        text = f"Means over {many} repetitions; bars: 95 % confidence intervals."
-    return alt.TitleParams(text, orient="bottom", anchor="start", fontSize=10, fontWeight="normal", offset=8)
+        text = f"{drawn}: means of {many} runs. Whiskers: 95 % confidence intervals."
+    lines = wrap(text, int(width // NOTE_LETTER_PX))
+    return alt.TitleParams(lines, orient="bottom", anchor="start", fontSize=10, fontWeight="normal", offset=8)
 
 
 def points(rows: Sequence[Row], x: str, series: Sequence[str] = (), y: str = "makespan_s") -> list[Row]:
-    """Return `x`, `series`, `mean`, `low`, `high`, `count` of each point; errors as of `draw`."""
+    """Return `x`, `series`, `mean`, `low`, `high`, `count`, `values` of each point; errors as of `draw`."""
     for name in (x, y, *series):
         _refuse_unknown(rows, name)
     if not all(isinstance(row.get(y), (int, float)) for row in rows):
@@ -162,7 +206,8 @@ def points(rows: Sequence[Row], x: str, series: Sequence[str] = (), y: str = "ma
     found = []
     for (name, at), values in groups.items():
         mean, low, high = span(values)
-        found.append({"x": at, "series": name, "mean": mean, "low": low, "high": high, "count": len(values)})
+        point = {"x": at, "series": name, "mean": mean, "low": low, "high": high}
+        found.append(point | {"count": len(values), "values": values})
     return found
 
 

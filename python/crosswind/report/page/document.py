@@ -7,8 +7,6 @@ a name in a file cannot become code.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,8 +23,8 @@ from crosswind._core import __version__
 from crosswind.errors import CrosswindError, DescriptionError, Notice
 from crosswind.files.atomic import is_standard_output, write_text
 from crosswind.files.output import writable, writable_directory
+from crosswind.files.pages import script_hash, script_json
 from crosswind.report.figures.export import VEGA_LITE, write_figures
-from crosswind.report.figures.figure import script_json
 from crosswind.report.figures.look import configuration
 from crosswind.report.page.inputs import UNSHOWN, Gathered, Item, Unread, gather, listed
 from crosswind.report.page.pdf import browser, write_pdf
@@ -233,7 +231,7 @@ def _page(gathered: Gathered, title: str | None, partial: bool) -> tuple[str, li
     several = [section for _, section in made]
     figures = [figure for section in several for figure in section.figures]
     bundle, program = _bundle(), _asset("page.js")
-    scripts = " ".join(_hash(script) for script in (bundle, program))
+    scripts = " ".join(script_hash(script) for script in (bundle, program))
     title = title or several[0].title
     limits = _limits(several)
     terms = Terms()
@@ -401,7 +399,3 @@ def _bundle() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script that may stand inside a script element."""
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
     return bundle.replace("</script", "<\\/script")
-
-
-def _hash(script: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

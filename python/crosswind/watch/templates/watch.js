@@ -1,4 +1,4 @@
-// Shows the state that the run sends twice a second. Names from files are put in as text, never as markup.
+// Shows the state that the run sends twice a second, or the one that was kept in this file. Names from files are put in as text, never as markup.
 "use strict";
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
@@ -98,6 +98,12 @@
     }
   };
 
+  const kept = pick("kept").textContent;
+  if (kept) {
+    text("product", "Crosswind, the last state of a run");
+    show(JSON.parse(kept));
+    return;
+  }
   let over = false;
   const source = new EventSource("/events");
   source.addEventListener("message", (event) => show(JSON.parse(event.data)));
