@@ -31,8 +31,8 @@ use super::{EXITED, End, FAILED, OVER_MEMORY, OVER_TIME, Pid, READY, Wanted, end
 use crate::farm::command::{Direct, Workplace};
 use crosswind_linux as linux;
 use crosswind_linux::children::{close_all_but, fork};
-use crosswind_linux::processes::with_descendants;
-use crosswind_linux::signals::{Block, Signal, discard, of_children};
+use crosswind_linux::processes::{parent_and_state, with_descendants};
+use crosswind_linux::signals::{Block, Signal, discard, kill, of_children};
 
 /// The first descriptor above those of standard input and output.
 const FIRST_FREE: RawFd = 3;
@@ -40,6 +40,8 @@ const FIRST_FREE: RawFd = 3;
 const LOOK: Duration = Duration::from_millis(20);
 /// Longest wait after SIGKILL. By then only processes that sleep in the kernel or belong to another user are left.
 const LAST_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a supervisor stays stopped at most.
+const STOPPED: Duration = Duration::from_secs(1);
 /// How long a supervisor that has reported the end of a command is waited for before another one is forked, ns. That
 /// would take longer.
 const SOON_NS: u64 = 5_000_000;
@@ -97,7 +99,9 @@ impl Supervisor {
     /// # Errors
     /// Why the command could not be started.
     pub fn report(&mut self, pipes: &mut Pipes, output: &mut dyn Output) -> io::Result<Option<End>> {
-        pipes.pass_until(self.stream.as_fd(), output)?;
+        while !pipes.pass_until(self.stream.as_fd(), STOPPED, output)? {
+            self.continue_if_stopped();
+        }
         let mut report = [0; REPORT];
         if self.stream.read_exact(&mut report).is_err() {
             return Ok(None);
@@ -109,6 +113,13 @@ impl Supervisor {
             OVER_MEMORY => Ok(Some(End::OverMemory)),
             FAILED => Err(io::Error::from_raw_os_error(status)),
             _ => Ok(Some(End::Exited(ExitStatus::from_raw(status)))),
+        }
+    }
+
+    /// Its command may have stopped it (`kill -STOP $PPID`): then neither an end nor a limit would be seen.
+    fn continue_if_stopped(&self) {
+        if parent_and_state(self.pid).is_some_and(|(_, state)| state == 'T') {
+            let _ = kill(self.pid, Signal::CONT);
         }
     }
 
