@@ -1,10 +1,11 @@
 """Large values between processes of one machine: copied from memory to memory, no way through sockets.
 
 An agent that the root has started on the same machine keeps a large value in its own memory, and sends where it is:
-bytes as they are, buffers of arrays as copies, since the task may change those later. The root copies them out of that
-memory (process_vm_readv). An open file without a name and without content (memfd) stands for the value: the root sees
-by it that the process is still the same one, and changes its size once it has read the value, by which the agent sees
-that it need not keep it. An agent keeps 256 MiB at most; further values travel as others do.
+bytes as they are, and an array that nothing else refers to; other buffers as copies, since the task may change those
+later. The root copies them out of that memory (process_vm_readv). An open file without a name and without content
+(memfd) stands for the value: the root sees by it that the process is still the same one, and changes its size once it
+has read the value, by which the agent sees that it need not keep it. An agent keeps 256 MiB at most; further values
+travel as others do.
 
 Where the root may not read the agent's memory, it says so by that size. From then on the file holds the values: the
 root reads texts and objects there, and maps the buffers of arrays, which become its own. The kernel frees what is not
@@ -16,8 +17,10 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import sys
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -59,7 +62,7 @@ class _Kept(NamedTuple):
     file_size: int
     """Until it is read."""
     size: int
-    held: Sequence[bytes | _core.Buffer] = ()
+    held: Sequence[bytes | memoryview] = ()
     """What is kept in this process's own memory."""
 
 
@@ -106,22 +109,22 @@ class Keeper:
         """
         if type(value) in NUMBERS:
             return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        is_own = sys.getrefcount(value) <= _ALONE and _owns_its_memory(value)
         pieces, buffers = _pickled(value)
         size = sum(map(len, pieces)) + sum(buffer.nbytes for buffer in buffers)
         if size > LARGE and self._forget_read() <= MOST_KEPT and _may_be_read():
             with suppress(OSError, MemoryError):  # there is not enough for it
                 if self._is_memory_readable:
-                    return self._in_memory(size, pieces, buffers)
+                    return self._in_memory(size, pieces, buffers if is_own else list(map(_copy_of, buffers)))
                 return self._in_file(pieces, buffers)
         return joined(b"".join(pieces), buffers) if buffers else b"".join(pieces)
 
     def _in_memory(self, size: int, pieces: Sequence[bytes], buffers: Sequence[memoryview]) -> bytes:
-        copies = [_core.Buffer.copied(buffer) for buffer in buffers]
         name = _new_name()
         descriptor = os.memfd_create(name)
-        self._keep(descriptor, _Kept(0, size, [*pieces, *copies]))
+        self._keep(descriptor, _Kept(0, size, [*pieces, *buffers]))
         parts = [piece if len(piece) < _SENT else (_core.address_of(piece), len(piece)) for piece in pieces]
-        there = [(_core.address_of(copy), buffer.nbytes) for copy, buffer in zip(copies, buffers, strict=True)]
+        there = [(_core.address_of(buffer), buffer.nbytes) for buffer in buffers]
         return _Place(os.getpid(), descriptor, name, size, [], parts, there).to_bytes()
 
     def _in_file(self, pieces: Sequence[bytes], buffers: Sequence[memoryview]) -> bytes:
@@ -155,6 +158,29 @@ class Keeper:
                     del self._kept[descriptor]
                     os.close(descriptor)
             return sum(kept.size for kept in self._kept.values())
+
+
+class _Fresh:
+    """Counts references to a value that only its caller has made, as `Keeper.pickled` gets it."""
+
+    def pickled(self, value: Any) -> int:
+        return sys.getrefcount(value)
+
+
+_ALONE: Final = _Fresh().pickled(object())
+"""References to a value that nothing refers to but the call."""
+
+
+def _owns_its_memory(value: Any) -> bool:
+    """Whether a value is an array of numbers whose memory no other object gives or may still get."""
+    kind = type(value)
+    if (kind.__module__, kind.__name__) != ("numpy", "ndarray"):
+        return False
+    return value.base is None and bool(value.flags.owndata) and not weakref.getweakrefcount(value)
+
+
+def _copy_of(buffer: memoryview) -> memoryview:
+    return memoryview(_core.Buffer.copied(buffer))
 
 
 def _new_name() -> str:

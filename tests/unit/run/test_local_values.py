@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,61 @@ def test_what_the_function_changes_later_does_not_change_the_value():
     array[0], held[0] = 1.0, 1
     there = value_at(place)
     assert (there[0][0], there[1][0]) == (0.0, 0)
+
+
+def global_array(at, held=np.zeros(MB)):  # noqa: B008 (it is the same one for all calls)
+    held[:] = at
+    return held
+
+
+def viewed_array(at, held=np.zeros(MB)):  # noqa: B008
+    held[:] = at
+    return held[:]
+
+
+KNOWN = weakref.WeakValueDictionary()
+
+
+def array_known_elsewhere(at):
+    """Return an array that the next call still finds, as caches do."""
+    array = KNOWN.get("array")
+    if array is None:
+        KNOWN["array"] = array = np.zeros(MB)
+    array[:] = at
+    return array
+
+
+def fresh_array(at):
+    return np.full(MB, at)
+
+
+@pytest.mark.parametrize("function", [global_array, viewed_array, array_known_elsewhere, fresh_array])
+def test_what_later_calls_write_into_their_arrays_does_not_change_values_that_are_not_read_yet(function):
+    keeper = Keeper()
+    places = [keeper.pickled(function(at)) for at in range(4)]
+    assert [set(value_at(place)) for place in places] == [{0}, {1}, {2}, {3}]
+    done = Performer(plain=False, local=True)
+    outcomes = [done(called((pickle.dumps(function), pickle.dumps(((at,), {}))))) for at in range(4)]
+    assert [set(outcome(one.data, True, "a", plain=False)) for one in outcomes] == [{0}, {1}, {2}, {3}]
+
+
+def test_an_array_that_nothing_else_refers_to_is_not_copied_where_it_is_made():
+    def address(array):
+        return array.ctypes.data
+
+    where = []
+
+    def made():
+        array = np.ones(MB)
+        where.append(address(array))
+        return array
+
+    keeper = Keeper()
+    place = local_values._Place.of_bytes(keeper.pickled(made()))
+    assert place.buffers == [(where[0], 8 * MB)]
+    array = made()
+    place = local_values._Place.of_bytes(keeper.pickled(array))
+    assert place.buffers[0][0] != address(array)
 
 
 def test_with_too_much_kept_a_value_is_sent(monkeypatch):
@@ -205,12 +261,13 @@ def test_memory_of_a_value_that_is_needed_no_longer_is_used_again_and_that_of_ot
             return found
 
         keeper = local_values.Keeper()
-        places = [keeper.pickled(np.full(1_000_000, at)) for at in range(2)]
+        arrays = [np.full(1_000_000, at) for at in range(2)] + [np.full(999_999, 2), np.full(1_000_000, 3)]
+        places = [keeper.pickled(arrays[at]) for at in range(2)]
         first = local_values.value_at(places[0])
         assert keeper._forget_read() > 8_000_000
-        places.append(keeper.pickled(np.full(999_999, 2)))
+        places.append(keeper.pickled(arrays[2]))
         assert address(places[2]) == address(places[0])
-        places.append(keeper.pickled(np.full(1_000_000, 3)))
+        places.append(keeper.pickled(arrays[3]))
         assert address(places[3]) not in map(address, places[:3])
         assert [set(local_values.value_at(place)) for place in places[1:]] == [{1}, {2}, {3}]
         assert set(first) == {0}
