@@ -12,12 +12,16 @@ Nouns are files; verbs turn one noun into the next::
 Each name is imported when it is first used (PEP 562): agents, peers and `--help` need no numpy, scipy or altair.
 """
 
+from __future__ import annotations
+
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # `typing` takes as long to import as all else that an agent needs
 if TYPE_CHECKING:
+    from typing import Any
+
     from crosswind._core import __version__
     from crosswind.blame import blame
     from crosswind.blame.result import Blame

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -175,13 +174,15 @@ def depth_first(nodes: Sequence[Node]) -> list[tuple[Node, int]]:
 
 def as_html_table(caption: str, rows: Sequence[Mapping[str, object]], most: int = 200) -> str:
     """Return rows as an HTML table for notebooks, at most `most` of them."""
+    from html import escape  # few commands need it
+
     columns = list(dict.fromkeys(key for row in rows[:most] for key in row))
 
     def cell(value: Any) -> str:
         text = f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
-        return f"<td>{html.escape(text)}</td>"
+        return f"<td>{escape(text)}</td>"
 
-    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
     body = "".join("<tr>" + "".join(cell(row.get(c)) for c in columns) + "</tr>" for row in rows[:most])
     more = f"<tr><td>and {len(rows) - most} more</td></tr>" if len(rows) > most else ""
-    return f"<table><caption>{html.escape(caption)}</caption><tr>{head}</tr>{body}{more}</table>"
+    return f"<table><caption>{escape(caption)}</caption><tr>{head}</tr>{body}{more}</table>"

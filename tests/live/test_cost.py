@@ -135,7 +135,7 @@ def test_where_only_signals_stop_it_the_session_says_first_what_two_kills_would_
     if os.geteuid() != 0:
         pytest.skip("only root can become another user")
     from crosswind.cost import result, session, targets  # noqa: F401 (its files are closed to the other user)
-    from crosswind.host import describe
+    from crosswind.host.description import describe
 
     describe()
     # A process that may not be dumped may not be traced by its own user either.

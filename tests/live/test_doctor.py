@@ -65,7 +65,8 @@ def test_no_listener_is_an_error_with_the_address():
 
 VETH = """
 import subprocess
-from crosswind.host import interface_to, is_same_machine, network
+from crosswind.host import network
+from crosswind.host.route import interface_to, is_same_machine
 for line in ("link set lo up", "link add v0 type veth peer name v1", "addr add 10.99.0.1/24 dev v0", "link set v0 up"):
     subprocess.run(["ip", *line.split()], check=True)
 print(interface_to("10.99.0.2:7117"), network.kind("v0"), is_same_machine("10.99.0.2"), is_same_machine("10.99.0.1"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crosswind.host import describe
+from crosswind.host.description import describe
 from crosswind.measure.sweep import KINDS
 
 ROOT = Path(__file__).parents[2]

@@ -29,6 +29,7 @@ pub mod owner;
 pub mod processes;
 pub mod signals;
 pub mod sockets;
+pub mod spare;
 pub mod tcp_counts;
 pub mod threads;
 pub mod time;

@@ -35,14 +35,23 @@ pub fn read(pid: Pid, address: usize, into: &mut [MaybeUninit<u8>]) -> io::Resul
 
 /// Asks the kernel for large pages where memory has none yet: filling it then takes fewer page faults.
 pub fn prefer_large_pages(memory: &mut [MaybeUninit<u8>]) {
-    if memory.len() < WORTHWHILE {
-        return;
+    if memory.len() >= WORTHWHILE {
+        advise(memory, libc::MADV_HUGEPAGE);
     }
+}
+
+/// Lets the kernel take memory whose content is not needed, when it has none left. What is written later stays.
+pub fn leave_to_the_kernel(memory: &mut [MaybeUninit<u8>]) {
+    advise(memory, libc::MADV_FREE);
+}
+
+/// Gives advice about the large pages that are wholly in memory.
+fn advise(memory: &mut [MaybeUninit<u8>], advice: libc::c_int) {
     let skipped = memory.as_ptr().align_offset(LARGE_PAGE);
     let Some(rest) = memory.get_mut(skipped..) else { return };
     let whole = rest.len() / LARGE_PAGE * LARGE_PAGE;
-    // SAFETY: advice changes no content, and the range is within a live slice. Without such pages nothing changes.
-    unsafe { libc::madvise(rest.as_mut_ptr().cast(), whole, libc::MADV_HUGEPAGE) };
+    // SAFETY: the range is within a live slice whose bytes need no value. Without the advice nothing changes.
+    unsafe { libc::madvise(rest.as_mut_ptr().cast(), whole, advice) };
 }
 
 #[cfg(test)]
@@ -71,9 +80,22 @@ mod tests {
     }
 
     #[test]
+    fn memory_left_to_the_kernel_may_be_written_again_and_nothing_beside_it_changes() {
+        let mut bytes = vec![MaybeUninit::new(7); 9_000_000];
+        leave_to_the_kernel(&mut bytes[500_000..8_500_000]);
+        bytes[500_000..8_500_000].fill(MaybeUninit::new(8));
+        // SAFETY: all of it was initialized, and what the kernel took was written again.
+        let bytes: Vec<u8> = bytes.into_iter().map(|byte| unsafe { byte.assume_init() }).collect();
+        assert!(bytes[..500_000].iter().chain(&bytes[8_500_000..]).all(|byte| *byte == 7));
+        assert!(bytes[500_000..8_500_000].iter().all(|byte| *byte == 8));
+    }
+
+    #[test]
     fn nothing_and_little_need_no_large_pages() {
         prefer_large_pages(&mut []);
         prefer_large_pages(&mut [MaybeUninit::new(0); 100]);
+        leave_to_the_kernel(&mut []);
+        leave_to_the_kernel(&mut [MaybeUninit::new(0); 100]);
         assert!(read(0, 0, &mut []).is_ok());
     }
 }

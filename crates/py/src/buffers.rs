@@ -1,4 +1,4 @@
-//! Bytes of Rust as buffers of Python, without a copy; bytes of Python in another process, with one copy.
+//! Bytes of Rust as buffers of Python, without a copy; memory of another process as a buffer, with one copy.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -7,18 +7,21 @@ use std::sync::Arc;
 
 use crosswind_linux::memory;
 use crosswind_linux::processes::Pid;
+use crosswind_linux::spare::Memory;
 use crosswind_live::farm::function::Shared;
 use memmap2::{MmapMut, MmapOptions};
 use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 pub enum Bytes {
     /// Input of a task, which is read-only.
     Input(Arc<Vec<u8>>),
     /// Memory that nothing else uses.
     Own(Vec<u8>),
+    /// The same, for other buffers after this one.
+    Reused(Memory),
     /// Bytes with another owner: read-only.
     Shared(Shared),
     /// The content of a file. What Python writes into it is this process's own.
@@ -38,6 +41,29 @@ impl Buffer {
         Ok(Self(Bytes::Mapped(map?)))
     }
 
+    /// Copies a contiguous buffer.
+    #[staticmethod]
+    fn copied(py: Python<'_>, buffer: PyBuffer<u8>) -> PyResult<Self> {
+        if !buffer.is_c_contiguous() {
+            return Err(PyBufferError::new_err("the buffer has gaps"));
+        }
+        // SAFETY: the buffer lives until this call returns. What another thread writes meanwhile may be copied or not, as by
+        // every reader of memory that is shared.
+        let from =
+            unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<MaybeUninit<u8>>(), buffer.len_bytes()) };
+        let copy = |into: &mut [MaybeUninit<u8>]| {
+            into.copy_from_slice(from);
+            Ok(())
+        };
+        Ok(Self(Bytes::Reused(py.detach(|| Memory::filled(from.len(), copy))?)))
+    }
+
+    /// Copies memory of another process of this user. Raises `OSError` if it has ended or may not be read.
+    #[staticmethod]
+    fn of_process(py: Python<'_>, process: Pid, address: usize, size: usize) -> PyResult<Self> {
+        Ok(Self(Bytes::Reused(py.detach(|| Memory::filled(size, |into| memory::read(process, address, into)))?)))
+    }
+
     /// # Safety
     /// As the buffer protocol requires: `view` is valid or null.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
@@ -45,6 +71,7 @@ impl Buffer {
             Bytes::Input(bytes) => (bytes.as_ptr(), bytes.len(), 1),
             Bytes::Shared(bytes) => (bytes.as_slice().as_ptr(), bytes.as_slice().len(), 1),
             Bytes::Own(bytes) => (bytes.as_ptr(), bytes.len(), 0),
+            Bytes::Reused(memory) => (memory.as_slice().as_ptr(), memory.as_slice().len(), 0),
             Bytes::Mapped(map) => (map.as_ptr(), map.len(), 0),
         };
         let (start, length) = (start.cast_mut().cast(), length as ffi::Py_ssize_t);
@@ -68,35 +95,28 @@ fn same_bytes(one: PyBuffer<u8>, other: PyBuffer<u8>) -> bool {
     }
 }
 
-/// Where bytes are in this process's memory, for as long as they live.
+/// Returns where a contiguous buffer is in this process's memory, for as long as its object lives unchanged.
 #[pyfunction]
-fn address_of(bytes: &Bound<'_, PyBytes>) -> usize {
-    bytes.as_bytes().as_ptr() as usize
+fn address_of(buffer: PyBuffer<u8>) -> usize {
+    buffer.buf_ptr() as usize
 }
 
-/// Returns bytes of another process of this user. Raises `OSError` if it has ended or may not be read.
+/// Fills a buffer with memory of another process of this user. Raises `OSError` if it has ended or may not be read.
 #[pyfunction]
-fn bytes_of_process(py: Python<'_>, process: Pid, address: usize, size: usize) -> PyResult<Bound<'_, PyAny>> {
-    // SAFETY: with null, Python makes bytes whose content is to be filled in before they are used.
-    let made = unsafe {
-        let made = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size as ffi::Py_ssize_t);
-        Bound::from_owned_ptr_or_err(py, made)?
-    };
-    // SAFETY: nothing else knows these bytes yet, and there are `size` of them.
-    let content = unsafe {
-        let start = ffi::PyBytes_AsString(made.as_ptr()).cast::<MaybeUninit<u8>>();
-        std::slice::from_raw_parts_mut(start, size)
-    };
+fn read_process(py: Python<'_>, process: Pid, address: usize, into: PyBuffer<u8>) -> PyResult<()> {
+    let content = into.as_mut_slice(py).ok_or_else(|| PyBufferError::new_err("the buffer is read-only or has gaps"))?;
+    // SAFETY: the buffer lives until this call returns. Its bytes are only written here; `MaybeUninit` has their layout.
+    let content = unsafe { std::slice::from_raw_parts_mut(into.buf_ptr().cast::<MaybeUninit<u8>>(), content.len()) };
     py.detach(|| {
         memory::prefer_large_pages(content);
         memory::read(process, address, content)
     })?;
-    Ok(made)
+    Ok(())
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Buffer>()?;
     module.add_function(wrap_pyfunction!(same_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(address_of, module)?)?;
-    module.add_function(wrap_pyfunction!(bytes_of_process, module)?)
+    module.add_function(wrap_pyfunction!(read_process, module)?)
 }

@@ -15,7 +15,7 @@ from crosswind.check.cluster_result import KIND, SCHEMA_VERSION, ClusterCheck
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.measure.cluster import Cluster, MeasuredCluster, measure_cluster
 from crosswind.measure.cluster.tour import START_S, Progress, call
-from crosswind.terminal.signals import wait_for_all
+from crosswind.terminal.waiting import wait_for_all
 
 if TYPE_CHECKING:
     from crosswind.documents.check import CheckDocument, Link

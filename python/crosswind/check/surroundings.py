@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from crosswind import host
 from crosswind.host.activity import Snapshot
+from crosswind.host.description import describe
 from crosswind.host.processor import allowed_cpus, is_virtual
 from crosswind.host.tree import ROOT, names, text
 
@@ -59,7 +59,7 @@ def is_busy(load: Load) -> bool:
 
 def settings(root: Path = ROOT) -> Host:
     """Describe this host, with the kernel's mitigations among its settings."""
-    described = host.describe((), root=root)
+    described = describe((), root=root)
     found = {f"mitigation {name}": text(root, f"{_WEAKNESSES}/{name}") for name in names(root, _WEAKNESSES)}
     described["settings"] |= {name: value.strip() for name, value in found.items() if value}
     return cast("Host", described)

@@ -52,11 +52,11 @@ def doctor(
     disturbed = any(f.level in ("warning", "problem") for f in findings)
     found = {"findings": [f.to_dict() for f in findings], "quiet": not disturbed}
     if report:
-        from crosswind import host
         from crosswind.build import build_facts
         from crosswind.files.atomic import write_json
+        from crosswind.host.description import describe
 
-        write_json({"kind": "bug-report", "build": build_facts(), "host": host.describe(), **found}, report)
+        write_json({"kind": "bug-report", "build": build_facts(), "host": describe(), **found}, report)
         (there,) = written(report)
         tell(f"Wrote {there}: it names this host and its network interfaces; look at it before you attach it")
     if json:

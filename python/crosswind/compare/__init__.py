@@ -140,7 +140,7 @@ def asked_for(a: str, b: str, margin: float, by: By, *, shell: bool) -> str:
 def _document(commands: tuple[str, str], margin: float, by: By, settings: Settings, shell: bool) -> ComparisonDocument:
     from crosswind import _core
     from crosswind.compare.result import KIND, SCHEMA_VERSION
-    from crosswind.host import describe
+    from crosswind.host.description import describe
     from crosswind.statistics.interim import Looks
 
     return {

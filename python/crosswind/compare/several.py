@@ -263,7 +263,7 @@ def compare_several(
     """
     if not 2 <= len(commands) <= MOST_COMMANDS:
         raise DescriptionError(f"{len(commands)} commands; there must be 2 to {MOST_COMMANDS}", "command")
-    from crosswind.host import describe
+    from crosswind.host.description import describe
 
     letters = [chr(ord("A") + place) for place in range(len(commands))]
     words = [words_of(text, letter, shell=shell) for text, letter in zip(commands, letters, strict=True)]

@@ -258,7 +258,7 @@ def _document(
 ) -> CostDocument:
     from crosswind import _core
     from crosswind.cost.result import KIND, SCHEMA_VERSION
-    from crosswind.host import describe
+    from crosswind.host.description import describe
     from crosswind.statistics.interim import Looks
 
     looks = Looks(planned_s=settings.seconds - settings.undisturbed_s, one=settings.to_the_end)

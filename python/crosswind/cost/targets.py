@@ -23,7 +23,7 @@ from crosswind.cost.lifetime import group_used_s
 from crosswind.cost.naming import shortened, stable_name
 from crosswind.errors import CrosswindError, DescriptionError, Notice, warning, watchdog_only
 from crosswind.host import processes
-from crosswind.terminal.signals import join
+from crosswind.terminal.waiting import join
 
 KINDS = ("pid", "name", "unit", "slurm", "cgroup", "command")
 HINT = "--of pid:1234, --of name:'loader*', --of unit:exporter or --of 'command:./exporter --interval 1'"

@@ -11,7 +11,6 @@ import time
 from functools import partial
 from pathlib import Path
 
-from crosswind import host
 from crosswind.doctor import disturbances, kernel, network, processor, surroundings
 from crosswind.doctor.finding import Finding, Level
 from crosswind.doctor.peer import DEFAULT_PORT, Greet, greeting, reachable
@@ -20,6 +19,7 @@ from crosswind.host.activity import Snapshot
 from crosswind.host.cgroup import unified_mount
 from crosswind.host.network import default_interfaces, with_cards
 from crosswind.host.network import offloads as offload_states
+from crosswind.host.route import interface_to, split_address
 from crosswind.host.tree import ROOT, UNKNOWN
 from crosswind.serve import greet as greet_peer
 
@@ -104,7 +104,7 @@ def _interfaces(peer: str | None, root: Path) -> list[str]:
     if peer is None:
         return [name for name in default_interfaces(root) if name != "lo"] or ["lo"]
     try:
-        name = host.interface_to(peer)
+        name = interface_to(peer)
     except CrosswindError:
         return []  # the peer's own finding says so
     return [] if name == UNKNOWN else with_cards([name], root)
@@ -120,6 +120,6 @@ def _peer(peer: str | None, greet: Greet) -> list[Finding]:
         return [Finding("peer", "note", seen, hint)]
     found = reachable(peer)
     if found[0].level != "problem":
-        host_, port = host.split_address(peer, DEFAULT_PORT)
+        host_, port = split_address(peer, DEFAULT_PORT)
         found += greeting(f"[{host_}]:{port}" if ":" in host_ else f"{host_}:{port}", greet)
     return found

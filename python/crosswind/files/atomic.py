@@ -11,7 +11,6 @@ import errno
 import json
 import math
 import os
-import secrets
 import signal
 import stat
 import sys
@@ -95,7 +94,7 @@ def try_file(directory: Path) -> None:
     CrosswindError
         With code `no-space`, when the disk is full.
     """
-    part = directory / f"{_PART_PREFIX}{secrets.token_hex(8)}{PART_SUFFIX}"
+    part = directory / f"{_PART_PREFIX}{os.urandom(8).hex()}{PART_SUFFIX}"
     with _ended_by_signals():
         try:
             os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
@@ -177,7 +176,7 @@ def replaced(path: str | Path, *, sync: bool = True, mode: int | None = None) ->
         place = place_of(path)
     except NotAPlaceError as error:
         raise DescriptionError(f"{str(path)!r} is {error.what}", "out", error.hint) from None
-    part = place.with_name(f"{_PART_PREFIX}{secrets.token_hex(8)}{PART_SUFFIX}")
+    part = place.with_name(f"{_PART_PREFIX}{os.urandom(8).hex()}{PART_SUFFIX}")
     with _ended_by_signals():
         try:
             with _opened(part, place, mode) as file:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -225,6 +224,8 @@ def _of_toml(text: str) -> Found:
     first = _TABLE.search(text)
     names = {*_TABLE.findall(text), *_FIELD.findall(text[: first.start()] if first else text)}
     kind = _by_field(names)
+    import tomllib  # few commands need it
+
     try:
         fields = tomllib.loads(text[: first.start()] if first else text)
     except (ValueError, RecursionError):

@@ -11,7 +11,7 @@ from typing import IO, cast
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
-from crosswind.terminal.signals import mapped, threads
+from crosswind.terminal.waiting import mapped, threads
 
 PART_BYTES = 1 << 20
 """How much of a file is handed to its reader at a time."""

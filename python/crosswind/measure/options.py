@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from crosswind import _core
 from crosswind.documents import Arguments
 from crosswind.errors import DescriptionError
-from crosswind.host import describe
+from crosswind.host.description import describe
 from crosswind.host.route import interface_to, split_address
 from crosswind.measure.placement import place
 from crosswind.measure.runtime import Launch, Spec, parse_runtime

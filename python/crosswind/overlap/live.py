@@ -15,11 +15,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from crosswind import _core, host
+from crosswind import _core
 from crosswind.errors import DescriptionError, Notice, warning
 from crosswind.files.atomic import write_json
 from crosswind.files.output import writable
-from crosswind.host import Snapshot, priority
+from crosswind.host import priority
+from crosswind.host.activity import Snapshot
+from crosswind.host.description import describe
 from crosswind.measure.peer_process import peer_process
 from crosswind.overlap.options import Options, Step, Wait
 from crosswind.overlap.programs import run_together
@@ -149,7 +151,7 @@ def _document(session: Session) -> Message:
         "asked_burn_s": session.asked.burn_s,
         "repetitions": session.asked.repetitions,
         "seed": session.asked.seed,
-        "host": host.describe(session.cpus),
+        "host": describe(session.cpus),
         "asked": session.settings(),
         "runs": [],
         "warnings": [],

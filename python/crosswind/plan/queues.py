@@ -16,7 +16,7 @@ from crosswind.experiment import Experiment
 from crosswind.files.atomic import write_json
 from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
-from crosswind.terminal.signals import mapped, threads
+from crosswind.terminal.waiting import mapped, threads
 
 if TYPE_CHECKING:
     import pyarrow as pa

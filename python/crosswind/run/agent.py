@@ -12,11 +12,11 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from crosswind import _core
 from crosswind.terminal.signals import told_at
 
+TYPE_CHECKING = False  # `typing` is slow to import (crosswind/__init__.py)
 if TYPE_CHECKING:
     from typing import Any
 

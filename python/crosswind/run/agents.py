@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import queue
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -145,7 +145,7 @@ class LiveFarm:
         self._launch: Deployment = launch or Launch()
         self._trace = trace
         # With certificates none is drawn: agents that are started by hand could not know it.
-        self._token = token or self._launch.token or ("" if self._launch.tls else secrets.token_hex(32))
+        self._token = token or self._launch.token or ("" if self._launch.tls else os.urandom(32).hex())
         self._own_tasks, self._journal = own_tasks, journal
         self._submitted, self._abandoned = 0, False
         self._interrupted = threading.Event()

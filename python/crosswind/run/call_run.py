@@ -30,7 +30,7 @@ from crosswind.run.pieces import Data
 from crosswind.run.printed import Printed, show
 from crosswind.run.results import Run
 from crosswind.run.this_machine import here, point_of
-from crosswind.terminal.signals import join
+from crosswind.terminal.waiting import join
 
 if TYPE_CHECKING:
     from distributed import Client

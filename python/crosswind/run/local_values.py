@@ -1,14 +1,15 @@
-"""Large values between processes of one machine: a copy into shared memory and one out of it, no way through sockets.
+"""Large values between processes of one machine: copied from memory to memory, no way through sockets.
 
-An agent that the root has started on the same machine keeps a large value in memory that has no name in any file
-system (memfd), and sends where it is. The root reads texts and objects there, and maps the buffers of arrays, which
-become its own. It then changes the size of the memory, by which the agent sees that it need not keep it. The kernel
-frees what is not held any more, however both end. An agent keeps 256 MiB at most; further values travel as others do,
-and so does what cannot be kept.
+An agent that the root has started on the same machine keeps a large value in its own memory, and sends where it is:
+bytes as they are, and an array that nothing else refers to; other buffers as copies, since the task may change those
+later. The root copies them out of that memory (process_vm_readv). An open file without a name and without content
+(memfd) stands for the value: the root sees by it that the process is still the same one, and changes its size once it
+has read the value, by which the agent sees that it need not keep it. An agent keeps 256 MiB at most; further values
+travel as others do.
 
-Bytes alone stay where they are: the root copies them out of the agent's own memory, once. What has no name is empty
-then, and only stands for them. Where the root may not read that memory, it says so by its size, and the agent keeps
-bytes as other values.
+Where the root may not read the agent's memory, it says so by that size. From then on the file holds the values: the
+root reads texts and objects there, and maps the buffers of arrays, which become its own. The kernel frees what is not
+held any more, however both end. This takes several times as long, because the kernel makes such memory page by page.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import sys
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +30,8 @@ import cloudpickle
 
 from crosswind import _core
 from crosswind.run.batches import NUMBERS
+from crosswind.run.pieces import Buffers, joined
+from crosswind.run.process_memory import GoneError, PickleThere, Pieces, ProcessMemory
 
 MARK: Final = b"\xfe"
 """How the bytes of a value that is kept begin: no pickle does, nor a text in UTF-8."""
@@ -34,15 +39,15 @@ LARGE: Final = 1 << 20
 """Values with more bytes are kept."""
 MOST_KEPT: Final = 256 << 20
 """Further values are sent once more bytes than this are kept."""
-_PART: Final = 1 << 16
-"""Buffers with fewer bytes are in the pickle."""
+_SENT: Final = 1 << 12
+"""Pieces of a pickle with fewer bytes are sent with the place of the others."""
 _MOST_SHARED: Final = 64
 """Each takes a descriptor."""
 _ALIGNED: Final = 64
 """Where buffers begin: what processors and libraries like best."""
 _READ: Final = 1
 _REFUSED: Final = 2
-"""Size of memory that stands for bytes, once the root has read them, or may not."""
+"""Sizes of the file that stands for a value, once the root has read it, or may not."""
 _PTRACE: Final = "/proc/sys/kernel/yama/ptrace_scope"
 _CHILDREN_ONLY: Final = 1
 """With larger values there, no process may read another one's memory."""
@@ -51,18 +56,36 @@ _MOST_AT_ONCE: Final = 1 << 30
 _NAME: Final = "crosswind-value-"
 
 
-class GoneError(Exception):
-    """A value that an agent kept cannot be read, since the agent has ended for example: the call is done again."""
-
-
 class _Kept(NamedTuple):
     """A value that is kept."""
 
     file_size: int
     """Until it is read."""
     size: int
-    held: bytes = b""
-    """Bytes that stay where they are."""
+    held: Sequence[bytes | memoryview] = ()
+    """What is kept in this process's own memory."""
+
+
+class _Place(NamedTuple):
+    """Where a value is: what is sent in its place, as a plain tuple."""
+
+    process: int
+    descriptor: int
+    name: str
+    size: int
+    places: Sequence[tuple[int, int]]
+    """Where each buffer begins and ends in the file, after the pickle, if the file holds them."""
+    pickle: Sequence[bytes | tuple[int, int]]
+    """The pickle in pieces: themselves, or their address and size in the memory of the process."""
+    buffers: Sequence[tuple[int, int]]
+    """The same of the buffers."""
+
+    def to_bytes(self) -> bytes:
+        return MARK + pickle.dumps(tuple(self))
+
+    @classmethod
+    def of_bytes(cls, data: bytes | memoryview) -> _Place:
+        return cls(*pickle.loads(data[len(MARK) :]))
 
 
 class Keeper:
@@ -86,23 +109,28 @@ class Keeper:
         """
         if type(value) in NUMBERS:
             return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-        if self._forget_read() <= MOST_KEPT:
-            with suppress(OSError):  # no memory is left for it
-                if type(value) is bytes and len(value) > LARGE and self._is_memory_readable and _may_be_read():
-                    return self._in_place(value)
-                memory, places = _written(value, may_be_kept=True)
-                if memory.descriptor is not None:
-                    self._keep(memory.descriptor, _Kept(memory.size, memory.size))
-                    return _place(memory.descriptor, memory.name, memory.size, places)
-                if not places:
-                    return bytes(memory.held)
-        return bytes(_written(value, may_be_kept=False)[0].held)
+        is_own = sys.getrefcount(value) <= _ALONE and _owns_its_memory(value)
+        pieces, buffers = _pickled(value)
+        size = sum(map(len, pieces)) + sum(buffer.nbytes for buffer in buffers)
+        if size > LARGE and self._forget_read() <= MOST_KEPT and _may_be_read():
+            with suppress(OSError, MemoryError):  # there is not enough for it
+                if self._is_memory_readable:
+                    return self._in_memory(size, pieces, buffers if is_own else list(map(_copy_of, buffers)))
+                return self._in_file(pieces, buffers)
+        return joined(b"".join(pieces), buffers) if buffers else b"".join(pieces)
 
-    def _in_place(self, value: bytes) -> bytes:
+    def _in_memory(self, size: int, pieces: Sequence[bytes], buffers: Sequence[memoryview]) -> bytes:
         name = _new_name()
         descriptor = os.memfd_create(name)
-        self._keep(descriptor, _Kept(0, len(value), value))
-        return _place(descriptor, name, len(value), [], _core.address_of(value))
+        self._keep(descriptor, _Kept(0, size, [*pieces, *buffers]))
+        parts = [piece if len(piece) < _SENT else (_core.address_of(piece), len(piece)) for piece in pieces]
+        there = [(_core.address_of(buffer), buffer.nbytes) for buffer in buffers]
+        return _Place(os.getpid(), descriptor, name, size, [], parts, there).to_bytes()
+
+    def _in_file(self, pieces: Sequence[bytes], buffers: Sequence[memoryview]) -> bytes:
+        descriptor, place = _file_of(pieces, buffers)
+        self._keep(descriptor, _Kept(place.size, place.size))
+        return place.to_bytes()
 
     def _keep(self, descriptor: int, kept: _Kept) -> None:
         with self._held:
@@ -126,19 +154,37 @@ class Keeper:
         with self._held:
             for descriptor, kept in list(self._kept.items()):
                 if (file_size := os.fstat(descriptor).st_size) != kept.file_size:
-                    self._is_memory_readable &= not (kept.held and file_size == _REFUSED)
+                    self._is_memory_readable &= not (kept.file_size == 0 and file_size == _REFUSED)
                     del self._kept[descriptor]
                     os.close(descriptor)
             return sum(kept.size for kept in self._kept.values())
 
 
+class _Fresh:
+    """Counts references to a value that only its caller has made, as `Keeper.pickled` gets it."""
+
+    def pickled(self, value: Any) -> int:
+        return sys.getrefcount(value)
+
+
+_ALONE: Final = _Fresh().pickled(object())
+"""References to a value that nothing refers to but the call."""
+
+
+def _owns_its_memory(value: Any) -> bool:
+    """Whether a value is an array of numbers whose memory no other object gives or may still get."""
+    kind = type(value)
+    if (kind.__module__, kind.__name__) != ("numpy", "ndarray"):
+        return False
+    return value.base is None and bool(value.flags.owndata) and not weakref.getweakrefcount(value)
+
+
+def _copy_of(buffer: memoryview) -> memoryview:
+    return memoryview(_core.Buffer.copied(buffer))
+
+
 def _new_name() -> str:
     return _NAME + os.urandom(8).hex()
-
-
-def _place(descriptor: int, name: str, size: int, places: list[tuple[int, int]], address: int = 0) -> bytes:
-    """Return where a value is, as `value_at` takes it; with an address, bytes that stay where they are."""
-    return MARK + pickle.dumps((os.getpid(), descriptor, name, size, places, address))
 
 
 def _ptrace_scope() -> int:
@@ -150,74 +196,37 @@ def _ptrace_scope() -> int:
         return 0
 
 
-def _written(value: Any, *, may_be_kept: bool) -> tuple[_Memory, list[tuple[int, int]]]:
-    """Return a pickle followed by the large buffers that are not in it, and where each of those begins and ends."""
+def _pickled(value: Any) -> tuple[list[bytes], list[memoryview]]:
+    """Return a pickle in pieces, and the large buffers that are not in it."""
     for pickler in (pickle.Pickler, cloudpickle.Pickler):  # what the other side cannot import travels by cloudpickle
-        memory, buffers = _Memory(may_be_kept=may_be_kept), _Buffers(may_be_kept=may_be_kept)
+        pieces, buffers = Pieces(), Buffers()
         try:
-            pickler(memory, pickle.HIGHEST_PROTOCOL, buffer_callback=buffers.stays).dump(value)
-            places = []
-            for buffer in buffers.out:
-                memory.write(bytes(-memory.size % _ALIGNED))
-                places.append((memory.size, memory.size + buffer.nbytes))
-                memory.write(buffer)
-        except BaseException as error:
-            memory.close()
-            if pickler is cloudpickle.Pickler or not isinstance(error, Exception):
+            pickler(pieces, pickle.HIGHEST_PROTOCOL, buffer_callback=buffers.stays).dump(value)
+        except Exception:
+            if pickler is cloudpickle.Pickler:
                 raise
         else:
-            return memory, places
+            return pieces.all(), buffers.out
     raise AssertionError  # one of the two returned or raised
 
 
-class _Buffers:
-    """The large buffers of a value, which are not in its pickle."""
-
-    def __init__(self, *, may_be_kept: bool) -> None:
-        self._may_be_kept = may_be_kept
-        self.out: list[memoryview] = []
-
-    def stays(self, buffer: pickle.PickleBuffer) -> bool:
-        """Whether a buffer belongs into the pickle."""
-        with suppress(BufferError):  # it has gaps
-            piece = buffer.raw()
-            if self._may_be_kept and piece.nbytes >= _PART:
-                self.out.append(piece)
-                return False
-        return True
-
-
-class _Memory:
-    """A file for a pickler: this process's own memory, and once it is large, memory that another process can read."""
-
-    def __init__(self, *, may_be_kept: bool) -> None:
-        self._may_be_kept = may_be_kept
-        self.held = bytearray()
-        self.descriptor: int | None = None
-        self.name = ""
-        self.size = 0
-
-    def write(self, data: Any) -> int:
-        """Write what the pickler hands over: large bytes as they are, without a copy."""
-        size = memoryview(data).nbytes
-        self.size += size
-        if self.descriptor is None:
-            if not self._may_be_kept or self.size <= LARGE:
-                self.held += data
-                return size
-            if not _may_be_read():
-                raise PermissionError("other processes may not read the memory of this one")
-            self.name = _new_name()
-            self.descriptor = os.memfd_create(self.name)
-            _write(self.descriptor, self.held)
-            self.held = bytearray()
-        _write(self.descriptor, data)
-        return size
-
-    def close(self) -> None:
-        """Give back the memory of a pickle that could not be written."""
-        if self.descriptor is not None:
-            os.close(self.descriptor)
+def _file_of(pieces: Sequence[bytes], buffers: Sequence[memoryview]) -> tuple[int, _Place]:
+    """Return a descriptor of memory that holds a pickle and the buffers after it, and where they are."""
+    name = _new_name()
+    descriptor = os.memfd_create(name)
+    try:
+        for piece in pieces:
+            _write(descriptor, piece)
+        places, size = [], sum(map(len, pieces))
+        for buffer in buffers:
+            _write(descriptor, gap := bytes(-size % _ALIGNED))
+            begin = size + len(gap)
+            places.append((begin, size := begin + buffer.nbytes))
+            _write(descriptor, buffer)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor, _Place(os.getpid(), descriptor, name, size, places, [], [])
 
 
 def _may_be_read() -> bool:
@@ -247,27 +256,19 @@ class Shared(bytes):
     @classmethod
     def of(cls, head: bytes, buffers: Sequence[memoryview]) -> Shared | None:
         """Return where a pickle and the large buffers outside of it are; None if there is no memory for them."""
-        name = _new_name()
         if cls.alive >= _MOST_SHARED or not _may_be_read():
             return None
         try:
-            descriptor = os.memfd_create(name)
+            descriptor, place = _file_of([head], buffers)
         except OSError:
             return None
-        places, size = [], len(head)
         try:
-            _write(descriptor, head)
-            for buffer in buffers:
-                _write(descriptor, gap := bytes(-size % _ALIGNED))
-                begin = size + len(gap)
-                places.append((begin, size := begin + buffer.nbytes))
-                _write(descriptor, buffer)
-            content = _buffers(descriptor, size, [(0, len(head)), *places])
+            content = _buffers(descriptor, place.size, [(0, len(head)), *place.places])
         except OSError:
             os.close(descriptor)
             return None
-        found = cls(_place(descriptor, name, size, places))
-        found.descriptor, found.size, found.content = descriptor, size, content
+        found = cls(place.to_bytes())
+        found.descriptor, found.size, found.content = descriptor, place.size, content
         Shared.alive += 1
         return found
 
@@ -285,36 +286,35 @@ def value_at(place: bytes, *, keep: bool = False) -> Any:
     GoneError
         When that process has ended.
     """
-    process, descriptor, name, size, places, address = pickle.loads(place[len(MARK) :])
-    path = f"/proc/{process}/fd/{descriptor}"
+    there = _Place.of_bytes(place)
+    path = f"/proc/{there.process}/fd/{there.descriptor}"
     try:
         opened = open(path, "r+b", buffering=0)  # noqa: PTH123, SIM115 (it is no path)
     except OSError as error:  # also: no descriptor is left here
         raise GoneError(str(error)) from error
     with opened as file:
-        if name not in str(Path(f"/proc/self/fd/{file.fileno()}").readlink()):  # of a process with the same number
-            raise GoneError(f"process {process} is another one")
-        if os.fstat(file.fileno()).st_size != (0 if address else size):
+        if there.name not in str(Path(f"/proc/self/fd/{file.fileno()}").readlink()):  # a process with the same number
+            raise GoneError(f"process {there.process} is another one")
+        is_in_memory = bool(there.pickle)
+        if os.fstat(file.fileno()).st_size != (0 if is_in_memory else there.size):
             raise GoneError("it has been read already")
-        if address:
-            return _read_in_place(file, path, name, process, address, size)
+        if is_in_memory:
+            return _read_in_memory(file, path, there)
         try:
-            return pickle.Unpickler(_Source(file), buffers=_buffers(file.fileno(), size, places)).load()
+            buffers = _buffers(file.fileno(), there.size, there.places)
+            return pickle.Unpickler(_Source(file), buffers=buffers).load()
         finally:
-            if not keep:
-                os.ftruncate(file.fileno(), size + 1 if places else 0)  # what is mapped must stay as large
+            if not keep:  # what is mapped must stay as large
+                os.ftruncate(file.fileno(), there.size + 1 if there.places else 0)
 
 
-def _read_in_place(file: io.FileIO, path: str, name: str, process: int, address: int, size: int) -> bytes:
+def _read_in_memory(file: io.FileIO, path: str, there: _Place) -> Any:
+    memory = ProcessMemory(there.process, path, there.name, file.fileno())
     try:
-        value = _core.bytes_of_process(process, address, size)
-        if name not in str(Path(path).readlink()):  # it has ended, and another one has its number
-            raise GoneError(f"process {process} has ended")
-    except OSError as error:
-        os.ftruncate(file.fileno(), _REFUSED)
-        raise GoneError(str(error)) from error
-    os.ftruncate(file.fileno(), _READ)
-    return value
+        buffers = [memory.copy(*part) for part in there.buffers]
+        return pickle.Unpickler(PickleThere(there.pickle, memory), buffers=buffers).load()
+    finally:
+        os.ftruncate(file.fileno(), _REFUSED if memory.is_refused else _READ)
 
 
 class _Source:
@@ -343,7 +343,7 @@ class _Source:
 
 def kept_bytes(data: bytes | memoryview) -> int:
     """Return how many bytes an agent of this machine keeps of a value; 0 of one that was sent."""
-    return int(pickle.loads(data[len(MARK) :])[3]) if data[:1] == MARK else 0
+    return _Place.of_bytes(data).size if data[:1] == MARK else 0
 
 
 def _buffers(descriptor: int, size: int, places: Sequence[tuple[int, int]]) -> list[memoryview]:

@@ -21,10 +21,11 @@ from crosswind.run.batches import ATOMS, MOST_BYTES, NUMBERS
 from crosswind.run.call_run import Handed, Setting
 from crosswind.run.calls import CallError, Performer, called, loads_from, outcome
 from crosswind.run.futures import futures_in, pickled, pickled_function, resolved, when_all_done
-from crosswind.run.local_values import GoneError, kept_bytes
+from crosswind.run.local_values import kept_bytes
 from crosswind.run.pieces import Data
+from crosswind.run.process_memory import GoneError
 from crosswind.run.window import Window
-from crosswind.terminal.signals import in_steps
+from crosswind.terminal.waiting import in_steps
 
 UNTAKEN_PER_NODE: Final = 64
 """Values that are not taken, and calls under way: bounds the memory. More where calls travel together."""

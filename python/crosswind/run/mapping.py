@@ -27,7 +27,7 @@ from crosswind.run.farm import Farm
 from crosswind.run.map_calls import UNTAKEN_PER_NODE, MapCalls, Piece, Raised, length
 from crosswind.run.store import Store
 from crosswind.terminal.progress import Advance, left_in_words, progress_bar, progress_of_long_work
-from crosswind.terminal.signals import in_steps
+from crosswind.terminal.waiting import in_steps
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -19,10 +19,10 @@ from crosswind.run import batches
 from crosswind.run.call_run import Handed
 from crosswind.run.calls import CallError, Performer, called, loads_from, outcome
 from crosswind.run.dask_options import no_attribute
-from crosswind.run.local_values import GoneError
 from crosswind.run.pieces import Data
+from crosswind.run.process_memory import GoneError
 from crosswind.run.window import Window
-from crosswind.terminal.signals import in_steps
+from crosswind.terminal.waiting import in_steps
 
 _BACK_S: Final = batches.GIVE_BACK_S + 0.25
 """How long a call that is to be cancelled is waited for, which its batch may give back, s."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import shlex
 import shutil
 from pathlib import PurePath
@@ -61,7 +61,7 @@ def handed_to(command: str, words: list[str]) -> str:
     words : list of str
         The shell and its options.
     """
-    end = f"CROSSWIND-{secrets.token_hex(8)}"  # no value of a placeholder can be known to hold it
+    end = f"CROSSWIND-{os.urandom(8).hex()}"  # no value of a placeholder can be known to hold it
     program = shlex.quote(words[0])
     missing = shlex.quote(f"this node has no shell {words[0]} (--shell)")
     take = f"{{ set -- \"$(cat <&3)\"; }} 3<<'{end}'"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # `typing` is slow to import (crosswind/__init__.py)
 if TYPE_CHECKING:
     from crosswind.run.batches import Batch
 

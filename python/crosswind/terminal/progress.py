@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from html import escape as escaped_html
 
 from crosswind.terminal.printable import is_plain, printable
 
@@ -207,6 +206,8 @@ def _in_notebook() -> bool:
 
 def _notebook_bar() -> Advance:
     """Show a bar in a cell's output; it stays, with the last message."""
+    from html import escape
+
     from IPython.display import display
 
     last, shown = 0.0, None
@@ -218,7 +219,7 @@ def _notebook_bar() -> Advance:
             return
         last = now
         text = f"{fraction:.0%} {printable(message)}"
-        bar = f'<progress value="{fraction:.4f}" max="1"></progress> <code>{escaped_html(text)}</code>'
+        bar = f'<progress value="{fraction:.4f}" max="1"></progress> <code>{escape(text)}</code>'
         bundle = {"text/plain": text, "text/html": bar}
         if shown is None:
             shown = display(bundle, raw=True, display_id=True)

@@ -82,6 +82,14 @@ def test_a_wrong_file_name_is_answered_before_anything_heavy_is_imported(words, 
     assert not (HEAVY - {"rich"}) & modules
 
 
+def test_a_run_of_commands_imports_what_it_needs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    modules, code = imported(["map", "echo {}", "--values", "one", "-j", "1", "--quiet"])
+    assert (code, (tmp_path / "results" / "000000").read_text()) == (0, "one\n")
+    rarely = {"concurrent.futures", "logging", "secrets", "tomllib", "html", "crosswind.host.network"}
+    assert not (HEAVY | {"rich"} | rarely) & modules
+
+
 def test_a_command_imports_no_other_verb():
     modules, _ = imported(["plan", "--help"])
     assert {verb for verb in VERBS if f"crosswind.cli.{verb}" in modules} == {"plan"}

@@ -8,7 +8,8 @@ from trees import ONE_GROUP_V2, plant, process, stat
 
 from crosswind.doctor import disturbances, doctor, kernel, network, peer, processor, surroundings
 from crosswind.errors import MeasurementError
-from crosswind.host import Snapshot, interface_to, is_same_machine
+from crosswind.host.activity import Snapshot
+from crosswind.host.route import interface_to, is_same_machine
 
 CPU = "sys/devices/system/cpu"
 CLOCK = "sys/devices/system/clocksource/clocksource0"

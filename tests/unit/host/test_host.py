@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from trees import ONE_GROUP_V2, plant, process, stat
 
 from crosswind.errors import DescriptionError
-from crosswind.host import Snapshot, cgroup, describe, interface_to, is_same_machine, machine, network, processor
+from crosswind.host import cgroup, network, processor
+from crosswind.host.activity import Snapshot
+from crosswind.host.description import describe, machine
 from crosswind.host.interrupts import Counts
-from crosswind.host.route import split_address
+from crosswind.host.route import interface_to, is_same_machine, split_address
 from crosswind.host.tree import list_cpus, parse_cpus
 from crosswind.run.this_machine import here
 
@@ -253,7 +255,7 @@ def test_an_unknown_host_is_an_error_of_the_caller():
 
 
 def test_two_processes_of_one_kernel_have_the_same_machine():
-    code = "from crosswind.host import machine; print(machine())"
+    code = "from crosswind.host.description import machine; print(machine())"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert other == machine() != "unknown"
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import synthetic
 
-from crosswind import host
 from crosswind.cli.measure_sweep import told
 from crosswind.errors import AgentLost, DescriptionError
+from crosswind.host.description import describe
 from crosswind.measure.sweep import KINDS, Sweep, measure_sweep, parse_values
 from crosswind.measurement import Measurement
 from crosswind.model.curve import loss_at
@@ -26,7 +26,7 @@ def measurement(arguments, ended="settled"):
         "started": "2026-01-01T00:00:00Z",
         "command": ["test"],
         "seed": arguments.get("seed", 1),
-        "host": host.describe(interfaces=["lo"]),
+        "host": describe(interfaces=["lo"]),
         "kernel": {
             "name": "diagonals",
             "unit": "diagonals",

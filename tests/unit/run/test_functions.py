@@ -16,8 +16,9 @@ import crosswind
 from crosswind.run import agent, backoff, call_run
 from crosswind.run.functions import Functions, slots_of
 from crosswind.run.futures import pickled_function
-from crosswind.run.local_values import GoneError, Shared, value_at
+from crosswind.run.local_values import Shared, value_at
 from crosswind.run.pieces import loads
+from crosswind.run.process_memory import GoneError
 
 LIMIT = 3
 SEEN = [1]

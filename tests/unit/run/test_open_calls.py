@@ -180,7 +180,7 @@ def test_what_is_no_outcome_of_a_batch_has_its_calls_go_alone():
     assert all(isinstance(call.exception(0), CallError) for call in made)
 
 
-GONE = MARK + pickle.dumps((2**22 - 1, 3, "crosswind-value-0", 1, [], 0))
+GONE = MARK + pickle.dumps((2**22 - 1, 3, "crosswind-value-0", 1, [], [], []))
 """Where a process kept a value that has ended."""
 
 

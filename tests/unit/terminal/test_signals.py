@@ -15,7 +15,8 @@ from crosswind.errors import AgentLost
 from crosswind.run.call_run import Setting
 from crosswind.run.map_calls import MapCalls
 from crosswind.run.open_calls import Call
-from crosswind.terminal.signals import as_done, join, mapped, threads, told_at, wait_for_all
+from crosswind.terminal.signals import told_at
+from crosswind.terminal.waiting import as_done, join, mapped, threads, wait_for_all
 
 
 def test_sigterm_counts_once_and_ctrl_c_each_time_and_what_they_did_before_is_put_back():

@@ -19,7 +19,7 @@ from crosswind.measure.cluster import at_host
 from crosswind.measure.cluster.pairs import Visit
 from crosswind.measure.cluster.rounds import rounds
 from crosswind.terminal.progress import duration
-from crosswind.terminal.signals import wait_for_all
+from crosswind.terminal.waiting import wait_for_all
 
 Progress = Callable[[float, str], None]
 Keep = Callable[[Visit, bytes], None]

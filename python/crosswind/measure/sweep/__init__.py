@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from crosswind import host
 from crosswind.documents import Arguments
 from crosswind.errors import AgentLost, DescriptionError
+from crosswind.host.description import describe
 from crosswind.measure.sweep.index import NAME, Index, new_index
 from crosswind.measure.sweep.kinds import KINDS, Value, kind_of, parse_values
 from crosswind.measure.sweep.result import Sweep, complete
@@ -85,7 +85,7 @@ def measure_sweep(
     if what.argument == "matrix" and measure_arguments.get("task") is not None:
         raise DescriptionError("the footprint sweep varies the matrix, but a task of your own computes", "sweep")
     directory, probe = Path(directory), measure or _probe()
-    asked = new_index(what, values, measure_arguments, host.describe(interfaces=()))
+    asked = new_index(what, values, measure_arguments, describe(interfaces=()))
     with _alone_in(directory):
         if not resume:
             _forget(directory, asked, force)

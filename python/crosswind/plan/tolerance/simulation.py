@@ -21,7 +21,7 @@ from crosswind.documents import Document
 from crosswind.errors import CrosswindError
 from crosswind.experiment import Experiment, ProgramPoint
 from crosswind.run.program import simulate_program
-from crosswind.terminal.signals import mapped, threads
+from crosswind.terminal.waiting import mapped, threads
 
 if TYPE_CHECKING:
     from crosswind.documents.tolerance import Limit

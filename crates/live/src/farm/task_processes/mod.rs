@@ -105,7 +105,7 @@ impl Supervisors {
     fn take(&mut self) -> io::Result<Supervisor> {
         let mut found = self.idle.pop();
         for mut supervisor in std::mem::take(&mut self.done) {
-            match supervisor.is_ready() {
+            match supervisor.is_ready(found.is_none()) {
                 Some(true) => found = Some(supervisor),
                 Some(false) => self.done.push(supervisor),
                 None => {}

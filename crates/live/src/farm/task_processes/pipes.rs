@@ -4,7 +4,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{Errno, read};
@@ -57,19 +57,24 @@ impl Pipes {
         }
     }
 
-    /// Passes on what the command prints until another descriptor is readable.
-    pub fn pass_until(&mut self, other: BorrowedFd<'_>, output: &mut dyn Output) -> io::Result<()> {
+    /// Passes on what the command prints until another descriptor is readable. Returns whether that is so within a time.
+    pub fn pass_until(&mut self, other: BorrowedFd<'_>, time: Duration, output: &mut dyn Output) -> io::Result<bool> {
+        let until = Instant::now() + time;
         let mut pause = None;
         loop {
+            let left = until.saturating_duration_since(Instant::now());
             let watch = |pipe: Option<&Pipe>| pipe.filter(|_| pause.is_none()).map_or(-1, Pipe::watched);
             let own = [watch(Some(&self.stderr)), watch(self.stdout.as_ref())];
             let mut watched = [other.as_raw_fd(), own[0], own[1]].map(|fd| linux::watch(fd, true, false));
-            linux::wait(&mut watched, pause.take())?;
+            linux::wait(&mut watched, Some(pause.take().unwrap_or(left).min(left).as_nanos() as u64))?;
             if linux::readable(&watched[0]) {
-                return Ok(());
+                return Ok(true);
+            }
+            if left.is_zero() {
+                return Ok(false);
             }
             if watched[1..].iter().any(linux::readable) && self.pass(output) < FEW {
-                pause = Some(PAUSE.as_nanos() as u64);
+                pause = Some(PAUSE);
             }
         }
     }

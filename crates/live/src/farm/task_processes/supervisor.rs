@@ -31,8 +31,8 @@ use super::{EXITED, End, FAILED, OVER_MEMORY, OVER_TIME, Pid, READY, Wanted, end
 use crate::farm::command::{Direct, Workplace};
 use crosswind_linux as linux;
 use crosswind_linux::children::{close_all_but, fork};
-use crosswind_linux::processes::with_descendants;
-use crosswind_linux::signals::{Block, Signal, discard, of_children};
+use crosswind_linux::processes::{parent_and_state, with_descendants};
+use crosswind_linux::signals::{Block, Signal, discard, kill, of_children};
 
 /// The first descriptor above those of standard input and output.
 const FIRST_FREE: RawFd = 3;
@@ -40,6 +40,11 @@ const FIRST_FREE: RawFd = 3;
 const LOOK: Duration = Duration::from_millis(20);
 /// Longest wait after SIGKILL. By then only processes that sleep in the kernel or belong to another user are left.
 const LAST_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a supervisor stays stopped at most.
+const STOPPED: Duration = Duration::from_secs(1);
+/// How long a supervisor that has reported the end of a command is waited for before another one is forked, ns. That
+/// would take longer.
+const SOON_NS: u64 = 5_000_000;
 /// Length of a supervisor's report, bytes.
 const REPORT: usize = 5;
 /// Bytes of a shell's stack until its program begins.
@@ -52,6 +57,8 @@ pub(super) struct Supervisor {
     pub stream: UnixStream,
     /// For its next command.
     pub workplace: Option<Workplace>,
+    /// Whether it was waited for since its last command: what that left behind takes long to end.
+    was_awaited: bool,
 }
 
 impl Supervisor {
@@ -60,11 +67,12 @@ impl Supervisor {
         let (stream, theirs) = UnixStream::pair()?;
         // SAFETY: see the head of this file.
         let pid = unsafe { fork(move || supervise(theirs)) }?;
-        Ok(Self { pid, stream, workplace: None })
+        Ok(Self { pid, stream, workplace: None, was_awaited: false })
     }
 
     /// Hands a command over. Reports follow on the stream.
     pub fn hand_over(&mut self, wanted: &Wanted<'_>, pipes: &Pipes) -> io::Result<()> {
+        self.was_awaited = false;
         let descriptors: Vec<_> = pipes.ends().collect();
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let group = wanted.group.as_ref().map(Group::to_bytes).unwrap_or_default();
@@ -91,7 +99,9 @@ impl Supervisor {
     /// # Errors
     /// Why the command could not be started.
     pub fn report(&mut self, pipes: &mut Pipes, output: &mut dyn Output) -> io::Result<Option<End>> {
-        pipes.pass_until(self.stream.as_fd(), output)?;
+        while !pipes.pass_until(self.stream.as_fd(), STOPPED, output)? {
+            self.continue_if_stopped();
+        }
         let mut report = [0; REPORT];
         if self.stream.read_exact(&mut report).is_err() {
             return Ok(None);
@@ -106,8 +116,19 @@ impl Supervisor {
         }
     }
 
-    /// Whether it waits for another command, after its report. `None` when it has ended.
-    pub fn is_ready(&mut self) -> Option<bool> {
+    /// Its command may have stopped it (`kill -STOP $PPID`): then neither an end nor a limit would be seen.
+    fn continue_if_stopped(&self) {
+        if parent_and_state(self.pid).is_some_and(|(_, state)| state == 'T') {
+            let _ = kill(self.pid, Signal::CONT);
+        }
+    }
+
+    /// Whether it waits for another command, after its report. `None` when it has ended. If it is `needed`, it gets some
+    /// time for that, once after each command.
+    pub fn is_ready(&mut self, needed: bool) -> Option<bool> {
+        if needed && !std::mem::replace(&mut self.was_awaited, true) {
+            let _ = linux::wait(&mut [linux::watch(self.stream.as_raw_fd(), true, false)], Some(SOON_NS)); // or a signal
+        }
         let mut report = [0; REPORT];
         match recv(&self.stream, &mut report, RecvFlags::DONTWAIT) {
             Ok((_, REPORT)) => (report[0] == READY).then_some(true),

@@ -112,6 +112,16 @@ fn a_command_over_its_time_has_ended_with_its_tree_when_that_is_reported() {
 }
 
 #[test]
+fn a_command_that_stops_its_supervisor_ends_as_any_other() {
+    assert_eq!(
+        run("kill -STOP $PPID; exit 3", &brief(), &Canceller::default()),
+        End::Exited(ExitStatus::from_raw(3 << 8))
+    );
+    let limits = TaskLimits { timeout_s: Some(0.2), ..brief() };
+    assert_eq!(run("kill -STOP $PPID; sleep 60; true", &limits, &Canceller::default()), End::OverTime);
+}
+
+#[test]
 fn a_command_that_is_dropped_ends_with_its_tree_and_none_begins_after_it() {
     let mark = mark();
     let canceller = Canceller::default();

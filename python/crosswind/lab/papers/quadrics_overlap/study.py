@@ -12,7 +12,7 @@ from crosswind.lab.papers.quadrics_overlap.claims import claims
 from crosswind.lab.papers.quadrics_overlap.matrix import Matrix, simulate
 from crosswind.lab.papers.quadrics_overlap.tables import BURN_S, CELLS, SETTINGS, in_words, printed
 from crosswind.lab.papers.tabled_study import Drawing, Part, TabledStudy
-from crosswind.terminal.signals import as_done, threads
+from crosswind.terminal.waiting import as_done, threads
 
 __all__ = ["PAPER", "TITLE", "expected", "of", "studied", "study"]
 
