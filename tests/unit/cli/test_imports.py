@@ -82,6 +82,13 @@ def test_a_wrong_file_name_is_answered_before_anything_heavy_is_imported(words, 
     assert not (HEAVY - {"rich"}) & modules
 
 
+def test_what_measures_and_fits_needs_no_filters_and_no_distributions_of_scipy():
+    """They took half a second of each measurement's start."""
+    code = "import sys, crosswind.check.cluster, crosswind.model.fit; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"scipy.signal", "scipy.stats"} & set(done.stdout.split())
+
+
 def test_a_command_imports_no_other_verb():
     modules, _ = imported(["plan", "--help"])
     assert {verb for verb in VERBS if f"crosswind.cli.{verb}" in modules} == {"plan"}
