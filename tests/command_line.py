@@ -5,6 +5,7 @@ The command is a process of its own, with its own directory, environment and str
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -73,13 +74,18 @@ def _errors(limited: int | None) -> Iterator[tuple[int, Callable[[], bytes]]]:
 
 
 def import_all() -> None:
-    """Import every module that a verb may need, so that a forked process has them."""
+    """Import every module that a verb may need, so that a forked process has them.
+
+    What is there by then is left out of its garbage collections: each would read, and so copy, all of it.
+    """
     import crosswind as package
 
     for module in pkgutil.walk_packages(package.__path__, "crosswind."):
         if not re.search(r"__main__|\.run\.(agent|rank)$|watchdog|watching", module.name):
             with suppress(Exception):
                 importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()
 
 
 def perform(words: Sequence[str]) -> int:
