@@ -23,7 +23,7 @@ WHEEL_GLIBC := manylinux_2_28
 SCHEDULES ?= 100000
 SEED ?= 0
 
-.PHONY: help build crates wheel docs screenshots demo test test-build test-code test-all test-fast test-rust test-unit test-lab test-live test-long test-fuzz test-faults fuzz lint lint-rust lint-python schemas bench clean
+.PHONY: help build crates wheel docs screenshots demo test test-build test-code test-all test-fast test-fast-rust test-fast-python test-rust test-unit test-lab test-live test-long test-fuzz test-faults fuzz lint lint-rust lint-python schemas bench clean
 
 help:
 	@echo "make demo   measure this machine, fit, plan, compare policies, and write one HTML report ($(DEMO)/report.html)"
@@ -101,7 +101,12 @@ test-all: test test-long test-fuzz test-faults
 SLOW := $(addprefix tests/unit/,cli report test_words.py files/test_mutants.py files/test_reading.py \
   files/test_results_of_another_job.py measure/test_measured_cluster.py)
 test-fast: $(VENV)/.built-dev
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-fast-rust test-fast-python
+
+test-fast-rust:
 	cargo test --quiet --workspace --lib
+
+test-fast-python:
 	$(BIN)/python -m pytest -m "not nightly" --numprocesses auto $(addprefix --ignore ,$(SLOW)) tests/unit
 
 lint: $(VENV)/.built-dev
