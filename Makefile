@@ -9,8 +9,10 @@ DEMO := demo
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
 FUZZ_SECONDS ?= 60
-# The build asks for maturin by name.
+# The build asks for maturin by name. Once, also below another make: pyo3 is compiled again, with what uses it, when PATH changes.
+ifneq ($(firstword $(subst :, ,$(PATH))),$(CURDIR)/$(BIN))
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+endif
 # Tests start many processes: none is to compile again what another has.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -21,7 +23,7 @@ WHEEL_GLIBC := manylinux_2_28
 SCHEDULES ?= 100000
 SEED ?= 0
 
-.PHONY: help build crates wheel docs screenshots demo test test-all test-fast test-rust test-unit test-lab test-live test-long test-fuzz test-faults fuzz lint lint-rust lint-python schemas bench clean
+.PHONY: help build crates wheel docs screenshots demo test test-build test-code test-all test-fast test-fast-rust test-fast-python test-rust test-unit test-lab test-live test-long test-fuzz test-faults fuzz lint lint-rust lint-python schemas bench clean
 
 help:
 	@echo "make demo   measure this machine, fit, plan, compare policies, and write one HTML report ($(DEMO)/report.html)"
@@ -47,7 +49,7 @@ $(VENV)/.dependencies: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.built-%: pyproject.toml constraints.txt $(RUST)
-	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.dependencies $(if $(filter test test-all,$(MAKECMDGOALS)),crates)
+	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.dependencies $(if $(filter test test-build test-code test-all,$(MAKECMDGOALS)),crates)
 	MATURIN_PEP517_ARGS="--profile $*" $(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable .
 	@$(BIN)/python -m compileall -q python/crosswind
 	@rm -f $(VENV)/.built-* && touch $@
@@ -79,7 +81,18 @@ screenshots: demo
 demo: build
 	@$(BIN)/python examples/demo.py --crosswind $(CROSSWIND) --out $(DEMO)
 
-test: lint test-rust test-unit test-lab test-live
+# Rust's tests wait for sockets and timers one program after the other, and linters use one CPU for part of their time: with
+# the unit tests beside them no CPU is idle. Live tests come last, on their own.
+test: test-build
+	@$(MAKE) --no-print-directory test-code
+	@$(MAKE) --no-print-directory test-live
+
+# All that tests need, installed and compiled.
+test-build: $(VENV)/.built-dev
+
+# What one stage prints comes at its end, in one piece.
+test-code: test-build
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-rust lint-python test-unit test-rust test-lab
 
 # What takes long: every night.
 test-all: test test-long test-fuzz test-faults
@@ -88,7 +101,12 @@ test-all: test test-long test-fuzz test-faults
 SLOW := $(addprefix tests/unit/,cli report test_words.py files/test_mutants.py files/test_reading.py \
   files/test_results_of_another_job.py measure/test_measured_cluster.py)
 test-fast: $(VENV)/.built-dev
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-fast-rust test-fast-python
+
+test-fast-rust:
 	cargo test --quiet --workspace --lib
+
+test-fast-python:
 	$(BIN)/python -m pytest -m "not nightly" --numprocesses auto $(addprefix --ignore ,$(SLOW)) tests/unit
 
 lint: $(VENV)/.built-dev

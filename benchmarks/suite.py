@@ -23,7 +23,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PATH = ROOT / "benchmarks" / "records" / "suite.json"
-STAGES = ("lint", "test-rust", "test-unit", "test-lab", "test-live")
+STAGES = ("test-code", "test-live")
 MOST_S = {"clean": 15 * 60, "built": 9 * 60}
 SLOWEST = 30
 

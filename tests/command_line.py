@@ -5,19 +5,21 @@ The command is a process of its own, with its own directory, environment and str
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
 import pkgutil
 import re
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -26,32 +28,64 @@ LIMIT_S = 120
 
 
 def crosswind(
-    *words: str, cwd: str | Path = ".", env: dict[str, str], text: bool = True
+    *words: str,
+    cwd: str | Path = ".",
+    env: dict[str, str],
+    text: bool = True,
+    stdout: int | None = None,
+    file_limit_bytes: int | None = None,
 ) -> subprocess.CompletedProcess[Any]:
-    """Run a command to its end; what it writes comes back as text or bytes."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open("rb") as nothing:
-        data = json.dumps({"words": words, "cwd": str(Path(cwd).absolute()), "env": env}).encode()
+    """Run a command to its end; what it writes comes back as text or bytes.
+
+    Standard output goes to the descriptor `stdout`, if one is given. `file_limit_bytes` limits each file that the
+    command writes; its standard error is then a pipe, which has no such limit and holds 64 KiB.
+    """
+    with tempfile.TemporaryFile() as out, _errors(file_limit_bytes) as (err, errors):
+        request = {"words": words, "cwd": str(Path(cwd).absolute()), "env": env, "file_limit_bytes": file_limit_bytes}
+        data = json.dumps(request).encode()
         server = _server()
-        socket.send_fds(server, [len(data).to_bytes(8)], [one.fileno() for one in (nothing, out, err)])
+        with Path(os.devnull).open("rb") as nothing:
+            fds = [nothing.fileno(), out.fileno() if stdout is None else stdout, err]
+            socket.send_fds(server, [len(data).to_bytes(8)], fds)
         server.sendall(data)
         answer = server.recv(64)
         assert answer, "the process that forks commands has ended"
-        written = []
-        for file in (out, err):
-            file.seek(0)
-            content = file.read()
-            written.append(content.decode() if text else content)
-    return subprocess.CompletedProcess(["crosswind", *words], int(answer), *written)
+        out.seek(0)
+        written = [out.read(), errors()]
+    return subprocess.CompletedProcess(
+        ["crosswind", *words], int(answer), *(one.decode() if text else one for one in written)
+    )
+
+
+@contextmanager
+def _errors(limited: int | None) -> Iterator[tuple[int, Callable[[], bytes]]]:
+    """Where a command writes its errors, and what it has written there by its end."""
+    if limited is None:
+        with tempfile.TemporaryFile() as err:
+            yield err.fileno(), lambda: os.pread(err.fileno(), os.fstat(err.fileno()).st_size, 0)
+        return
+    reading, writing = os.pipe()
+    try:
+        os.set_blocking(reading, False)
+        yield writing, lambda: os.read(reading, 1 << 16)
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 def import_all() -> None:
-    """Import every module that a verb may need, so that a forked process has them."""
+    """Import every module that a verb may need, so that a forked process has them.
+
+    What is there by then is left out of its garbage collections: each would read, and so copy, all of it.
+    """
     import crosswind as package
 
     for module in pkgutil.walk_packages(package.__path__, "crosswind."):
         if not re.search(r"__main__|\.run\.(agent|rank)$|watchdog|watching", module.name):
             with suppress(Exception):
                 importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()
 
 
 def perform(words: Sequence[str]) -> int:
@@ -122,6 +156,8 @@ def _become(request: dict[str, Any], fds: list[int]) -> NoReturn:
         os.chdir(request["cwd"])
         os.environ.clear()
         os.environ.update(request["env"])
+        if (limit := request["file_limit_bytes"]) is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         code = perform(request["words"])
     except BaseException:
         traceback.print_exc()

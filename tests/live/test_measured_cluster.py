@@ -94,7 +94,7 @@ def test_ctrl_c_keeps_what_was_done_and_leaves_no_process(tmp_path):
             _thread.interrupt_main()
 
         threading.Thread(target=interrupt, daemon=True).start()
-        found = measure_cluster(cluster, tmp_path, task=f"sh -c 'sleep 0.01; true' {mark}", max_seconds=8.0)
+        found = measure_cluster(cluster, tmp_path, task=f"sh -c 'sleep 0.002; true' {mark}", max_seconds=8.0)
         assert kept.is_set()
         assert found.interrupted
         assert found.measured < found.asked

@@ -12,9 +12,10 @@ the result. One that multiplies the rate (the clock of the processor) moves both
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy import signal
 
 Floats = NDArray[np.float64]
 
@@ -68,9 +69,15 @@ def deviation(weights: Floats, residual: Floats, predicted: Floats, block: NDArr
         grid = np.zeros(after.size)
         grid[place] = weights * scale
         # sum_ij w_i w_j kept^|i - j|, of noise whose stationary variance is new / (1 - kept^2).
-        earlier = signal.lfilter([0.0, kept], [1.0, -kept], grid)
+        earlier = _of_earlier(grid, kept)
         apart = float(grid @ grid)
         spread = max(apart + 2.0 * float(grid @ earlier), 1e-12 * apart)
         independent = noise.size * (min(apart / spread, 1.0) if spread > 0.0 else 1.0)  # tiny weights underflow
         found.append((likelihood, float(np.sqrt(spread * new / (1.0 - kept**2))), independent))
     return max(found)[1:]
+
+
+def _of_earlier(values: Floats, kept: float) -> Floats:
+    """Return for each value the sum of those before it, each times `kept` for every step that it is back."""
+    before = values[:-1].tolist()  # scipy.signal, which has filters, takes half a second to import
+    return np.array(list(accumulate(before, lambda summed, value: kept * value + kept * summed, initial=0.0)))

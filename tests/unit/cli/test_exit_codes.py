@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from checks import checked
 
 from crosswind import cli
 
+TESTS = str(Path(__file__).parents[2])
 CHECK = [sys.executable, "-m", "crosswind.cli", "check", "--seconds", "10"]
 
 
@@ -42,14 +44,27 @@ def test_a_full_disk_makes_no_node_sick(tmp_path, full):
     assert said.stderr.startswith(f"error: no space left on {full}\n")
 
 
-def test_a_full_standard_output_makes_no_node_sick(tmp_path):
-    """The verdict of a check whose peer is away, which is said before anything is measured."""
+# A check that has found what `checks.checked` holds, without the ten seconds in which a node is measured.
+FOUND = """
+import sys
+from importlib import import_module
+from checks import checked
+from crosswind.cli import main
+
+memory = float(sys.argv.pop())
+import_module("crosswind.check").check = lambda *, baseline, **_: checked(base=baseline, memory=memory)
+main()
+"""
+
+
+@pytest.mark.parametrize(("memory", "code"), [("100", 0), ("50", 1)])
+def test_a_full_standard_output_makes_no_node_sick(tmp_path, memory, code):
     checked().save(tmp_path / "good.json")
-    (tmp_path / "token").write_text("a token of this test")
-    (tmp_path / "token").chmod(0o600)
-    words = ["--baseline", str(tmp_path / "good.json"), "--token-file", str(tmp_path / "token")]
+    command = [sys.executable, "-c", FOUND, "check", "--baseline", str(tmp_path / "good.json"), memory]
+    how = {"env": os.environ | {"PYTHONPATH": TESTS}, "stderr": subprocess.PIPE, "text": True, "timeout": 60}
+    assert subprocess.run(command, check=False, stdout=subprocess.DEVNULL, **how).returncode == code
     with Path("/dev/full").open("w") as nowhere:
-        said = check(*words, "--peer", "127.0.0.1:1", stdout=nowhere)
+        said = subprocess.run(command, check=False, stdout=nowhere, **how)
     assert said.returncode == 3
     assert "error: standard output: no space left on device" in said.stderr
 

@@ -90,6 +90,13 @@ def test_a_run_of_commands_imports_what_it_needs(tmp_path, monkeypatch):
     assert not (HEAVY | {"rich"} | rarely) & modules
 
 
+def test_what_measures_and_fits_needs_no_filters_and_no_distributions_of_scipy():
+    """They took half a second of each measurement's start."""
+    code = "import sys, crosswind.check.cluster, crosswind.model.fit; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"scipy.signal", "scipy.stats"} & set(done.stdout.split())
+
+
 def test_a_command_imports_no_other_verb():
     modules, _ = imported(["plan", "--help"])
     assert {verb for verb in VERBS if f"crosswind.cli.{verb}" in modules} == {"plan"}

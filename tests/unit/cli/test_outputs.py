@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -125,13 +125,19 @@ def perform(words: list[str]) -> int:
     return app(words, prog_name="crosswind", standalone_mode=False) or 0
 
 
+ENVIRONMENT = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+
+
 def crosswind(*words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
-    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
-    if not options:
-        return command_line.crosswind(*words, env=environment, text=False)
-    command = [sys.executable, "-m", "crosswind.cli", *words]  # how the interpreter ends is part of what is tested
+    """Run a command in a process that was forked for it."""
+    return command_line.crosswind(*words, env=ENVIRONMENT, text=False, **options)
+
+
+def interpreted(*words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run a command in an interpreter of its own, where how that ends is part of what is tested."""
+    command = [sys.executable, "-m", "crosswind.cli", *words]
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    return subprocess.run(command, check=False, env=environment, timeout=120, **how)
+    return subprocess.run(command, check=False, env=ENVIRONMENT, timeout=120, **how)
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -247,7 +253,7 @@ def test_a_result_goes_into_a_new_file_over_its_own_kind_and_by_force_over_any(t
 def test_a_dash_is_standard_output_which_then_holds_nothing_else(tmp_path, inputs, verb):
     words, kind = VERBS[verb]
     with (tmp_path / "out").open("wb") as out:
-        done = crosswind(*spelt(words, "-", inputs), stdout=out)
+        done = crosswind(*spelt(words, "-", inputs), stdout=out.fileno())
     assert done.returncode in (0, 3), done.stderr.decode()
     assert found_at(tmp_path / "out").kind == kind
     perform(spelt(words, tmp_path / "file", inputs))
@@ -276,9 +282,7 @@ def test_a_limit_on_the_size_of_files_ends_it_without_a_traceback_and_keeps_the_
     content = out.read_bytes()
     assert found_at(out).kind == kind
     limit = min(200, len(content) // 2)
-    done = crosswind(
-        *spelt(words, out, inputs), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    )
+    done = crosswind(*spelt(words, out, inputs), file_limit_bytes=limit)
     assert done.returncode == 1
     beside = ["out.intervals.parquet"] if verb == "record" else []  # written first
     first = tmp_path / beside[0] if beside else out
@@ -385,19 +389,27 @@ PRINTS = {
 }
 
 
-@pytest.mark.parametrize("verb", PRINTS)
-def test_standard_output_that_is_gone_or_full_ends_it_quietly(inputs, verb):
-    words = spelt(PRINTS[verb], "", inputs)
+def ends_quietly(words: list[str], run: Callable[..., subprocess.CompletedProcess[bytes]]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    gone = crosswind(*words, stdout=writing)
+    gone = run(*words, stdout=writing)
     os.close(writing)
     assert (gone.returncode, b"Traceback" in gone.stderr, b"Exception" in gone.stderr) == (141, False, False)
     assert b"error" not in gone.stderr
     with Path("/dev/full").open("wb") as device:
-        full = crosswind(*words, stdout=device)
+        full = run(*words, stdout=device.fileno())
     assert (full.returncode, b"Traceback" in full.stderr, b"Exception" in full.stderr) == (1, False, False)
     assert b"error: standard output: no space left on device\n" in full.stderr
+
+
+@pytest.mark.parametrize("verb", PRINTS)
+def test_standard_output_that_is_gone_or_full_ends_it_quietly(inputs, verb):
+    ends_quietly(spelt(PRINTS[verb], "", inputs), crosswind)
+
+
+@pytest.mark.parametrize("verb", PRINTS)
+def test_an_interpreter_whose_standard_output_is_gone_or_full_ends_quietly(inputs, verb):
+    ends_quietly(spelt(PRINTS[verb], "", inputs), interpreted)
 
 
 @pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])
@@ -408,7 +420,7 @@ def test_streams_that_are_closed_from_the_beginning_crash_nothing(tmp_path, inpu
 
     out = tmp_path / "plan.json"
     for words, code in ((spelt(VERBS["plan"][0], out, inputs), 0), (["plan", "no/such.toml", *TASK], 2)):
-        done = crosswind(*words, preexec_fn=close)
+        done = interpreted(*words, preexec_fn=close)
         assert done.returncode == (141 if 1 in closed and code == 0 else code)
         assert b"Traceback" not in done.stderr
     assert found_at(out).kind == "plan"
@@ -416,12 +428,12 @@ def test_streams_that_are_closed_from_the_beginning_crash_nothing(tmp_path, inpu
 
 def test_standard_error_that_is_gone_or_full_changes_nothing(inputs):
     for words, code in ((["plan", FORK, *TASK], 0), (["plan", "no/such.toml", *TASK], 2)):
-        said = crosswind(*words).stdout
+        said = interpreted(*words).stdout
         with Path("/dev/full").open("wb") as device:
-            full = crosswind(*words, stderr=device)
+            full = interpreted(*words, stderr=device)
         reading, writing = os.pipe()
         os.close(reading)
-        gone = crosswind(*words, stderr=writing)
+        gone = interpreted(*words, stderr=writing)
         os.close(writing)
         assert [(done.returncode, done.stdout) for done in (full, gone)] == [(code, said)] * 2
 

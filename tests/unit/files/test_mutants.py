@@ -1,5 +1,6 @@
 """A few mutants of every kind of file under every verb that reads it; `benchmarks/file_mutants.py` tries hundreds."""
 
+import gc
 import re
 
 import command_line
@@ -28,7 +29,8 @@ FOUND = (
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     command_line.import_all()
-    return mutants.plant(tmp_path_factory.mktemp("mutants") / "seeds")
+    yield mutants.plant(tmp_path_factory.mktemp("mutants") / "seeds")
+    gc.unfreeze()
 
 
 def test_every_kind_that_a_report_takes_is_tried(folder):

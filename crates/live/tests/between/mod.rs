@@ -15,7 +15,7 @@ use crosswind_live::protocol::PROTOCOL;
 use crosswind_policy::queue::{CreditSettings, Discipline, QueueSettings};
 use crosswind_schema::Class;
 
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A log whose lines can be read.
 #[derive(Clone, Default)]
