@@ -63,6 +63,14 @@ def of_a_sweep(rank, across=4, down=2):
         yield ("step",)
 
 
+def of_turns(rank, ranks=6, steps=20):
+    """Each rank has twice the work in its turn; the first two have one turn more."""
+    for step in range(steps):
+        yield "compute", 0.02 if step % ranks == rank else 0.01
+        yield "meet", "world", range(ranks)
+        yield ("step",)
+
+
 PROGRAMS = [of_rows_and_columns, of_a_master, of_a_pipeline, of_a_sweep]
 
 
@@ -83,3 +91,10 @@ def test_a_late_rank_is_named_and_its_cost_is_within_the_interval(tmp_path, prog
 def test_no_rank_is_named_where_none_is_late(tmp_path, program):
     found = blame_recorded(written(tmp_path, run(8, program, 3)[1])).data
     assert (found["culprits"], found["verdict"]) == ([], "none")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_rank_is_named_where_all_are_slow_in_turn(tmp_path, seed):
+    found = blame_recorded(written(tmp_path, run(6, of_turns, seed)[1])).data
+    assert (found["culprits"], found["verdict"]) == ([], "none")
+    assert found["reason"].startswith("no rank stands out: unevenness costs")

@@ -10,7 +10,7 @@ use super::busy;
 use super::causes::{Cause, Evidence};
 use super::noise::{Shape, Threshold, level, ratio};
 use super::reference::against_peers;
-use super::series::{Alike, Series, What, block};
+use super::series::{APART, Alike, Series, What, block};
 use super::shares::{Cost, Estimate, Shares, shares};
 use super::steps::{Step, mark, steps};
 use crate::graph::{Memory, Times};
@@ -264,13 +264,14 @@ impl<'a> Case<'a> {
         let unexplained = (found.replayed_s - found.recorded_s).abs();
         let evidence =
             Evidence { traces: self.traces, matched, steps: &self.steps, absences: &absences, suspect: &suspect };
-        let mut named = self.conspicuous(&costs, &evidence, run, unexplained);
+        let long = self.long_times(&all);
+        let mut named = self.conspicuous(&costs, &long, &evidence, run, unexplained);
         if !named.is_empty() && named.len() < costs.costs.len() {
             // What they cost with all other ranks as recorded; if that is nothing, since others hide it, their share stays.
             let of_named: Vec<&Series> = suspect.iter().copied().filter(|one| named.contains(&one.rank)).collect();
             let alone = shares(matched, &of_named, &known.of(&named), &shape, blocks);
             found.replays += alone.replays;
-            let still = self.conspicuous(&alone, &evidence, run, unexplained);
+            let still = self.conspicuous(&alone, &long, &evidence, run, unexplained);
             if still.len() == named.len() {
                 (named, costs) = (still, alone);
             }
@@ -281,16 +282,25 @@ impl<'a> Case<'a> {
 
     /// Returns the ranks that cost enough, for sure, and more than others, the most costly first. That the recorder had
     /// their processors does not count.
-    fn conspicuous(&self, shares: &Shares, evidence: &Evidence<'_>, run: f64, unexplained: f64) -> Vec<u32> {
+    fn conspicuous(
+        &self,
+        shares: &Shares,
+        long: &[f64],
+        evidence: &Evidence<'_>,
+        run: f64,
+        unexplained: f64,
+    ) -> Vec<u32> {
         let own = |cost: &Cost| cost.share.mean * (1.0 - evidence.of_recorder(cost.rank));
         let mut all: Vec<f64> = shares.costs.iter().map(own).collect();
         all.resize(self.traces.len(), 0.0);
         let stands_out = |(at, cost): &(usize, &Cost)| {
-            let mut others = all.clone();
-            let own = others.swap_remove(*at);
-            others.sort_unstable_by(f64::total_cmp);
-            let most = others[(others.len() - 1) / 2].max(0.0);
-            own > MATERIAL * run && cost.share.low > cost.share.mean - own && own > STANDS_OUT * most
+            let own = all[*at];
+            // Ranks that are long in turn do not stand out, whether or not each of them is suspect.
+            let excess: f64 = cost.places.iter().map(|place| place.1).sum();
+            own > MATERIAL * run
+                && cost.share.low > cost.share.mean - own
+                && own > STANDS_OUT * most_of_others(&all, *at)
+                && excess > STANDS_OUT * most_of_others(long, cost.rank as usize)
         };
         let mut named: Vec<&Cost> = shares.costs.iter().enumerate().filter(stands_out).map(|(_, cost)| cost).collect();
         named.sort_by(|one, other| other.share.mean.total_cmp(&one.share.mean));
@@ -298,6 +308,16 @@ impl<'a> Case<'a> {
             named.clear();
         }
         named.iter().map(|cost| cost.rank).collect()
+    }
+
+    /// Returns how much longer than usual each rank's times are that no noise explains, s.
+    fn long_times(&self, all: &[Series]) -> Vec<f64> {
+        let mut long = vec![0.0; self.traces.len()];
+        for one in all {
+            let excess = one.values.iter().map(|value| value - one.level.center);
+            long[one.rank as usize] += excess.filter(|excess| *excess > APART * one.level.spread).sum::<f64>() * 1e-9;
+        }
+        long
     }
 
     /// Names culprits, or says why there are none.
@@ -598,6 +618,14 @@ fn by_rank(series: &[Series], times: &[Vec<f64>], is_in: impl Fn(&Series) -> boo
         ranks.entry(one.rank).or_default().extend(times);
     }
     ranks.into_values().collect()
+}
+
+/// Returns the amount that half of the others do not exceed, 0 at least.
+fn most_of_others(amounts: &[f64], own: usize) -> f64 {
+    let mut others = amounts.to_vec();
+    others.swap_remove(own);
+    others.sort_unstable_by(f64::total_cmp);
+    others[(others.len() - 1) / 2].max(0.0)
 }
 
 /// Returns the series with an excess that noise alone would seldom show in any of them. Of a rank that has one, also short
