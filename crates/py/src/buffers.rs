@@ -104,9 +104,11 @@ fn address_of(buffer: PyBuffer<u8>) -> usize {
 /// Fills a buffer with memory of another process of this user. Raises `OSError` if it has ended or may not be read.
 #[pyfunction]
 fn read_process(py: Python<'_>, process: Pid, address: usize, into: PyBuffer<u8>) -> PyResult<()> {
-    let content = into.as_mut_slice(py).ok_or_else(|| PyBufferError::new_err("the buffer is read-only or has gaps"))?;
-    // SAFETY: the buffer lives until this call returns. Its bytes are only written here; `MaybeUninit` has their layout.
-    let content = unsafe { std::slice::from_raw_parts_mut(into.buf_ptr().cast::<MaybeUninit<u8>>(), content.len()) };
+    if into.readonly() || !into.is_c_contiguous() {
+        return Err(PyBufferError::new_err("the buffer is read-only or has gaps"));
+    }
+    // SAFETY: the buffer lives until this call returns, and all its bytes are in one piece. They are only written here.
+    let content = unsafe { std::slice::from_raw_parts_mut(into.buf_ptr().cast::<MaybeUninit<u8>>(), into.len_bytes()) };
     py.detach(|| {
         memory::prefer_large_pages(content);
         memory::read(process, address, content)
