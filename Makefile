@@ -13,6 +13,8 @@ FUZZ_SECONDS ?= 60
 ifneq ($(firstword $(subst :, ,$(PATH))),$(CURDIR)/$(BIN))
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 endif
+# Beside another stage (--jobs 2) cargo would be given the descriptors of make's jobs, closed, and warn of that.
+CARGO := env -u MAKEFLAGS -u MFLAGS cargo
 # Tests start many processes: none is to compile again what another has.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -56,7 +58,7 @@ $(VENV)/.built-%: pyproject.toml constraints.txt $(RUST)
 
 # Before all tests: while pip installs, which takes one CPU, what needs no Python compiles. The extension shares its crates.
 crates:
-	@cargo test --quiet --no-run
+	@$(CARGO) test --quiet --no-run
 
 # zig links against an old glibc whatever this machine has, and for other processors; it comes as a wheel (group `wheel`).
 wheel: $(VENV)/.wheel-tools
@@ -104,7 +106,7 @@ test-fast: $(VENV)/.built-dev
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-fast-rust test-fast-python
 
 test-fast-rust:
-	cargo test --quiet --workspace --lib
+	$(CARGO) test --quiet --workspace --lib
 
 test-fast-python:
 	$(BIN)/python -m pytest -m "not nightly" --numprocesses auto $(addprefix --ignore ,$(SLOW)) tests/unit
@@ -116,7 +118,7 @@ lint-rust:
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path benchmarks/rust/Cargo.toml --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 
 lint-python:
 	$(BIN)/ruff check
@@ -127,7 +129,7 @@ lint-python:
 # `make test-rust PROPTEST_RNG_SEED=$$RANDOM`.
 test-rust: export PROPTEST_RNG_SEED ?= 1
 test-rust:
-	cargo test --quiet
+	$(CARGO) test --quiet
 
 # Each stage collects its own folders. Tests wait for processes and disks, so there are more of them at a time than CPUs. What
 # starts real processes, or a browser, is handed out by whole files, in the order of tests/conftest.py.

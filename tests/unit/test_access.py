@@ -25,12 +25,12 @@ def test_space_around_a_token_counts_for_nothing(tmp_path):
         (b"", "has 0 lines"),
         (b" \n", "has 0 lines"),
         (b"a" * 76 + b"\n" + b"b" * 12 + b"\n", "has 2 lines"),  # what base64 makes of 64 bytes
-        (b"\xff" * 32, "can't decode"),
+        (b"\xff" * 32, "it is no text"),
         (b"b" * 5000, "more than 4096 bytes"),
         (b"\0" * 16, "control character"),
         (b"abcdefgh\0ijklmnopq\n", "control character"),
         (b"\xef\xbb\xbf" + b"a" * 20, "byte order mark"),
-        (None, "No such file"),
+        (None, "no such file"),
     ],
 )
 def test_what_is_no_token_is_said_with_how_to_make_one_and_not_shown(tmp_path, content, said):

@@ -16,7 +16,7 @@ const MOST: usize = 256 << 20;
 /// Memory with fewer bytes is left to the allocator.
 const LEAST: usize = 1 << 20;
 
-/// The oldest first.
+/// What is kept, the memory that was put here first in front.
 static KEPT: Mutex<Vec<Vec<MaybeUninit<u8>>>> = Mutex::new(Vec::new());
 
 fn kept() -> MutexGuard<'static, Vec<Vec<MaybeUninit<u8>>>> {
@@ -62,7 +62,7 @@ fn take(size: usize) -> Option<Vec<MaybeUninit<u8>>> {
     Some(kept.remove(at))
 }
 
-/// Keeps memory for others.
+/// Keeps memory for later values, in place of the oldest where there is too much.
 fn put(mut memory: Vec<MaybeUninit<u8>>) {
     if !(LEAST..=MOST).contains(&memory.capacity()) {
         return;

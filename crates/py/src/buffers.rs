@@ -41,7 +41,7 @@ impl Buffer {
         Ok(Self(Bytes::Mapped(map?)))
     }
 
-    /// Copies a contiguous buffer.
+    /// Returns a copy of a contiguous buffer, in memory that is used again.
     #[staticmethod]
     fn copied(py: Python<'_>, buffer: PyBuffer<u8>) -> PyResult<Self> {
         if !buffer.is_c_contiguous() {

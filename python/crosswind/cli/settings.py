@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -80,6 +79,8 @@ def _value_of(text: str) -> Any:
     except ValueError:
         if not text.startswith(("{", "[", "'")):
             return text
+    import tomllib
+
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):

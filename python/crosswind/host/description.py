@@ -1,4 +1,4 @@
-"""The host as a measurement's header holds it, and what tells it from others."""
+"""The host as a measurement's header holds it, and what distinguishes it from others."""
 
 from __future__ import annotations
 

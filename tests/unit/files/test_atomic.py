@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import os
 import resource
-import secrets
 import signal
 import socket
 import stat
@@ -133,12 +132,13 @@ def test_devices_and_missing_directories_are_refused(tmp_path):
 def test_what_others_put_at_the_name_of_the_new_file_is_neither_followed_nor_removed(tmp_path, monkeypatch):
     other = tmp_path / "other"
     other.write_text("theirs")
-    monkeypatch.setattr(secrets, "token_hex", lambda count: "guessed")
-    (tmp_path / ".crosswind-guessed.part").symlink_to(other)
+    monkeypatch.setattr(os, "urandom", lambda count: b"guessed.")
+    guessed = f".crosswind-{b'guessed.'.hex()}.part"
+    (tmp_path / guessed).symlink_to(other)
     with pytest.raises(CrosswindError, match="file exists"):
         write_text("text", tmp_path / "a")
     assert other.read_text() == "theirs"
-    assert only(tmp_path) == [".crosswind-guessed.part", "other"]
+    assert only(tmp_path) == [guessed, "other"]
 
 
 @as_root
