@@ -309,7 +309,7 @@ def test_a_host_without_the_tokens_file_is_named(client, tmp_path):
     deployment = OnDask(client, Placing(per="worker", token_file=file))
     file.rename(tmp_path / "taken away")
     with (
-        pytest.raises(AgentLost, match=r"agent a on tcp://127\.0\.0\.1.* did not start.*No such file") as refused,
+        pytest.raises(AgentLost, match=r"agent a on tcp://127\.0\.0\.1.* did not start.*no such file") as refused,
         farm_on(deployment, tree("r", "a<r")),
     ):
         pass
