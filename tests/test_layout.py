@@ -104,7 +104,7 @@ def test_what_python_calls_only_converts():
 def test_only_the_outer_rooms_know_the_outer_rooms():
     for path in PACKAGE.rglob("*.py"):
         room = path.relative_to(PACKAGE).parts[0]
-        if room in OUTER_ROOMS or path == PACKAGE / "__init__.py":
+        if room in OUTER_ROOMS or path in (PACKAGE / "__init__.py", PACKAGE / "script.py"):
             continue
         known = {f"crosswind.{outer}" for outer in OUTER_ROOMS}
         assert not {m for m in imported_modules(path) if ".".join(m.split(".")[:2]) in known}, path
