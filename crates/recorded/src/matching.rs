@@ -452,8 +452,9 @@ impl<'a> Builder<'a> {
         for one in &self.unseen {
             of.entry(self.class[one.meeting as usize]).or_default().1.push(one.stay);
         }
-        let unseen: BTreeSet<u32> = self.unseen.iter().map(|one| one.meeting).collect();
-        let seen = || (0..self.took.len() as u32).filter(|meeting| !unseen.contains(meeting));
+        let mut is_seen = vec![true; self.took.len()];
+        self.unseen.iter().for_each(|one| is_seen[one.meeting as usize] = false);
+        let seen = || (0u32..).zip(&is_seen).filter(|one| *one.1).map(|one| one.0);
         for meeting in seen() {
             if let Some((took, _)) = of.get_mut(&self.class[meeting as usize]) {
                 took.push(self.took[meeting as usize]);
