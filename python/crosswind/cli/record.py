@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -22,6 +22,7 @@ from crosswind.terminal.progress import progress_bar, progress_lines
 
 if TYPE_CHECKING:
     from crosswind.documents.noise import NoiseCause, NoiseOfCpu, NoisePart, NoiseSummary
+    from crosswind.recorder.summary import Summary
 
 UNTRUSTED = 3
 INTERRUPTED = 130
@@ -174,7 +175,7 @@ def _record_program(
     return 0 if summary["complete"] and not summary["kernel_trace"]["lost_events"] else UNTRUSTED
 
 
-def tell_answer(summary: dict[str, Any]) -> None:
+def tell_answer(summary: Summary) -> None:
     """Say on standard error what was recorded of a program, and what kept its ranks from running."""
     tell(f"Recorded {number_of(summary['ranks'], 'rank')}. Which one is slow: crosswind blame {summary['files'][0]}")
     for cause in summary["causes"][:NAMED]:

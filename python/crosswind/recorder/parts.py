@@ -13,7 +13,10 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from crosswind.recorder.summary import Cause, Head
 
 FORMAT, VERSION = "crosswind-trace", 1
 INFO, RECORDS, AWAY, CAUSES, END = 1, 2, 3, 4, 5
@@ -177,10 +180,10 @@ def parts_in(directory: Path) -> list[Part]:
 
 def write(
     file: IO[bytes],
-    head: dict[str, Any],
+    head: Head,
     parts: Sequence[Part],
     absences: dict[int, Absences] | None = None,
-    causes: Sequence[dict[str, Any]] = (),
+    causes: Sequence[Cause] = (),
 ) -> int:
     """Write the final file.
 
@@ -188,13 +191,13 @@ def write(
     ----------
     file : file
         Open for writing; nothing is read back.
-    head : dict
+    head : Head
         What is known of the whole: command, library, the kernel's trace.
     parts : sequence of Part
         One a rank.
     absences : dict, optional
         By process.
-    causes : sequence of dict
+    causes : sequence of Cause
         What absences name by their place in it.
 
     Returns

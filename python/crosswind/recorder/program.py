@@ -29,6 +29,7 @@ from crosswind.recorder import build, launcher
 from crosswind.recorder.parts import Absences, Part, is_complete, parts_in, write
 from crosswind.recorder.quotas import Quotas, attributed
 from crosswind.recorder.stand_in import MPICC, PARTS
+from crosswind.recorder.summary import Cause, Head, KernelTrace, Summary
 from crosswind.terminal.progress import Advance, duration
 from crosswind.terminal.signals import heard
 
@@ -56,14 +57,11 @@ class RecordedProgram:
 
     Attributes
     ----------
-    summary : dict
-        `command`, `files` (one per MPI program that the command ran), `seconds`, `exit_status` (None: a signal),
-        `interrupted`, `world_size`, `ranks` (their number), `unfinished` (ranks that did not reach MPI_Finalize),
-        `missing`, `lost` (records), `cpu_clock`, `records`, `bytes`, `library`, `kernel_trace` (`used`, `why` not,
-        `lost_events`), `causes` (what kept ranks from running, the worst first), `complete`, `worlds`, `skipped`.
+    summary : Summary
+        Files, ranks, how the command ended, and what kept ranks from running.
     """
 
-    summary: dict[str, Any]
+    summary: Summary
 
     @property
     def warnings(self) -> list[Notice]:
@@ -72,7 +70,7 @@ class RecordedProgram:
 
     def to_dict(self) -> dict[str, object]:
         """Return the summary with its warnings."""
-        return self.summary | {"warnings": self.warnings}
+        return {**self.summary, "warnings": self.warnings}
 
 
 def record_program(
@@ -202,7 +200,7 @@ class _Preemptions:
             thread.join()
             self.follow(parts)
 
-    def stopped(self) -> tuple[dict[int, Absences] | None, list[dict[str, Any]], dict[str, Any]]:
+    def stopped(self) -> tuple[dict[int, Absences] | None, list[Cause], KernelTrace]:
         """End it; return absences by process, their causes, and what the file says of the trace."""
         if self._recorder is None:
             return None, [], {"used": False, "why": self._why, "lost_events": 0}
@@ -215,12 +213,18 @@ class _Preemptions:
         intervals, causes = attributed(self._quotas, intervals, told["causes"])
         for cause in causes:
             if cause["pid"] == os.getpid():
-                cause |= {"name": _OWN_NAME, "recorder": True}
+                cause["name"], cause["recorder"] = _OWN_NAME, True
         absences = {
             one["pid"]: Absences(intervals[one["pid"]], one["short"], one["short_s"]) for one in told["processes"]
         }
-        kernel = {"used": True, "why": None, "lost_events": told["lost_events"], "full": told["full"]}
-        return absences, causes, kernel | {"host_id": self._host_id}
+        kernel: KernelTrace = {
+            "used": True,
+            "why": None,
+            "lost_events": told["lost_events"],
+            "full": told["full"],
+            "host_id": self._host_id,
+        }
+        return absences, causes, kernel
 
 
 @contextmanager
@@ -326,7 +330,7 @@ def _in_foreground() -> bool:
         os.close(terminal)
 
 
-_Kernel = tuple[dict[int, Absences] | None, list[dict[str, Any]], dict[str, Any]]
+_Kernel = tuple[dict[int, Absences] | None, list[Cause], KernelTrace]
 
 
 def _merged(
@@ -349,7 +353,7 @@ def _merged(
             continue
         if at:
             output.writable(file, KIND, force=force)
-        head = {
+        head: Head = {
             "command": command,
             "started": ran.started.isoformat(timespec="seconds").replace("+00:00", "Z"),
             "seconds": round(ran.seconds, 6),
@@ -364,7 +368,7 @@ def _merged(
         written += 0 if is_standard_output(file) else file.stat().st_size
     first = worlds[0]
     ranks = {part.rank for part in first}
-    summary = {
+    summary: Summary = {
         "command": command,
         "files": files,
         "seconds": ran.seconds,
@@ -413,7 +417,7 @@ def _end(status: int) -> str:
     return f"the command ended with status {status}"
 
 
-def _warnings(summary: dict[str, Any]) -> list[Notice]:
+def _warnings(summary: Summary) -> list[Notice]:
     found: list[Notice] = []
     kernel = summary["kernel_trace"]
     if summary["missing"]:

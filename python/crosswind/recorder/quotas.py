@@ -12,12 +12,13 @@ import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from crosswind.host import cgroup
 from crosswind.host.tree import ROOT, text
+from crosswind.recorder.summary import Cause
 
 QUOTA = "quota"
 ABSENCE = np.dtype(
@@ -101,8 +102,8 @@ def _held_back(group: Path) -> tuple[int, int] | None:
 
 
 def attributed(
-    quotas: Quotas, intervals: dict[int, bytes], causes: list[dict[str, Any]]
-) -> tuple[dict[int, bytes], list[dict[str, Any]]]:
+    quotas: Quotas, intervals: dict[int, bytes], causes: list[Cause]
+) -> tuple[dict[int, bytes], list[Cause]]:
     """Return the absences of each process and their causes, with what a quota explains as the quota's."""
     causes = list(causes)
     places: dict[str, int] = {}
@@ -130,4 +131,4 @@ def attributed(
     lengths = (rows["t1"] - rows["t0"]).astype(np.float64) / 1e9
     known = rows["cause"] < len(causes)
     sums = np.bincount(rows["cause"][known], lengths[known], len(causes))
-    return changed, [cause | {"seconds": float(total)} for cause, total in zip(causes, sums, strict=True)]
+    return changed, [{**cause, "seconds": float(total)} for cause, total in zip(causes, sums, strict=True)]

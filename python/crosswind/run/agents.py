@@ -30,6 +30,9 @@ from crosswind.run.processes import Launch
 from crosswind.run.resume import Before, Identity, Kept, digest_of, digest_of_file, kept
 
 if TYPE_CHECKING:
+    from crosswind.documents import Row
+    from crosswind.documents.shared import ComputedBy
+    from crosswind.documents.shared import Run as RunSummary
     from crosswind.watch import Watch
 
 __all__ = ["Launch", "Limits", "LiveFarm", "Result", "Task", "Work", "run_farm"]
@@ -86,7 +89,7 @@ class Result(NamedTuple):
 class Work:
     """What agents do for the work of a task."""
 
-    kind: str
+    kind: ComputedBy
     """`emulated`, `noop`, `command`, `callable`, or the name of a kernel."""
     command: str | None = None
     """Of kind command: `CMD {input} {output}`; without `{output}`, what it prints is the result."""
@@ -370,7 +373,7 @@ class LiveFarm:
         run = json.dumps(self._settings)
         return {name: _core.replay_log(run, name, log) for name, log in self.logs().items() if log}
 
-    def close(self) -> tuple[dict[str, Any], dict[str, bytes] | None]:
+    def close(self) -> tuple[RunSummary, dict[str, bytes] | None]:
         """End all agents; summary (an entry of `runs` in runs.json, params and bound left out) and trace's columns."""
         try:
             self._root.end_of_tasks()
@@ -398,7 +401,7 @@ class LiveFarm:
             keep_logs = self._are_logs_named and not self._interrupted.is_set()
             self._processes.end(keep_logs=keep_logs, hurried=self._interrupted)
 
-    def _summary(self, found: dict[str, Any]) -> dict[str, Any]:
+    def _summary(self, found: Row) -> RunSummary:
         policy = self._point.get("policy", {})
         makespan = found["makespan_s"]
         warnings = list(self.processes.warnings)
@@ -406,6 +409,7 @@ class LiveFarm:
             self._are_logs_named = self._are_logs_named or self._names_logs
             hint = f"the agents' logs are in {self.processes.logs}" if self._names_logs else "run.events lists them"
             warnings.append(warning("events", "something happened in this run: look at its events", hint))
+        nodes: list[Any] = [{name: value for name, value in one.items() if value != {}} for one in found["nodes"]]
         return {
             "seed": int(self._point.get("seed", 1)),
             "platform": self._platform.name,
@@ -417,7 +421,7 @@ class LiveFarm:
             "throughput_tasks_per_s": found["tasks"] / makespan if makespan > 0 else 0.0,
             "bound_tasks_per_s": None,
             "root_only_tasks_per_s": None,
-            "nodes": [{name: value for name, value in node.items() if value != {}} for node in found["nodes"]],
+            "nodes": nodes,
             "events": found["events"],
             "warnings": warnings,
         }
@@ -483,7 +487,7 @@ def run_farm(
     watch: Watch | None = None,
     halt: int | None = None,
     on_printed: OnPrinted | None = None,
-) -> tuple[dict[str, Any], dict[str, bytes] | None]:
+) -> tuple[RunSummary, dict[str, bytes] | None]:
     """Run a workload on a tree of agents, one process per node.
 
     Parameters

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from crosswind._core import Function
+    from crosswind.documents.shared import Run as RunSummary
+    from crosswind.documents.shared import RunNode
     from crosswind.watch import Watch
 
 Order = Literal["arrival", "interference", "interference-rate", "bandwidth", "compute"]
@@ -276,8 +278,7 @@ class CallRun(Generic[C]):
     def _close(self) -> None:
         try:
             summary, self.columns = self.live.close()
-            entry: Any = {"params": {}, **self._with_calls(summary)}
-            self.summary = Run(entry)
+            self.summary = Run({"params": {}, **self._with_calls(summary)})
         except BaseException as error:
             self._break(error)
         finally:
@@ -285,12 +286,14 @@ class CallRun(Generic[C]):
             if self.calls.has_open:  # it must not be: but nothing may wait for ever
                 self._break(AgentLost("the run has ended, and not all calls are answered", "farm-over"))
 
-    def _with_calls(self, summary: dict[str, Any]) -> dict[str, Any]:
+    def _with_calls(self, summary: RunSummary) -> RunSummary:
         """Return a summary that counts calls where it counts tasks."""
-        nodes = [one | {"tasks": one["tasks"] + self._answered[one["name"]]} for one in summary["nodes"]]
+        nodes: list[RunNode] = [
+            {**one, "tasks": one["tasks"] + self._answered[one["name"]]} for one in summary["nodes"]
+        ]
         tasks, makespan_s = summary["tasks"] + self._answered.total(), summary["makespan_s"]
         per_s = tasks / makespan_s if makespan_s > 0 else summary["throughput_tasks_per_s"]
-        return summary | {"tasks": tasks, "throughput_tasks_per_s": per_s, "nodes": nodes}
+        return {**summary, "tasks": tasks, "throughput_tasks_per_s": per_s, "nodes": nodes}
 
     def _break(self, error: BaseException) -> None:
         """Fail whatever is open: nothing will answer it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,12 +22,12 @@ NOBODY = 0xFFFF_FFFF
 """Code of a child that is none."""
 
 
-def traced(columns: dict[str, Any], summary: Run, point: FarmPoint, on: str) -> Trace:
+def traced(columns: Mapping[str, bytes], summary: Run, point: FarmPoint, on: str) -> Trace:
     """Return the trace of a point's run."""
     return as_trace(columns, summary, point.platform, str(point.description["name"]), on)
 
 
-def as_trace(columns: dict[str, Any], summary: Run, platform: Platform, name: str, on: str) -> Trace:
+def as_trace(columns: Mapping[str, bytes], summary: Run, platform: Platform, name: str, on: str) -> Trace:
     """Return columns of activities as a trace, with the header that says of which run."""
     header: Any = {
         "schema_version": SCHEMA_VERSION,
@@ -38,12 +39,12 @@ def as_trace(columns: dict[str, Any], summary: Run, platform: Platform, name: st
     return Trace(activities(columns, platform), header)
 
 
-def activities(columns: dict[str, Any], platform: Platform) -> pa.Table:
+def activities(columns: Mapping[str, bytes], platform: Platform) -> pa.Table:
     """Return activities as a table.
 
     Parameters
     ----------
-    columns : dict
+    columns : mapping
         Buffers by name: `kind` (u8, place in KINDS), `node`, `child` (u32, places in the platform, NOBODY for none),
         `task` (u64), `start_s`, `end_s`, `mb`, `work` (f64), `cut` (u8; missing or empty: unknown).
     platform : Platform

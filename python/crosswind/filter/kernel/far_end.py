@@ -18,8 +18,7 @@ import signal
 import socket
 import struct
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from crosswind.errors import AgentLost, DescriptionError
 
@@ -84,7 +83,7 @@ def received(connection: socket.socket, count: int) -> bytes:
 def dial(
     address: tuple[str, int],
     token: str | None,
-    request: dict[str, Any],
+    request: Mapping[str, str | int | float],
     prepare: Callable[[socket.socket], None] = lambda _: None,
 ) -> socket.socket:
     """Return a connection on which the far end does what is requested.
@@ -95,7 +94,7 @@ def dial(
         Host and port.
     token : str, optional
         What both ends share.
-    request : dict
+    request : mapping
         `do`: "take" (`warm_s`, `seconds`), "give", "answer" (`bytes`) or "listen" (`port`); `tos`: the mark of what it
         sends.
     prepare : function

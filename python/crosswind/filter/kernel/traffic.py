@@ -19,7 +19,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Literal, NotRequired, TypedDict
 
 from crosswind.errors import AgentLost, CrosswindError
 from crosswind.filter.kernel.far_end import BLOCK, dial, received
@@ -29,6 +29,15 @@ SIZES = (64, 16_384)
 ANSWER_BYTES = 64
 _GAP_S = 0.0005
 _PATIENCE_S = 30.0
+
+
+class Found(TypedDict):
+    """What a sender found: one of the two."""
+
+    times_s: NotRequired[dict[str, list[float]]]
+    """Times of messages there and back, by their size."""
+    mb_per_s: NotRequired[list[float]]
+    """Rate of each connection."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +101,17 @@ class Job:
             elif self.mark.dscp:
                 connection.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, self.mark.dscp << 2)
 
-        request: dict[str, Any] = {"do": self.what, "tos": self.mark.dscp << 2, "bytes": ANSWER_BYTES}
-        request |= {"warm_s": self.warm_s, "seconds": self.seconds}
+        request = {
+            "do": self.what,
+            "tos": self.mark.dscp << 2,
+            "bytes": ANSWER_BYTES,
+            "warm_s": self.warm_s,
+            "seconds": self.seconds,
+        }
         return dial((self.host, self.mark.port or self.port), self.token, request, prepare)
 
 
-def answered(job: Job, connection: socket.socket) -> dict[str, Any]:
+def answered(job: Job, connection: socket.socket) -> Found:
     """Return the times of messages there and back, s, by their size."""
     times: dict[str, list[float]] = {str(size): [] for size in job.sizes}
     messages = [(str(size), struct.pack("!I", size) + bytes(size)) for size in job.sizes]
@@ -152,7 +166,7 @@ def given(job: Job, connection: socket.socket) -> float:
     return count / max(last - (since or begin), 1e-9) / 1e6
 
 
-def bulk(job: Job, connections: list[socket.socket]) -> dict[str, Any]:
+def bulk(job: Job, connections: list[socket.socket]) -> Found:
     """Return the rates of all connections, MB/s."""
     rates: list[float] = []
     failed: list[Exception] = []
@@ -228,9 +242,10 @@ class Sender:
         """Let it begin."""
         self._say("go")
 
-    def found(self) -> dict[str, Any]:
+    def found(self) -> Found:
         """Return what it found."""
-        return dict(json.loads(self._hear()))
+        found: Found = json.loads(self._hear())
+        return found
 
     def __enter__(self) -> Sender:
         return self
