@@ -9,6 +9,7 @@ use std::io;
 use std::ops::{Deref, DerefMut};
 
 use crosswind_access::token;
+use crosswind_schema::random::Random;
 use memmap2::MmapMut;
 
 /// Pages touched and freed for each one kept, up to [`MOST_OTHERS`] bytes.
@@ -33,10 +34,10 @@ impl Pages {
         let pages = own.bytes().div_ceil(PAGE);
         let mut others = Self::untouched((OTHERS * own.bytes()).min(MOST_OTHERS) / size_of::<i32>())?;
         let mut left = others.bytes() / PAGE;
-        let mut state = u64::from_ne_bytes(token::random()?) | 1;
+        let mut random = Random::seeded(u64::from_ne_bytes(token::random()?));
         for page in 0..pages {
             // All orders of the remaining pages, own ones and others, are equally likely.
-            while xorshift(&mut state) % ((pages - page + left) as u64) < left as u64 {
+            while random.below((pages - page + left) as u64) < left as u64 {
                 left -= 1;
                 others.touch(left);
             }
@@ -75,13 +76,6 @@ impl DerefMut for Pages {
         // SAFETY: as above, and the borrow is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.map.as_mut_ptr().cast(), self.count) }
     }
-}
-
-fn xorshift(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use crosswind_schema::experiment::parameters::NasParameters;
 
 pub use self::rank::SkeletonRank;
 use self::steps::Step;
-use crate::bsp::mixed;
+use crate::random::mixed;
 use crate::rank::Program;
 
 /// A message of a superstep.

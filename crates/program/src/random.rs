@@ -1,21 +1,13 @@
 //! Random data by numbered draws, so that any rank can reproduce any draw and need not store those of others.
 //!
-//! SplitMix64 (Steele, Lea, Flood 2014) with random access: draw n of a stream is the same at every rank, in any order.
+//! SplitMix64 with random access: draw n of a stream is the same at every rank, in any order.
+
+pub use crosswind_schema::random::{GOLDEN, mixed};
+use crosswind_schema::random::{below, unit};
 
 /// A stream of numbered draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream(u64);
-
-/// What the state of SplitMix64 grows by with each draw.
-pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// Returns the 64 random bits of a state of SplitMix64.
-#[must_use]
-pub const fn mixed(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
 
 impl Stream {
     /// Creates the stream of a seed, an owner and a purpose.
@@ -35,13 +27,13 @@ impl Stream {
     /// Returns draw `number`: at least 0, below 1.
     #[must_use]
     pub const fn unit(self, number: u64) -> f64 {
-        (self.bits(number) >> 11) as f64 / (1u64 << 53) as f64
+        unit(self.bits(number))
     }
 
     /// Returns draw `number`: below `limit`, which must not be 0.
     #[must_use]
     pub const fn below(self, number: u64, limit: u64) -> u64 {
-        ((self.bits(number) as u128 * limit as u128) >> 64) as u64
+        below(self.bits(number), limit)
     }
 
     pub fn shuffle<T>(self, items: &mut [T]) {

@@ -34,6 +34,7 @@ pub mod plan;
 pub mod platform;
 pub mod program_run;
 pub mod provenance;
+pub mod random;
 mod read;
 pub mod run;
 pub mod simulated_overlap;

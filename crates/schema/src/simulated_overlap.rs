@@ -7,9 +7,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::disturbance::Random;
 use crate::error::{DescriptionError, Problem};
 use crate::overlap::Scheduler;
+use crate::random::Random;
 use crate::read;
 use crate::units::{MegabytesPerSecond, PositiveSeconds, Quantity, Seconds};
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crosswind_schema::error::{Warning, nearest};
 use crosswind_schema::plan::{Method, Ports};
 use crosswind_schema::platform::Node;
+use crosswind_schema::random::Random;
 use crosswind_schema::units::Share;
 use crosswind_schema::{Links, Platform, SCHEMA_VERSION};
 use serde::Serialize;
@@ -14,7 +15,6 @@ use super::exact::{MOST_HOSTS, best_tree};
 use super::graph::Graph;
 use super::grow::{Rule, grow};
 use super::hung::Hung;
-use super::random::Random;
 use super::search::{flatten, improve};
 use super::{Shape, better};
 use crate::error::ModelError;
@@ -137,7 +137,7 @@ pub fn build_tree(links: &Links, task: Task, ports: Ports, search: &Search<'_>) 
         Some(name) => vec![host_named(links, name)?],
     };
     let exact = graph.count <= search.exact_hosts.min(MOST_HOSTS);
-    let mut random = Random::new(search.seed);
+    let mut random = Random::seeded(search.seed);
     let (shape, compared) = best_and_others(&graph, &roots, exact, search, &mut random);
     let reached = graph.reached(shape.root);
     let platform = platform_of(links, &shape)?;
@@ -207,7 +207,7 @@ fn best_and_others(
     }
     let mut rates = Vec::with_capacity(search.random_trees);
     let (_, best_random) = best_of((0..search.random_trees).map(|_| {
-        let root = roots[random.below(roots.len())];
+        let root = roots[random.below(roots.len() as u64) as usize];
         let shape = grow(graph, root, Rule::Random(random));
         rates.push(worth(&shape));
         (rates[rates.len() - 1], shape)

@@ -2,7 +2,7 @@
 
 use super::Shape;
 use super::graph::Graph;
-use super::random::Random;
+use crosswind_schema::random::Random;
 
 /// Selects the next host and its parent.
 pub(super) enum Rule<'a> {

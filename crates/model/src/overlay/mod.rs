@@ -19,7 +19,6 @@ mod exact;
 mod graph;
 mod grow;
 mod hung;
-mod random;
 mod search;
 
 pub use built::{Built, Compared, How, Search, build_tree};

@@ -5,8 +5,8 @@
 //! and no temperature.
 
 use super::hung::Hung;
-use super::random::Random;
 use super::{Shape, better};
+use crosswind_schema::random::Random;
 
 /// Number of steps back that a change is compared with. Larger values explore more and take longer; 200 to 2,000 differ
 /// little.
@@ -22,7 +22,8 @@ pub(super) fn improve(hung: &mut Hung<'_>, any_root: bool, steps: u64, random: &
     let mut current = best.0;
     let mut late = [current; LATE];
     for step in 0..steps {
-        let (a, b) = (hosts[random.below(hosts.len())], hosts[random.below(hosts.len())]);
+        let mut any = || hosts[random.below(hosts.len() as u64) as usize];
+        let (a, b) = (any(), any());
         let keeps_root = any_root || (a != hung.shape().root && b != hung.shape().root);
         let changed = match random.below(4) {
             0 | 1 => hung.rehang(a, b),

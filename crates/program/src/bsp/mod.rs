@@ -152,13 +152,6 @@ impl Bsp {
     }
 }
 
-/// Mixes bits (the finaliser of splitmix64). Its fixed points do not matter here.
-pub(crate) const fn mixed(value: u64) -> u64 {
-    let value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    value ^ value >> 31
-}
-
 impl Program for Bsp {
     type Rank = BspRank;
 

@@ -19,7 +19,6 @@
 
 mod check;
 mod foreign;
-mod random;
 mod source;
 mod stream;
 mod timeline;
@@ -28,7 +27,6 @@ mod variants;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::random::Random;
 pub use self::source::{
     Coscheduled, Daemon, Job, Local, Phases, Recorded, RecordedCpu, RecordedInterval, SkewDrawn, Source,
 };

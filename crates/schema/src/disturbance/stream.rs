@@ -1,10 +1,10 @@
 //! The intervals in which one source takes one rank's processor, one after the other, sorted by start.
 
-use super::random::Random;
 use super::timeline::NEVER;
 use super::{Disturbance, Phases, SkewDrawn, Source};
 use crate::experiment::draw;
 use crate::experiment::{Amount, Distribution};
+use crate::random::Random;
 use crate::units::{PositiveSeconds, Quantity};
 
 /// Converts seconds to the nearest nanoseconds, at most [`NEVER`].
@@ -29,7 +29,7 @@ impl Span {
     fn draw(&self, random: &mut Random) -> u64 {
         match self {
             Self::Fixed(ns) => *ns,
-            Self::Drawn(distribution) => ns(draw::one(distribution, &mut || random.next())).max(1),
+            Self::Drawn(distribution) => ns(draw::one(distribution, &mut || random.word())).max(1),
         }
     }
 
@@ -37,7 +37,7 @@ impl Span {
     fn met(&self, random: &mut Random) -> u64 {
         match self {
             Self::Fixed(ns) => *ns,
-            Self::Drawn(distribution) => ns(draw::met(distribution, &mut || random.next())).max(1),
+            Self::Drawn(distribution) => ns(draw::met(distribution, &mut || random.word())).max(1),
         }
     }
 }
@@ -175,7 +175,7 @@ impl Stream {
                 Phases::Spread => (period - random.below(*period), *period, *away),
                 Phases::Aligned => (0, *period, *away),
                 Phases::Drifting => {
-                    let factor = 1.0 + drift * (2.0 * draw::unit(random.next()) - 1.0);
+                    let factor = 1.0 + drift * (2.0 * draw::unit(random.word()) - 1.0);
                     let own = ((*period as f64 * factor).round() as u64).max(2);
                     (0, own, (*away as f64 / *period as f64 * own as f64).round() as u64)
                 }

@@ -12,8 +12,9 @@
 
 use std::num::NonZeroU64;
 
-use super::super::{Bsp, mixed};
+use super::super::Bsp;
 use super::*;
+use crate::random::mixed;
 
 /// Rings up to this size are driven message by message when every size is covered.
 const RING_IN_FULL: u32 = 1024;
