@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
@@ -11,6 +12,36 @@ from crosswind.documents import Document
 from crosswind.errors import DescriptionError
 from crosswind.files.reading import read_bytes
 from crosswind.files.wrong_kind import read_as
+
+
+def as_json(value: Any, what: str) -> str:
+    """Return what the core reads.
+
+    Raises
+    ------
+    DescriptionError
+        When a number is not finite, with its path, or a value is of a type that no file has.
+    """
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, ValueError) and (found := _not_finite(value, "")) is not None:
+            path, number = found
+            message = f"{what}{'.' if path[:1] not in ('', '[') else ''}{path} is {number}; it must be finite"
+            raise DescriptionError(message, "description", "at most 1.79e308: an exponent too large?") from None
+        hint = "every value must be a number, a string, a list or a dict"
+        raise DescriptionError(f"{what}: {error}", "description", hint) from None
+
+
+def _not_finite(value: Any, path: str) -> tuple[str, float] | None:
+    """Return the path and the value of the first number that is not finite."""
+    if isinstance(value, float):
+        return None if math.isfinite(value) else (path, value)
+    if isinstance(value, Mapping):
+        parts = [(f"{path}.{name}".removeprefix("."), part) for name, part in value.items()]
+    else:
+        parts = [(f"{path}[{at}]", part) for at, part in enumerate(value)] if isinstance(value, (list, tuple)) else []
+    return next((found for place, part in parts if (found := _not_finite(part, place))), None)
 
 
 class Checked(Protocol):
@@ -58,12 +89,7 @@ class Description(Generic[C]):
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Self:
         """Check what is given as a dictionary with the fields of the file."""
-        try:
-            text = json.dumps(description, allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as error:
-            hint = "numbers must be finite, and every value a number, a string, a list or a dict"
-            raise DescriptionError(f"{cls._KIND}: {error}", "description", hint) from None
-        return cls(cls._CORE.from_json(text.encode(), cls._KIND))
+        return cls(cls._CORE.from_json(as_json(description, cls._KIND).encode(), cls._KIND))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self)._from_json, (self._checked.to_json(),)  # it travels to other processes as its text

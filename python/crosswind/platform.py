@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
-from crosswind.description import Description
+from crosswind.description import Description, as_json
 from crosswind.errors import Notice
 from crosswind.files.atomic import write_text
 from crosswind.files.tabular import Tabular
@@ -102,7 +102,7 @@ class Platform(Description[_core.Platform], Tabular):
         >>> alone.with_fields({"node[r].compute_per_s": 3}).nodes[0]["compute_per_s"]
         3.0
         """
-        return Platform(self._checked.with_fields(json.dumps(dict(fields))))
+        return Platform(self._checked.with_fields(as_json(dict(fields), "platform")))
 
     def __len__(self) -> int:
         return len(self._checked)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import tomllib
 
+import numpy as np
 import pytest
+from scipy.optimize import linprog
 from typer.testing import CliRunner
 
 from crosswind.cli import app
@@ -28,11 +30,10 @@ def right(seed):
     _, machine = homework.engine.makespan([float(job) for job in sheet.jobs], sheet.machines, 10**7)
     schedule = [[job for job, at in zip(sheet.jobs, machine, strict=True) if at == m] for m in range(sheet.machines)]
     losses = {node["name"]: node["ir_send_s_per_mb"] for node in sheet.platform.nodes[1:]}
-    overlap = homework.free_overlap(sheet.platform, SIZE_MB, WORK)
     return {
         "schedule": schedule,
-        "promised_tasks_per_s": round(overlap.promised, 3),
-        "kept_tasks_per_s": round(overlap.kept, 3),
+        "promised_tasks_per_s": round(sheet.promised, 3),
+        "kept_tasks_per_s": round(sheet.kept, 3),
         "compute_share": 1.0 - 3.0 * sum(losses[name] for name in order[:2]),
         "order": order,
         "subtree_tasks_per_s": homework.subtree_rates(sheet.platform, SIZE_MB, WORK),
@@ -112,24 +113,54 @@ def test_a_wrong_answer_is_explained():
         ({"schema_version": 1, "seed": 1, "sed": 2}, "unknown field sed; known fields: answers, schema_version, seed"),
         ({"schema_version": 1, "seed": 1, "answers": []}, r"answers is \[\]; it must be a table"),
         ({"schema_version": 1, "seed": 1, "answers": {"ordr": []}}, "unknown field answers.ordr"),
-        ({"schema_version": 1, "seed": 1, "answers": {"order": ["z"]}}, "answers.order is .*each one of a, b, c, d, e"),
-        ({"schema_version": 1, "seed": 1, "answers": {"order": [["a"]]}}, "answers.order is"),
-        ({"schema_version": 1, "seed": 1, "answers": {"order": ["a", "a"]}}, "each child once"),
-        (
-            {"schema_version": 1, "seed": 1, "answers": {"compute_share": "x"}},
-            'compute_share is "x"; it must be a finite',
-        ),
-        ({"schema_version": 1, "seed": 1, "answers": {"compute_share": float("nan")}}, "a finite number"),
-        ({"schema_version": 1, "seed": 1, "answers": {"measurements": True}}, "a finite number"),
-        ({"schema_version": 1, "seed": 1, "answers": {"schedule": [[1], [2]]}}, "all jobs, each once"),
-        ({"schema_version": 1, "seed": 1, "answers": {"schedule": [["x"]]}}, "a finite number"),
-        ({"schema_version": 1, "seed": 1, "answers": {"best_order": ["arrival"]}}, "one of interference,"),
-        ({"schema_version": 1, "seed": 1, "answers": {"subtree_tasks_per_s": {"r": 1}}}, "a rate for each of r, a"),
     ],
 )
 def test_what_is_no_answer_is_refused_by_its_field(document, said):
     with pytest.raises(DescriptionError, match=said):
         grade(document)
+
+
+@pytest.mark.parametrize(
+    ("field", "answer", "said"),
+    [
+        ("order", ["z"], "each one of a, b, c, d, e"),
+        ("order", [["a"]], "each one of a, b, c, d, e"),
+        ("order", ["a", "a"], "each child once"),
+        ("compute_share", "x", 'it is "x"; it must be a finite number'),
+        ("compute_share", float("nan"), "a finite number"),
+        ("measurements", True, "a finite number"),
+        ("schedule", [[1], [2]], "all jobs, each once"),
+        ("schedule", [["x"]], "a finite number"),
+        ("best_order", ["arrival"], "one of interference,"),
+        ("subtree_tasks_per_s", {"r": 1}, "a rate for each of r, a"),
+    ],
+)
+def test_an_answer_of_the_wrong_kind_is_wrong_and_the_others_keep_their_marks(field, answer, said):
+    answers = right(1) | {field: answer}
+    marks = {mark.field: mark for mark in grade({"schema_version": 1, "seed": 1, "answers": answers})}
+    assert (marks[field].verdict, said in marks[field].why) == ("wrong", True)
+    assert [mark.field for mark in marks.values() if mark.verdict == "wrong"] == [field]
+
+
+@pytest.mark.parametrize("seed", range(0, 30, 3))
+def test_what_a_plan_keeps_has_one_right_answer_and_promises_the_most_that_a_linear_program_finds(seed):
+    sheet = sheet_of(seed)
+    root, *children = sheet.platform.nodes
+    links = [child["receive_limit_mb_per_s"] / SIZE_MB for child in children]
+    speeds = [child["compute_per_s"] / WORK for child in children]
+    most = np.minimum(links, speeds)
+    shared = root["send_limit_mb_per_s"] / SIZE_MB
+    best = linprog(-np.ones(5), np.ones((1, 5)), [shared], bounds=[(0.0, one) for one in most])
+    assert root["compute_per_s"] / WORK - best.fun == pytest.approx(sheet.promised)
+    received = dict.fromkeys(sheet.children, 0.0)
+    for place in np.argsort(links)[::-1]:
+        received[children[place]["name"]] = min(most[place], shared - sum(received.values()))
+    left = 1.0 - sum(child["ir_send_s_per_mb"] * SIZE_MB * received[child["name"]] for child in children)
+    kept = max(left, 0.0) * root["compute_per_s"] / WORK
+    for child in children:
+        tasks = received[child["name"]]
+        kept += min(tasks, child["compute_per_s"] / WORK * (1.0 - child["ir_receive_s_per_mb"] * SIZE_MB * tasks))
+    assert kept == pytest.approx(sheet.kept)
 
 
 def test_the_verb_writes_a_sheet_and_marks_it(tmp_path):

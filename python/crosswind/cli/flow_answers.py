@@ -39,7 +39,7 @@ def flow_answer(done: Runs[Run], most: int) -> Answer:
     late = any(flow.get("late") is not None for point in points for flow in _flows(point))
     columns = [(name, "left") for name in short_names(paths)] or [("tasks", "right")]
     columns += [("flow s", "right"), ("95 % below", "right"), ("slowdown", "right")]
-    columns += [("late", "right")] if late else [("longest s", "right")]
+    columns += [("tasks late", "right")] if late else [("longest s", "right")]
     rows = [_row(point, paths, late) for point in points[:most]]
     tables = [Section(columns, rows)]
     notes = [NOTE]
@@ -75,13 +75,13 @@ def _users(flows: Sequence[Flow], most: int) -> Section:
 def _row(point: Sequence[Run], paths: list[str], late: bool) -> list[str]:
     flows = _flows(point)
     names = [shown_value(point[0].params.get(path, "")) for path in paths] or [f"{point[0].data['tasks']:,}"]
-    last = sum(int(flow.get("late") or 0) for flow in flows) if late else max(flow["most_s"] for flow in flows)
+    last = fmean(int(flow.get("late") or 0) for flow in flows) if late else max(flow["most_s"] for flow in flows)
     return [
         *names,
         _seconds(point),
         plain(fmean(flow["p95_s"] for flow in flows)),
         _slowdown(point),
-        f"{last:,}" if late else plain(last),
+        plain(last),
     ]
 
 
@@ -119,5 +119,6 @@ def _late(points: Sequence[Sequence[Run]]) -> list[str]:
     worst = max(float(flow.get("most_tardiness_s") or 0.0) for flow in flows)
     if not any(late):
         return ["Every task with a deadline was done in time."]
-    tasks = number_of(sum(int(one or 0) for one in late), "task")
+    mean = fmean(int(one or 0) for one in late)
+    tasks = number_of(int(mean), "task") if len(late) == 1 else f"In the mean of the runs {plain(mean)} tasks"
     return [f"{tasks} ended after the deadline, by at most {plain(worst)} s."]

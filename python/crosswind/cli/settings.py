@@ -38,6 +38,8 @@ Settings = Annotated[
 ]
 
 
+SHORT = {"link": "receive_limit_mb_per_s", "compute": "compute_per_s"}
+"""Short names of a node's fields on the command line."""
 _SHOWN = {"--set": "policy.order=arrival", "--network": "latency_s=1e-6"}
 
 
@@ -63,13 +65,26 @@ def settings_of(given: Sequence[str], option: str = "--set") -> Document:
             raise DescriptionError(
                 f"{option} is {one!r}; it must be PATH=VALUE", "argument", f"{option} {_SHOWN[option]}"
             )
-        path = path.strip()
+        path = whole_path(path.strip())
         if path in settings:
             message = f"{option} {path} is given twice; a field has one value"
             hint = f"several values: --set 'sweep.{path}=[A, B]'" if option == "--set" else "leave one out"
             raise DescriptionError(message, "argument", hint)
         settings[path] = _value_of(value.strip())
     return settings
+
+
+def whole_path(path: str) -> str:
+    """Return a path with a node's short field name written out.
+
+    Examples
+    --------
+    >>> whole_path("node[10.0.0.3].link"), whole_path("change[0].compute"), whole_path("workload.tasks")
+    ('node[10.0.0.3].receive_limit_mb_per_s', 'change[0].compute_per_s', 'workload.tasks')
+    """
+    head, bracket, field = path.rpartition("].")
+    is_short = head.startswith(("node[", "change["))
+    return f"{head}{bracket}{SHORT.get(field, field)}" if is_short else path
 
 
 def _value_of(text: str) -> Any:
@@ -108,7 +123,9 @@ def set_fields(experiment: Experiment, settings: Mapping[str, Any], option: str 
             hint = error.hint
             if hint and SAYS_WHERE in hint:
                 hint = hint_for(experiment.to_dict(), path) or hint
-            if isinstance(value, list):
+            if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+                hint = f"write [[{path}]] tables in the experiment's file; fields of one: --set '{path}[0].FIELD=VALUE'"
+            elif isinstance(value, list) and not path.startswith("sweep."):
                 hint = f"several values: --set 'sweep.{path}={shown}'"
             field = path.removeprefix("network.") if option != "--set " else path
             raise DescriptionError(f"{option}{field}={shown}: {error}", error.code, hint) from None

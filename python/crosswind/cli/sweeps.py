@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli.settings import redescribed
+from crosswind.cli.settings import redescribed, whole_path
 from crosswind.errors import DescriptionError
 from crosswind.files.reading import parse_json
 
@@ -24,8 +24,6 @@ PER_DECADE = 3
 MOST_VALUES = 100_000
 DIGITS = 12
 """Significant digits of computed values: 0.3, not 0.30000000000000004."""
-SHORT = {"link": "receive_limit_mb_per_s", "compute": "compute_per_s"}
-"""Short names of a node's fields on the command line."""
 
 _RANGE = re.compile(
     r"(?P<low>[^.,\s]*(?:\.[^.,\s]+)?)\.\.(?P<high>[^:,]+)(?::(?P<scale>log|lin))?(?::(?P<count>[^:,]*))?"
@@ -65,7 +63,7 @@ def sweeps_of(given: Sequence[str], settings: Sequence[str] = ()) -> dict[str, l
     sweeps: dict[str, list[Any]] = {}
     for one in given:
         path, equals, text = one.partition("=")
-        path = _whole_path(path.strip())
+        path = whole_path(path.strip())
         if not (equals and path):
             message = f"--sweep is {one!r}; it must be PATH=VALUES"
             raise DescriptionError(message, "argument", "--sweep policy.order=arrival,planned")
@@ -94,19 +92,6 @@ def swept(experiment: Experiment, sweeps: dict[str, list[Any]]) -> Experiment:
             message = str(error).removeprefix("experiment: ").removeprefix(f"sweep.{path} ")
             raise DescriptionError(f"--sweep {path}={shown}{more}: {message}", error.code, error.hint) from None
     return experiment
-
-
-def _whole_path(path: str) -> str:
-    """Return a path with a node's short field name written out.
-
-    Examples
-    --------
-    >>> _whole_path("node[10.0.0.3].link"), _whole_path("change[0].compute"), _whole_path("workload.tasks")
-    ('node[10.0.0.3].receive_limit_mb_per_s', 'change[0].compute_per_s', 'workload.tasks')
-    """
-    head, bracket, field = path.rpartition("].")
-    is_short = head.startswith(("node[", "change["))
-    return f"{head}{bracket}{SHORT.get(field, field)}" if is_short else path
 
 
 def _values(text: str, whole: str) -> list[Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from crosswind import _core
-from crosswind.description import Description
+from crosswind.description import Description, as_json
 from crosswind.documents import Document, Params
 from crosswind.errors import DescriptionError
 from crosswind.experiment.files import Files
@@ -129,7 +129,7 @@ class Experiment(Description[_core.Experiment]):
         """
         checked = self._checked
         for path, value in values.items():
-            checked = checked.fixed(path, json.dumps(value))
+            checked = checked.fixed(path, as_json(value, path))
         return Experiment(checked, files=self._files)
 
     @property

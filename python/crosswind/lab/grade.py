@@ -65,9 +65,30 @@ class Sheet:
         return sorted(self.children, key=lambda name: -links[name])[:2]
 
     @cached_property
-    def overlap(self) -> homework.Overlap:
-        """What a plan without interference promises and keeps."""
-        return homework.free_overlap(self.platform, SIZE_MB, WORK)
+    def free_flows(self) -> dict[str, tuple[float, float]]:
+        """Tasks/s that each node receives and computes if communication costs nothing.
+
+        Many plans are equally good where the root cannot send all that the children could compute; this one gives
+        each child as many tasks as it can take, the fastest links first.
+        """
+        links, (root, *children) = self.platform.links_mb_per_s, self.platform.nodes
+        flows = {str(root["name"]): (0.0, root["compute_per_s"] / WORK)}
+        left = root["send_limit_mb_per_s"] / SIZE_MB
+        for child in sorted(children, key=lambda child: -links[child["name"]]):
+            taken = min(left, links[child["name"]] / SIZE_MB, child["compute_per_s"] / WORK)
+            flows[str(child["name"])] = (taken, taken)
+            left -= taken
+        return flows
+
+    @cached_property
+    def promised(self) -> float:
+        """What the best plan promises without interference, tasks/s."""
+        return sum(computed for _, computed in self.free_flows.values())
+
+    @cached_property
+    def kept(self) -> float:
+        """What the plan of `free_flows` keeps with interference, tasks/s."""
+        return homework.kept_tasks_per_s(self.platform, self.free_flows, SIZE_MB, WORK)
 
     @cached_property
     def simulated(self) -> dict[str, float]:
@@ -203,11 +224,11 @@ def _schedule(sheet: Sheet, answer: Any) -> str | None:
 
 
 def _promised(sheet: Sheet, answer: Any) -> str | None:
-    return _near(_number(answer), sheet.overlap.promised, "tasks/s")
+    return _near(_number(answer), sheet.promised, "tasks/s")
 
 
 def _kept(sheet: Sheet, answer: Any) -> str | None:
-    return _near(_number(answer), sheet.overlap.kept, "tasks/s")
+    return _near(_number(answer), sheet.kept, "tasks/s")
 
 
 def _share(sheet: Sheet, answer: Any) -> str | None:
@@ -282,7 +303,12 @@ _QUESTIONS = (
         _promised,
     ),
     _Question(
-        "1", "kept_tasks_per_s", "And how many of these tasks per second are computed, with interference?", "4.5", _kept
+        "1",
+        "kept_tasks_per_s",
+        "And how many of these are computed, with interference? "
+        "Children with faster links get all they can compute first.",
+        "4.5",
+        _kept,
     ),
     _Question(
         "2",
@@ -305,7 +331,9 @@ _QUESTIONS = (
         "{ r = 5.0, a = 0.5, b = 0.5, c = 0.5, d = 0.5, e = 0.5 }",
         _rates,
     ),
-    _Question("5", "measurements", "In how many situations must r be measured?", "12", _measurements),
+    _Question(
+        "5", "measurements", "In how many situations must r be measured, which receives nothing?", "12", _measurements
+    ),
     _Question("6", "idle", "Which children take no part in that plan?", '["a"]', _idle),
     _Question(
         "7",
@@ -352,7 +380,8 @@ def grade(answers: str | Path | Mapping[str, Any]) -> list[Mark]:
     Raises
     ------
     DescriptionError
-        When a field is unknown or of the wrong kind, with the field and what it must be. A wrong answer is no error.
+        When a field is unknown, or `seed` or `schema_version` are wrong. A wrong answer is no error, and neither is
+        one of the wrong kind: it is marked wrong, with what it must be.
 
     Examples
     --------
@@ -366,26 +395,26 @@ def grade(answers: str | Path | Mapping[str, Any]) -> list[Mark]:
     if unknown := sorted(set(document) - known):
         raise _unknown(where, unknown[0], sorted(known))
     if document.get("schema_version") != 1:
-        raise _refused(where, "schema_version", json.dumps(document.get("schema_version"), default=str), "1")
+        raise _refused(where, "schema_version", _shown(document.get("schema_version")), "1")
     if "seed" not in document:
         raise _refused(where, "seed", "missing", "the seed of the sheet, as in its first lines")
     sheet, given = sheet_of(document["seed"]), document.get("answers", {})
     fields = [one.field for one in _QUESTIONS]
     if not isinstance(given, Mapping):
-        raise _refused(where, "answers", json.dumps(given, default=str), "a table")
+        raise _refused(where, "answers", _shown(given), "a table")
     if unknown := sorted(set(given) - set(fields)):
         raise _unknown(where, f"answers.{unknown[0]}", fields)
-    return [_mark(sheet, one, given, where) for one in _QUESTIONS]
+    return [_mark(sheet, one, given) for one in _QUESTIONS]
 
 
-def _mark(sheet: Sheet, one: _Question, given: Mapping[str, Any], where: str) -> Mark:
+def _mark(sheet: Sheet, one: _Question, given: Mapping[str, Any]) -> Mark:
     if one.field not in given:
         return Mark(one.number, one.field, "missing", "no answer")
     answer = given[one.field]
     try:
         wrong = one.grade(sheet, answer)
     except _WrongKindError as error:
-        raise _refused(where, f"answers.{one.field}", json.dumps(answer, default=str), str(error)) from None
+        return Mark(one.number, one.field, "wrong", f"it is {_shown(answer)}; it must be {error}")
     return Mark(one.number, one.field, "wrong" if wrong else "right", wrong or "")
 
 
@@ -397,8 +426,12 @@ def _read(path: str | Path) -> dict[str, Any]:
 
 
 def _refused(where: str, field: str, value: str, expected: str) -> DescriptionError:
-    shown = value if len(value) <= 60 else f"{value[:60]}..."
-    return DescriptionError(f"{where}: {field} is {shown}; it must be {expected}", "answers")
+    return DescriptionError(f"{where}: {field} is {value}; it must be {expected}", "answers")
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def _unknown(where: str, field: str, known: Sequence[str]) -> DescriptionError:

@@ -75,9 +75,29 @@ def test_points_are_means_over_seeds_with_students_interval():
 def test_a_path_that_varies_and_is_not_told_is_refused():
     rows = [row(1, "a", 0, 1.0), row(1, "b", 0, 2.0)]
     with pytest.raises(DescriptionError, match=r"policy\.order varies, too \(a, b\)"):
-        points(rows, "workload.size")
+        points(rows, "workload.size", swept=["workload.size", "policy.order"])
     with pytest.raises(DescriptionError, match=r"no column 'workload\.sise'"):
         points(rows, "workload.sise")
+
+
+def test_results_that_differ_between_repetitions_are_no_other_experiment(tmp_path):
+    experiment = {
+        "schema_version": 1,
+        "name": "arrivals and failures",
+        "platform": {"schema_version": 1, "name": "one", "node": [{"name": "r", "compute_per_s": 10.0}]},
+        "workload": {"kind": "farm", "tasks": 30, "task_size_mb": 1.0, "task_work": 1.0},
+        "failure": [{"node": "r", "mtbf_s": 1.0, "mttr_s": 0.1, "compute_factor": 0.5}],
+        "sweep": {"policy.order": ["arrival", "bandwidth"]},
+        "repetitions": 3,
+    }
+    experiment["workload"]["arrival_gap_s"] = {"distribution": "exponential", "mean": 0.2}
+    runs = crosswind.run(crosswind.Experiment.from_dict(experiment))
+    assert len({run.row()["flow.mean_s"] for run in runs}) > 1
+    assert len({run.row()["failures.count"] for run in runs}) > 1
+    for y in ("makespan_s", "flow.mean_s"):
+        draw(runs, tmp_path / "f.svg", x="policy.order", y=y)
+    with pytest.raises(DescriptionError, match=r"policy\.order varies, too"):
+        draw(runs, tmp_path / "f.svg", x="on")
 
 
 def test_only_runs_that_are_asked_for_are_drawn(tmp_path):
@@ -96,7 +116,7 @@ def test_only_runs_that_are_asked_for_are_drawn(tmp_path):
     ],
 )
 def test_runs_are_chosen_by_the_short_names_of_the_table_and_numbers_as_it_writes_them(tmp_path, where, path, value):
-    rows = _rows(reported.ran())
+    rows = _rows([reported.ran()])
     kept = _only(rows, [where])
     assert kept == [row for row in rows if row[path] == value]
     assert 0 < len(kept) < len(rows)
@@ -206,6 +226,7 @@ def test_no_word_of_a_narrow_axis_is_left_out(tmp_path):
     ],
 )
 def test_a_figure_says_what_its_marks_are(tmp_path, monkeypatch, form, said):
+    monkeypatch.setattr(paper, "_runs", lambda items: [])
     monkeypatch.setattr(paper, "_rows", lambda items: RUNS)
     for size_mm in (None, (30, 60)):
         draw("runs.json", tmp_path / "f.svg", x="size", series="order", form=form, size_mm=size_mm)
@@ -214,6 +235,7 @@ def test_a_figure_says_what_its_marks_are(tmp_path, monkeypatch, form, said):
 
 
 def test_a_form_that_runs_or_axes_cannot_have_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(paper, "_runs", lambda items: [])
     monkeypatch.setattr(paper, "_rows", lambda items: RUNS[:-1])
     for asked, message in (
         ({"form": "violins"}, "form is 'violins': it is points, bars, boxes"),

@@ -19,6 +19,7 @@ pub use rank::BspRank;
 
 use crosswind_schema::experiment::parameters::{Allreduce as Sum, BspParameters};
 
+use crate::random::mixed;
 use crate::rank::Program;
 
 #[derive(Clone, Debug, PartialEq)]

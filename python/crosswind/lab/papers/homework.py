@@ -125,19 +125,35 @@ def free_overlap(platform: Platform, task_size_mb: float, task_work: float) -> O
         task_size_mb=task_size_mb,
         task_work=task_work,
     )
-    received_mb_per_s = {n["name"]: n["received_tasks_per_s"] * task_size_mb for n in free.nodes}
-    kept = 0.0
-    for node, planned in zip(description["node"], free.nodes, strict=True):
-        sent = sum(
-            child.get("ir_send_s_per_mb", 0.0) * received_mb_per_s[child["name"]]
-            for child in description["node"]
-            if child.get("parent") == node["name"]
-        )
-        received = received_mb_per_s[node["name"]] if node.get("parent") else 0.0
-        left = 1.0 - node.get("ir_receive_s_per_mb", 0.0) * received - sent
-        kept += min(planned["computed_tasks_per_s"], max(0.0, left) * node["compute_per_s"] / task_work)
+    flows = {n["name"]: (n["received_tasks_per_s"], n["computed_tasks_per_s"]) for n in free.nodes}
+    kept = kept_tasks_per_s(platform, flows, task_size_mb, task_work)
     possible = plan(platform, task_size_mb=task_size_mb, task_work=task_work)
     return Overlap(free.throughput_tasks_per_s, kept, possible.throughput_tasks_per_s)
+
+
+def kept_tasks_per_s(
+    platform: Platform, flows: Mapping[str, tuple[float, float]], task_size_mb: float, task_work: float
+) -> float:
+    """Return how many tasks/s are computed where flows were planned without interference.
+
+    Parameters
+    ----------
+    platform : Platform
+        The tree with its interference rates.
+    flows : mapping
+        Node -> tasks/s that it receives (the root: any number, nothing comes to it) and that it was to compute.
+    task_size_mb, task_work : float
+        Task: MB and work units, greater than 0.
+    """
+    nodes = platform.to_dict()["node"]
+    mb_per_s = {node["name"]: flows[node["name"]][0] * task_size_mb if node.get("parent") else 0.0 for node in nodes}
+    kept = 0.0
+    for node in nodes:
+        children = [child for child in nodes if child.get("parent") == node["name"]]
+        sent = sum(child.get("ir_send_s_per_mb", 0.0) * mb_per_s[child["name"]] for child in children)
+        left = 1.0 - node.get("ir_receive_s_per_mb", 0.0) * mb_per_s[node["name"]] - sent
+        kept += min(flows[node["name"]][1], max(0.0, left) * node["compute_per_s"] / task_work)
+    return kept
 
 
 def compute_share(ir_send_s_per_mb: Mapping[str, float], rates_mb_per_s: Mapping[str, float]) -> float:

@@ -108,11 +108,12 @@ def draw(
     several = items if isinstance(items, Sequence) and not isinstance(items, (str, Runs)) else [items]
     inputs = [item for item in several if isinstance(item, (str, Path))]
     writable(out, "figure", inputs=inputs, force=force)
-    rows = _rows(items)
+    runs = _runs(items)
+    rows = _rows(runs)
     chosen = [series] if isinstance(series, str) else list(series)
     rows = _only(rows, where)
     x, y, chosen = _column(rows, x), _column(rows, y), [_column(rows, one) for one in chosen]
-    found = points(rows, x, chosen, y)
+    found = points(rows, x, chosen, y, swept=_swept(runs))
     words = f"{len(found)} means of {y} over {x}"
     _refuse_not_above_zero(found, log, {"x": x, "y": y})
     _refuse_form(form, found, log, x)
@@ -193,13 +194,18 @@ def _note(found: Sequence[Row], form: str, width: float) -> Any:
     return alt.TitleParams(lines, orient="bottom", anchor="start", fontSize=10, fontWeight="normal", offset=8)
 
 
-def points(rows: Sequence[Row], x: str, series: Sequence[str] = (), y: str = "makespan_s") -> list[Row]:
-    """Return `x`, `series`, `mean`, `low`, `high`, `count`, `values` of each point; errors as of `draw`."""
+def points(
+    rows: Sequence[Row], x: str, series: Sequence[str] = (), y: str = "makespan_s", *, swept: Sequence[str] = ()
+) -> list[Row]:
+    """Return `x`, `series`, `mean`, `low`, `high`, `count`, `values` of each point; errors as of `draw`.
+
+    `swept` are the columns that are no results: rows of a point may not differ in them.
+    """
     for name in (x, y, *series):
         _refuse_unknown(rows, name)
     if not all(isinstance(row.get(y), (int, float)) for row in rows):
         raise DescriptionError(f"column {y!r} does not hold numbers in every run", "no-number", "--y makespan_s")
-    _refuse_mixed(rows, {x, *series})
+    _refuse_mixed(rows, {x, *series}, swept)
     groups: dict[tuple[str, Any], list[float]] = {}
     for row in rows:
         groups.setdefault((", ".join(str(row.get(name)) for name in series), row.get(x)), []).append(float(row[y]))
@@ -247,7 +253,7 @@ _TITLES = {
 }
 
 
-def _rows(items: Item | Sequence[Item]) -> list[Row]:
+def _runs(items: Item | Sequence[Item]) -> list[Runs[Any]]:
     contents = gather(items).contents
     others = sorted({kind.noun for kind, of_kind in contents.items() for one in of_kind if not isinstance(one, Runs)})
     runs = [one for of_kind in contents.values() for one in of_kind if isinstance(one, Runs)]
@@ -257,7 +263,16 @@ def _rows(items: Item | Sequence[Item]) -> list[Row]:
             "no-runs",
             "`crosswind run EXPERIMENT --out runs.json`; of everything else: `crosswind report FILE --figures DIR`",
         )
+    return runs
+
+
+def _rows(runs: Sequence[Runs[Any]]) -> list[Row]:
     return [{"on": one.on} | row for one in runs for row in one.to_arrow().to_pylist()]
+
+
+def _swept(runs: Sequence[Runs[Any]]) -> list[str]:
+    """Return what makes runs different experiments: swept paths, where they ran, and the platform."""
+    return ["on", "platform", *dict.fromkeys(path for one in runs for run in one for path in run.params)]
 
 
 def _only(rows: list[Row], where: Sequence[str]) -> list[Row]:
@@ -290,9 +305,8 @@ def _is(value: Any, wanted: str) -> bool:
     return False
 
 
-def _refuse_mixed(rows: Sequence[Row], told: set[str]) -> None:
+def _refuse_mixed(rows: Sequence[Row], told: set[str], swept: Sequence[str]) -> None:
     """Refuse points that would be means over different experiments: what varies must be named, or fixed."""
-    swept = [name for name in rows[0] if ("." in name and not name.startswith("bound.")) or name in ("on", "platform")]
     columns = [name for name in swept if name not in told and name not in FREE]
     for name in columns:
         values = list(dict.fromkeys(str(row.get(name)) for row in rows))
