@@ -199,9 +199,10 @@ def _node(name: str, compute_per_s: float, way: _Way) -> Node:
 
 
 def _unused(wire: str, names: set[str]) -> str:
-    name, number = f"switch-{wire}", 2
+    plain = wire if wire.startswith("switch-") else f"switch-{wire}"
+    name, number = plain, 2
     while name in names:
-        name, number = f"switch-{wire}-{number}", number + 1
+        name, number = f"{plain}-{number}", number + 1
     return name
 
 

@@ -154,7 +154,8 @@ def _routes(
 def text_of(platform: Platform) -> tuple[str, list[Notice]]:
     """Return a tree as a `topology.conf`: a switch for each node that has others below it.
 
-    Nodes that compute nothing are switches themselves.
+    Nodes that compute nothing are switches themselves. Slurm permits nodes or switches below a switch, not both: nodes
+    beside switches get one of their own.
 
     Examples
     --------
@@ -173,6 +174,7 @@ def text_of(platform: Platform) -> tuple[str, list[Notice]]:
             below.setdefault(str(node["parent"]), []).append(node["name"])
     computes = {node["name"]: node["compute_per_s"] > 0 or not node.get("parent") for node in nodes}
     called = {name: f"switch-{name}" if computes[name] else name for name in below}
+    used = set(called.values())
     odd = [node["name"] for node in nodes if not re.fullmatch(r"[A-Za-z0-9_.-]+", node["name"])]
     if odd:
         what = f"{odd[0]!r} cannot be the name of a node in topology.conf"
@@ -181,10 +183,17 @@ def text_of(platform: Platform) -> tuple[str, list[Notice]]:
     for name, inside in below.items():
         leaves = [name] * computes[name] + [one for one in inside if one not in below and computes[one]]
         further = [called[one] for one in inside if one in below]
-        parts = [f"SwitchName={called[name]}"]
-        parts += [f"Nodes={','.join(leaves)}"] * bool(leaves)
-        parts += [f"Switches={','.join(further)}"] * bool(further)
-        lines.append(" ".join(parts))
+        of_leaves = called[name]
+        if leaves and further:
+            of_leaves = f"{called[name]}-nodes"
+            while of_leaves in used:
+                of_leaves += "-"
+            used.add(of_leaves)
+            further.insert(0, of_leaves)
+        if leaves:
+            lines.append(f"SwitchName={of_leaves} Nodes={','.join(leaves)}")
+        if further:
+            lines.append(f"SwitchName={called[name]} Switches={','.join(further)}")
     if not below:
         lines.append(f"SwitchName=switch-{nodes[0]['name']} Nodes={nodes[0]['name']}")
     what = "topology.conf has no place for rates: what nodes compute and links carry is left out"

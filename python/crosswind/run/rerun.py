@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Verdict = Literal["same", "different"]
 _WORDS = frozenset({"warnings", "message"})
-"""Sentences for people; a version may write them otherwise."""
+"""For people; a version may warn of more, or write otherwise."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,8 @@ def run_again(
     Raises
     ------
     DescriptionError
-        When the file has no provenance, or holds a policy in Python without `allow_code`; when its runs were not
-        simulated: measurements never repeat exactly.
+        When the file has no provenance or no runs, or holds a policy in Python without `allow_code`; when its runs were
+        not simulated: measurements never repeat exactly.
 
     Examples
     --------
@@ -162,7 +162,14 @@ def run_again(
     if recorded.provenance is None:
         message = f"{path} holds no experiment: `map`, or an earlier version of Crosswind, wrote it"
         raise DescriptionError(message, "no-provenance", "run its experiment with -o; that file can be run again")
+    if not recorded:
+        raise DescriptionError(f"{path} holds no runs: there is nothing to compare", "no-runs", "run its experiment")
     experiment = Experiment.from_provenance(recorded.provenance, Path(path).parent)
+    if experiment.name != recorded.experiment:
+        message = f"{path} says that its runs are of {recorded.experiment!r}; the experiment it holds is"
+        raise DescriptionError(
+            f"{message} {experiment.name!r}", "runs-differ", "the file was changed after it was made"
+        )
     if (own := experiment.own_policies) and not allow_code:
         message = f"{path} holds a policy in Python, {own[0]!r}, which would run with your rights"
         raise DescriptionError(message, "code", "if you trust the file: --allow-code (allow_code=True)")
@@ -198,19 +205,25 @@ def _compared(recorded: Runs[Any], now: Runs[Any], points: int) -> Rerun:
     new: dict[str, AnyRun] = {_key(run.params, run.seed): run for run in now}
     differences: list[Difference] = []
     values, added = 0, dict[str, None]()
+    known = set[str]()
     for old in recorded:
-        again = new.get(_key(old.params, old.seed))
-        if again is None:
-            differences.append(Difference(old.params, old.seed, "run", "in the file", None))
+        key = _key(old.params, old.seed)
+        again = new.get(key)
+        if again is None or key in known:  # a run that stands there twice narrows intervals
+            said = "in the file" if again is None else "in the file again"
+            differences.append(Difference(old.params, old.seed, "run", said, None))
             continue
+        known.add(key)
         then, found = dict(_leaves(old.summary())), dict(_leaves(again.summary()))
         values += len(then)
+        then |= _lengths(old.summary())
+        found |= _lengths(again.summary())
         differences += [
             Difference(old.params, old.seed, name, value, found.get(name))
             for name, value in then.items()
             if name not in found or not _is_same(value, found[name])
         ]
-        added.update(dict.fromkeys(name for name in found if name not in then))
+        added.update(dict.fromkeys(name for name in found if name not in then and not name.endswith(".length")))
     return Rerun(recorded, now, points, values, differences, list(added))
 
 
@@ -243,3 +256,23 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from _leaves(below, f"{path}[{place}]")
     else:
         yield path, value
+
+
+def _lengths(value: Any, path: str = "") -> dict[str, int]:
+    """Return how long each list of an entry is: nodes that were taken out leave no value to compare.
+
+    Examples
+    --------
+    >>> _lengths({"a": 1, "nodes": [{"busy_s": 2.5}], "warnings": [{"code": "x"}]})
+    {'nodes.length': 1}
+    """
+    found: dict[str, int] = {}
+    if isinstance(value, Mapping):
+        for name, below in value.items():
+            if name not in _WORDS:
+                found |= _lengths(below, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        found[f"{path}.length"] = len(value)
+        for place, below in enumerate(value):
+            found |= _lengths(below, f"{path}[{place}]")
+    return found

@@ -91,9 +91,32 @@ def test_a_tree_becomes_switches(tmp_path):
     assert [one["code"] for one in lost] == ["left-out"]
     assert (tmp_path / "topology.conf").read_text().splitlines() == [
         "# Crosswind: six",
-        "SwitchName=switch-r Nodes=r Switches=s,switch-c",
+        "SwitchName=switch-r-nodes Nodes=r",
+        "SwitchName=switch-r Switches=switch-r-nodes,s,switch-c",
         "SwitchName=s Nodes=a,b",
         "SwitchName=switch-c Nodes=c,d",
     ]
     again = import_platform(tmp_path / "topology.conf", **RATES)
     assert {node["name"] for node in again.nodes if node["compute_per_s"]} == {"r", "a", "b", "c", "d"}
+
+
+@pytest.mark.parametrize("root", ["n01", "n04"])
+def test_slurm_reads_what_is_written_and_it_reads_as_the_same_tree(tmp_path, root):
+    lines = [
+        "SwitchName=leaf1 Nodes=n[01-03]",
+        "SwitchName=leaf2 Nodes=n[04-05],gpu1",
+        "SwitchName=top Switches=leaf[1-2]",
+    ]
+    first = read(tmp_path, "\n".join(lines), root=root)
+    texts = []
+    for turn in range(3):
+        export_platform(first, tmp_path / f"{turn}.conf")
+        texts.append((tmp_path / f"{turn}.conf").read_text().partition("\n")[2])
+        # Slurm's parser refuses a switch that has both.
+        assert not any("Nodes=" in line and "Switches=" in line for line in texts[-1].splitlines())
+        again = import_platform(tmp_path / f"{turn}.conf", root=root, **RATES)
+        assert {node["name"]: node.get("parent") for node in again.nodes} == {
+            node["name"]: node.get("parent") for node in first.nodes
+        }
+        first = again
+    assert texts[0] == texts[1] == texts[2]

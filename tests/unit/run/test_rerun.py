@@ -81,6 +81,26 @@ def test_a_run_that_the_experiment_does_not_make_is_a_difference(study):
     assert [(one.field, one.seed, one.now) for one in found.differences] == [("run", 99, None)]
 
 
+def test_a_run_that_is_there_twice_or_has_lost_a_node_is_a_difference(study):
+    def twice(document):
+        document["runs"].append(document["runs"][3])
+
+    found = edited(study, twice)
+    assert [(one.field, one.recorded, one.now) for one in found.differences] == [("run", "in the file again", None)]
+
+    def fewer(document):
+        del document["runs"][3]["nodes"][1]
+
+    assert [(one.field, one.recorded, one.now) for one in edited(study, fewer).differences] == [("nodes.length", 1, 2)]
+
+
+def test_a_file_without_runs_or_with_the_name_of_another_experiment_is_refused(study):
+    with pytest.raises(DescriptionError, match="holds no runs"):
+        edited(study, lambda document: document.update(runs=[]))
+    with pytest.raises(DescriptionError, match="says that its runs are of 'other'; the experiment it holds is 'study'"):
+        edited(study, lambda document: document.update(experiment="other"))
+
+
 def test_another_experiment_in_the_file_gives_other_numbers(study):
     found = edited(
         study, lambda document: document["provenance"]["platforms"]["pair.json"]["node"][0].update(compute_per_s=3.0)
