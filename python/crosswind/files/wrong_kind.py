@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from crosswind import _core
 from crosswind.errors import DescriptionError
 from crosswind.files.kinds import WORDS, found_at
+from crosswind.files.reading import read_bytes
 
 _TASK = "--task-size-mb MB --task-work WORK"
 _DISTURBS = (
@@ -61,6 +65,31 @@ def read_as(path: str | Path, *kinds: str) -> Iterator[None]:
         if found not in WORDS or found in kinds:
             raise
         raise wrong_kind(path, found, kinds[0]) from None
+
+
+def read_result(path: str | Path, kind: str, written_by: str) -> Any:
+    """Read a result that is one JSON document, checked by the core.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    kind : str
+        One of `WORDS`.
+    written_by : str
+        The command that writes one, for a hint.
+
+    Raises
+    ------
+    DescriptionError
+        When it is of another kind, or no JSON document; with the first field that is wrong.
+    """
+    with read_as(path, kind):
+        content = read_bytes(path)
+        if not content.lstrip().startswith(b"{"):
+            what = f"{path} is {'empty' if not content.strip() else 'no JSON object'}; it must be {_CALLED[kind]}"
+            raise DescriptionError(what, "wrong-kind", f"`{written_by}` writes one")
+        return json.loads(_core.read_result(kind, content, str(path)))
 
 
 def wrong_kind(path: str | Path, found: str, wanted: str) -> DescriptionError:

@@ -73,7 +73,7 @@ class Sheet:
         """
         links, (root, *children) = self.platform.links_mb_per_s, self.platform.nodes
         flows = {str(root["name"]): (0.0, root["compute_per_s"] / WORK)}
-        left = root["send_limit_mb_per_s"] / SIZE_MB
+        left = (root["send_limit_mb_per_s"] or math.inf) / SIZE_MB
         for child in sorted(children, key=lambda child: -links[child["name"]]):
             taken = min(left, links[child["name"]] / SIZE_MB, child["compute_per_s"] / WORK)
             flows[str(child["name"])] = (taken, taken)

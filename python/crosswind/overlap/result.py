@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
 from crosswind.files.atomic import write_json
-from crosswind.files.reading import read_bytes
 from crosswind.files.tabular import Tabular
+from crosswind.files.wrong_kind import read_result
 from crosswind.overlap import verdict
 from crosswind.overlap.options import Key
 from crosswind.platform import as_html_table
@@ -51,7 +51,7 @@ class Overlap(Tabular):
         DescriptionError
             With file, field, value and permitted range of the first thing that is wrong.
         """
-        return cls(json.loads(_core.read_result("overlap", read_bytes(path), str(path))))
+        return cls(read_result(path, "overlap", "crosswind overlap -o overlap.json"))
 
     @classmethod
     def judged(cls, document: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> Overlap:

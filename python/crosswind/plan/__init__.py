@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from crosswind import _core
 from crosswind.files.atomic import write_text
-from crosswind.files.reading import read_bytes
 from crosswind.files.tabular import Tabular
+from crosswind.files.wrong_kind import read_result
 from crosswind.platform import Platform, as_html_table
 from crosswind.tables import Column, Table
 
@@ -82,7 +82,7 @@ class Plan(Tabular):
         DescriptionError
             When it is no plan, or one of another schema version.
         """
-        return cls(json.loads(_core.read_result("plan", read_bytes(path), str(path))))
+        return cls(read_result(path, "plan", "crosswind plan PLATFORM.toml ... -o plan.json"))
 
     @property
     def throughput_tasks_per_s(self) -> float:

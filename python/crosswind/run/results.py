@@ -11,11 +11,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, overload
 
-from crosswind import _core
 from crosswind.documents import Params, Row
 from crosswind.files.atomic import write_json
-from crosswind.files.reading import read_bytes
 from crosswind.files.tabular import Tabular
+from crosswind.files.wrong_kind import read_result
 from crosswind.platform import as_html_table
 from crosswind.tables import Column, Table
 
@@ -429,7 +428,7 @@ class Runs(Tabular, Sequence[R], Generic[R]):
         DescriptionError
             When it holds no runs, or is one of another schema version.
         """
-        return cls.from_dict(json.loads(_core.read_result("runs", read_bytes(path), str(path))))
+        return cls.from_dict(read_result(path, "runs", "crosswind run EXPERIMENT -o runs.json"))
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Runs[Any]:
