@@ -141,7 +141,7 @@ def kept_tasks_per_s(
     platform : Platform
         The tree with its interference rates.
     flows : mapping
-        Node -> tasks/s that it receives (the root: any number, nothing comes to it) and that it was to compute.
+        Node -> tasks/s that it receives (0 at the root) and computes in that plan.
     task_size_mb, task_work : float
         Task: MB and work units, greater than 0.
     """
