@@ -15,7 +15,16 @@ from crosswind.lab.papers.grading import HOLDS
 from crosswind.lab.papers.scheduling_and_communication import variants
 from crosswind.lab.papers.scheduling_and_communication.calibration import ALL
 from crosswind.lab.papers.scheduling_and_communication.daemons import Daemon, together
-from crosswind.lab.papers.scheduling_and_communication.figures import DISTURBED, FILLING, ONE_SUM, STAGGERED
+from crosswind.lab.papers.scheduling_and_communication.figures import (
+    DISTURBED,
+    FILLING,
+    FINE,
+    FINE_DISTURBED,
+    FINE_FILLING,
+    MORE_JOBS,
+    ONE_SUM,
+    STAGGERED,
+)
 from crosswind.lab.papers.scheduling_and_communication.study import TITLE, Study
 from crosswind.lab.papers.studies import AnyStudy
 from crosswind.lab.papers.tabled_study import Cell, Part, TabledStudy
@@ -185,6 +194,10 @@ HEADINGS = {
     STAGGERED: "Daemons that never coincide",
     "figure-5": "One non-idle processor",
     ONE_SUM: "The window, dedicated, one sum of CHOLESKY at a time",
+    FINE: "The window of SAMPLE at a fine grain",
+    FINE_FILLING: "The window of SAMPLE at a fine grain, in a network that can fill",
+    FINE_DISTURBED: "SAMPLE at a fine grain, disturbed",
+    MORE_JOBS: "Locally scheduled with more than one other program",
     FILLING: "The window, dedicated, in a network that can fill",
     DISTURBED: "A large window in a network that can fill, disturbed",
     variants.NAME: "What the paper names and did not build",
@@ -219,6 +232,19 @@ def _drawn(study: Study) -> list[tuple[str, Mapping[str, Any], Draw]]:
         FILLING: lambda name, rows, prefix: _curves(
             name, rows, prefix, "window", "window, packets", ("buffer_packets", "polls_per_send")
         ),
+        FINE: lambda name, rows, prefix: _curves(name, rows, prefix, "window", "window, packets", ()),
+        FINE_FILLING: lambda name, rows, prefix: _curves(
+            name, rows, prefix, "window", "window, packets", ("buffer_packets", "polls_per_send")
+        ),
+        FINE_DISTURBED: _fine_disturbed,
+        MORE_JOBS: lambda name, rows, prefix: [
+            _dots(
+                identifier(prefix, name),
+                "Figure 2 with three programs",
+                "Slowdowns of five programs that share the machine with two others, by how their quanta lie.",
+                [_dot(str(row["program"]).upper(), str(row["phases"]), [row]) for row in rows],
+            )
+        ],
         DISTURBED: _filling_disturbed,
         variants.NAME: _variants,
     }
@@ -328,6 +354,17 @@ def _filling_disturbed(name: str, rows: Sequence[Entry], prefix: str) -> list[Fi
         id_ = identifier(prefix, name, under, reading)
         figures.append(_dots(id_, title, words, [_dot(*names, alike) for names, alike in dots.items()]))
     return figures
+
+
+def _fine_disturbed(name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
+    """Draw SAMPLE's slowdowns, window by window, under each disturbance."""
+
+    def disturbance(row: Entry) -> str:
+        return ", ".join([str(row["under"]), *(_said(key, row[key]) for key in ("polls", "phases") if key in row)])
+
+    points = [_dot(disturbance(row), f"{row['window']} packets", [row]) for row in rows]
+    words = "Slowdowns of SAMPLE at its finest grain, with its best dedicated windows and with a large one."
+    return [_dots(identifier(prefix, name), "SAMPLE at a fine grain, disturbed", words, points)]
 
 
 def _dot(name: str, series: str, alike: Sequence[Entry]) -> Row:
