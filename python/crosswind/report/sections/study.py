@@ -17,11 +17,13 @@ from crosswind.lab.papers.scheduling_and_communication.calibration import ALL
 from crosswind.lab.papers.scheduling_and_communication.daemons import Daemon, together
 from crosswind.lab.papers.scheduling_and_communication.figures import (
     DISTURBED,
+    DRAWN_ANEW,
     FILLING,
     FINE,
     FINE_DISTURBED,
     FINE_FILLING,
     MORE_JOBS,
+    SYNCS,
     ONE_SUM,
     STAGGERED,
 )
@@ -194,6 +196,8 @@ HEADINGS = {
     STAGGERED: "Daemons that never coincide",
     "figure-5": "One non-idle processor",
     ONE_SUM: "The window, dedicated, one sum of CHOLESKY at a time",
+    SYNCS: "CONNECT with more syncs, disturbed",
+    DRAWN_ANEW: "Coscheduling skew, drawn anew for each quantum",
     FINE: "The window of SAMPLE at a fine grain",
     FINE_FILLING: "The window of SAMPLE at a fine grain, in a network that can fill",
     FINE_DISTURBED: "SAMPLE at a fine grain, disturbed",
@@ -245,6 +249,8 @@ def _drawn(study: Study) -> list[tuple[str, Mapping[str, Any], Draw]]:
                 [_dot(str(row["program"]).upper(), str(row["phases"]), [row]) for row in rows],
             )
         ],
+        SYNCS: _syncs,
+        DRAWN_ANEW: lambda name, rows, prefix: _curves(name, rows, prefix, "skew_s", "skew, s", ()),
         DISTURBED: _filling_disturbed,
         variants.NAME: _variants,
     }
@@ -365,6 +371,19 @@ def _fine_disturbed(name: str, rows: Sequence[Entry], prefix: str) -> list[Figur
     points = [_dot(disturbance(row), f"{row['window']} packets", [row]) for row in rows]
     words = "Slowdowns of SAMPLE at its finest grain, with its best dedicated windows and with a large one."
     return [_dots(identifier(prefix, name), "SAMPLE at a fine grain, disturbed", words, points)]
+
+
+def _syncs(name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
+    """Draw CONNECT's slowdowns by how often it waits for its gets."""
+
+    def disturbance(row: Entry) -> str:
+        return (
+            f"skew {plain(1000 * row['skew_s'])} ms" if "skew_s" in row else f"daemons, {_said('polls', row['polls'])}"
+        )
+
+    points = [_dot(disturbance(row), f"{row['gets_per_sync']} gets before a sync", [row]) for row in rows]
+    words = "Slowdowns of CONNECT under daemons and under skew, by how many gets go before it waits for them."
+    return [_dots(identifier(prefix, name), "CONNECT with more syncs, disturbed", words, points)]
 
 
 def _dot(name: str, series: str, alike: Sequence[Entry]) -> Row:

@@ -32,10 +32,12 @@ FINE = "fine-sample"
 FINE_FILLING = "fine-sample-filling"
 FINE_DISTURBED = "fine-sample-disturbed"
 MORE_JOBS = "figure-2-more-jobs"
+SYNCS = "connect-syncs"
+DRAWN_ANEW = "figure-3-drawn-anew"
 DISTURBED = "filling-disturbed"
 STAGGERED = "figure-4-staggered"
 ONE_SUM = "figure-1-one-sum"
-OF_PROGRAMS = ("sums_at_once", "operation_s")
+OF_PROGRAMS = ("sums_at_once", "operation_s", "gets_per_sync")
 """Parameters of a program that a figure varies."""
 JOBS = 2
 COSCHEDULED_QUANTUM_S = 0.1
@@ -188,7 +190,7 @@ def fine_sample(calibration: Calibration) -> Figure:
 
 
 def fine_sample_filling(calibration: Calibration) -> Figure:
-    """The same in a network that can fill, under every reading of it."""
+    """SAMPLE at its finest grain in a network that can fill, under every reading of it."""
     fine = {"program": "sample", "operation_s": calibration.fine_operation_s}
     settings: list[Setting] = [
         ({**fine, **reading.setting, "window": window}, None)
@@ -229,6 +231,32 @@ def more_jobs(calibration: Calibration, best: Mapping[str, int]) -> Figure:
             varied = local_setting(program, reading, quantum_s, best[program])
             settings.append(({**varied, "jobs": calibration.more_jobs}, other))
     return Figure(MORE_JOBS, f"locally scheduled with {calibration.more_jobs - 1} other programs", settings)
+
+
+def connect_syncs(calibration: Calibration, best: Mapping[str, int]) -> Figure:
+    """CONNECT that waits for its gets more often, under the hardest daemons and the largest skew.
+
+    The text has 40 us of computing between messages, and does not say how many gets go before a sync.
+    """
+    quantum_s, duration_s = min(calibration.skew_quanta_s), max(calibration.daemon_durations_s)
+    settings: list[Setting] = []
+    for gets in calibration.gets_per_sync:
+        own = {"program": "connect", "gets_per_sync": gets, "window": best["connect"]}
+        for polls in calibration.polls:
+            daemon = described("daemon", interval_s=5.0, duration_s=duration_s, polls=polls)
+            settings.append(({**own, "under": "daemons", "polls": polls, "credit": _credit(polls)}, daemon))
+        for skew_s in (0.0, max(calibration.skews_s)):
+            gang = described("coscheduled", quantum_s=quantum_s, jobs=JOBS, skew_s=skew_s)
+            settings.append(({**own, "under": "skew", "quantum_s": quantum_s, "skew_s": skew_s}, gang))
+    return Figure(SYNCS, "CONNECT with more syncs, disturbed", settings)
+
+
+def drawn_anew(calibration: Calibration, best: Mapping[str, int]) -> Figure:
+    """EM3D under figure 3's largest skew, drawn for each quantum: "offset the start time of each ... quanta"."""
+    quantum_s, skew_s = min(calibration.skew_quanta_s), max(calibration.skews_s)
+    gang = described("coscheduled", quantum_s=quantum_s, jobs=JOBS, skew_s=skew_s, skew_drawn="per-quantum")
+    own = {"program": "em3d", "quantum_s": quantum_s, "skew_s": skew_s, "window": best["em3d"]}
+    return Figure(DRAWN_ANEW, "coscheduling skew, drawn anew", [(own, gang)], calibration.skewed_parameters)
 
 
 def dedicated_windows(best: Mapping[str, int], program: str) -> set[int]:
@@ -460,21 +488,14 @@ class Rows:
         program = row.params["program"]
         if figure in ("figure-1", "not-built"):
             return self.dedicated_s(program) * jobs(row.params)
-        if figure in (FINE, FINE_FILLING):
-            alike = {k: v for k, v in row.params.items() if k != "window"}
+        if figure in (ONE_SUM, FINE, FILLING, FINE_FILLING):
+            alike = {name: value for name, value in row.params.items() if name != "window"}
             return min(other.makespan_s for other in self.of(figure, **alike))
-        if figure in (FINE_DISTURBED, MORE_JOBS):
+        if figure in (DISTURBED, STAGGERED, FINE_DISTURBED, MORE_JOBS, SYNCS):
             return row.dedicated_s * jobs(row.params)
-        if figure == ONE_SUM:
-            return min(other.makespan_s for other in self.of(figure))
-        if figure == FILLING:
-            where = {"buffer_packets": row.params["buffer_packets"], "polls_per_send": row.params["polls_per_send"]}
-            return min(other.makespan_s for other in self.of(figure, program=program, **where))
-        if figure in (DISTURBED, STAGGERED):
-            return row.dedicated_s
         narrow = {**row.params, "window": self.best_window(program)}
-        if figure == "figure-3":
-            return self.one(figure, **{**narrow, "skew_s": 0.0}).makespan_s
+        if figure in ("figure-3", DRAWN_ANEW):
+            return self.one("figure-3", **{**narrow, "skew_s": 0.0}).makespan_s
         return self.one(figure, **narrow).dedicated_s * jobs(row.params)
 
     def slowdown(self, figure: str, row: Row, *, own_window: bool = False) -> float:

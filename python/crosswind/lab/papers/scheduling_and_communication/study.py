@@ -108,11 +108,13 @@ def study(chosen: Calibration, work: Work) -> Study:
     perform(figures.fine_sample(chosen))
     perform(figures.fine_sample_filling(chosen))
     perform(figures.fine_sample_disturbed(chosen, Rows(work.runs)))
+    perform(figures.connect_syncs(chosen, best))
     perform(figures.coscheduled(chosen, best))
     tried = perform(figures.local_windows(chosen, best), seeds=1)
     perform(figures.local(chosen, best, Rows(work.runs)), given=tried)
     for make in (figures.skew, figures.daemons, figures.staggered, figures.shared_node):
         perform(make(chosen, best))
+    perform(figures.drawn_anew(chosen, best))
     perform(figures.more_jobs(chosen, best))
     perform(figures.one_sum(chosen))
     perform(figures.filling(chosen))
@@ -134,6 +136,8 @@ def expected(chosen: Calibration) -> dict[str, int]:
         figures.staggered,
         figures.shared_node,
         figures.more_jobs,
+        figures.connect_syncs,
+        figures.drawn_anew,
     )
     count = {figure.id: len(FigureGrid(figure, chosen)) for figure in (make(chosen, best) for make in after)}
     named = variants.not_built(chosen, best)
