@@ -23,9 +23,9 @@ from crosswind.lab.papers.scheduling_and_communication.figures import (
     FINE_DISTURBED,
     FINE_FILLING,
     MORE_JOBS,
-    SYNCS,
     ONE_SUM,
     STAGGERED,
+    SYNCS,
 )
 from crosswind.lab.papers.scheduling_and_communication.study import TITLE, Study
 from crosswind.lab.papers.studies import AnyStudy

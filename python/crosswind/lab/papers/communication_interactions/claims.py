@@ -1,8 +1,8 @@
 """What the paper claims about messages that meet (N-1 to N-4), asked of the rows of the figures.
 
 Printed numbers are met as far as their digits go. Words without a number ("slightly", "very small") have none here:
-such parts are not decided. Where readings differ in a quantity of which the text says nothing and lie on both sides of a
-printed number, neither is it decided.
+such parts are not decided. Where readings differ in a quantity of which the text says nothing and lie on both sides of
+a printed number, neither is it decided.
 """
 
 from __future__ import annotations
