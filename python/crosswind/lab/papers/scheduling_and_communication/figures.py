@@ -234,7 +234,7 @@ def more_jobs(calibration: Calibration, best: Mapping[str, int]) -> Figure:
 
 
 def connect_syncs(calibration: Calibration, best: Mapping[str, int]) -> Figure:
-    """CONNECT that waits for its gets more often, under the hardest daemons and the largest skew.
+    """CONNECT that waits for its gets more often, under the hardest daemons, the largest skew and local scheduling.
 
     The text has 40 us of computing between messages, and does not say how many gets go before a sync.
     """
@@ -248,6 +248,9 @@ def connect_syncs(calibration: Calibration, best: Mapping[str, int]) -> Figure:
         for skew_s in (0.0, max(calibration.skews_s)):
             gang = described("coscheduled", quantum_s=quantum_s, jobs=JOBS, skew_s=skew_s)
             settings.append(({**own, "under": "skew", "quantum_s": quantum_s, "skew_s": skew_s}, gang))
+        reading, local_s = calibration.readings[0], min(calibration.local_quanta_s)
+        varied = {"under": "local", "phases": reading.phases, "credit": reading.credit, "quantum_s": local_s}
+        settings.append(({**own, **varied}, local_job(calibration, reading, local_s)))
     return Figure(SYNCS, "CONNECT with more syncs, disturbed", settings)
 
 
