@@ -383,7 +383,7 @@ def _syncs(name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
 
     points = [_dot(disturbance(row), f"{row['gets_per_sync']} gets before a sync", [row]) for row in rows]
     words = (
-        "Slowdowns of CONNECT under daemons, skew and local scheduling, by how many gets go before it waits for them."
+        "Slowdowns of CONNECT under daemons, skew and local scheduling, by gets before a sync."
     )
     return [_dots(identifier(prefix, name), "CONNECT with more syncs, disturbed", words, points)]
 
