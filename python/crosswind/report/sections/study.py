@@ -11,7 +11,7 @@ from typing import Any
 from crosswind.documents import Row
 from crosswind.errors import Notice
 from crosswind.lab.papers import studies
-from crosswind.lab.papers.grading import HOLDS
+from crosswind.lab.papers.grading import DEFECTS, HOLDS, Check
 from crosswind.lab.papers.scheduling_and_communication import variants
 from crosswind.lab.papers.scheduling_and_communication.calibration import ALL
 from crosswind.lab.papers.scheduling_and_communication.daemons import Daemon, together
@@ -48,7 +48,13 @@ TERMS = (
         "verdict",
         "verdict",
         'Whether a claim of the paper holds of these runs: all its parts must. "Not decidable from the text": '
-        "it holds under one reading of what the text leaves open, and fails under another.",
+        "it holds under one reading of what the text leaves open and fails under another, or is not graded.",
+    ),
+    Term(
+        "limit",
+        "limit from",
+        "Whence the limit of a part is: printed digits, a printed range, or a word of the text that needs no number."
+        f" Not graded: {'; '.join(f'{name}: {why}' for name, why in DEFECTS.items())}.",
     ),
 )
 
@@ -377,14 +383,12 @@ def _syncs(name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
     """Draw CONNECT's slowdowns by how often it waits for its gets."""
 
     def disturbance(row: Entry) -> str:
-        return (
-            f"skew {plain(1000 * row['skew_s'])} ms" if "skew_s" in row else f"daemons, {_said('polls', row['polls'])}"
-        )
+        if row["under"] == "daemons":
+            return f"daemons, {_said('polls', row['polls'])}"
+        return f"skew {plain(1000 * row['skew_s'])} ms" if row["under"] == "skew" else "locally scheduled"
 
     points = [_dot(disturbance(row), f"{row['gets_per_sync']} gets before a sync", [row]) for row in rows]
-    words = (
-        "Slowdowns of CONNECT under daemons, skew and local scheduling, by gets before a sync."
-    )
+    words = "Slowdowns of CONNECT under daemons, skew and local scheduling, by gets before a sync."
     return [_dots(identifier(prefix, name), "CONNECT with more syncs, disturbed", words, points)]
 
 
@@ -464,18 +468,26 @@ def _checks(study: AnyStudy) -> Table:
         Column("part", numeric=False),
         Column("verdict", numeric=False, term="verdict"),
         Column("what must be true", numeric=False),
+        Column("limit from", numeric=False, term="limit"),
         Column("found", numeric=False),
         Column("hangs on", numeric=False),
     ]
     rows = [
         [
-            *(claim.id, str(number_), check.verdict, check.text, check.found),
+            *(claim.id, str(number_), check.verdict, check.text, _limit(check), check.found),
             check.hangs_on if check.verdict != HOLDS else "",
         ]
         for claim in study.claims
         for number_, check in enumerate(claim.checks, 1)
     ]
     return Table("What each claim was asked", columns, rows)
+
+
+def _limit(check: Check) -> str:
+    """Return whence a part's limit is, or why the part is not graded."""
+    if check.defect:
+        return f"not graded: {check.defect}"
+    return check.band.source if check.band is not None else ""
 
 
 def _rows(name: str, rows: Sequence[Entry]) -> Table:

@@ -147,7 +147,9 @@ class _OfWindows(Judge):
             costs = self.costs_of_windows("sample", one)
             results.append((f"{COARSE_GRAIN}, {one.name}", 1.0 + costs[max(costs)]))
         results += [
-            (f"{FINE_GRAIN}, {one.name}", 1.0 + costs[max(costs)]) for one, costs in self.fine_costs() if one is not None
+            (f"{FINE_GRAIN}, {one.name}", 1.0 + costs[max(costs)])
+            for one, costs in self.fine_costs()
+            if one is not None
         ]
         return check_numbers(
             "SAMPLE with its best window is twice as fast as without flow control",
