@@ -235,8 +235,8 @@ class Claim:
 
         Examples
         --------
-        >>> asked = [check("even", True, "4", word("even")), check("five", False, "4", digits(5))]
-        >>> Claim("D-0", "1", "two and two", asked).parts
+        >>> parts = [check("even", True, "4", word("even")), check("five", False, "4", digits(5))]
+        >>> Claim("D-0", "1", "two and two", parts).parts
         '1 of 2 parts hold'
         """
         count = sum(check.verdict == HOLDS for check in self.checks)
@@ -325,27 +325,27 @@ def check_numbers(
     return found
 
 
-def _graded(asked: Check) -> Check:
+def _graded(part: Check) -> Check:
     """Return a check with the verdict of its answers; an own band decides nothing."""
-    if asked.band is not None and asked.band.source == "own":
-        return replace(asked, verdict=OPEN, answers=(), defect="own band")
-    answers = {answer.holds for answer in asked.answers}
-    return replace(asked, verdict=OPEN if len(answers) > 1 else HOLDS if answers == {True} else FAILS)
+    if part.band is not None and part.band.source == "own":
+        return replace(part, verdict=OPEN, answers=(), defect="own band")
+    answers = {answer.holds for answer in part.answers}
+    return replace(part, verdict=OPEN if len(answers) > 1 else HOLDS if answers == {True} else FAILS)
 
 
-def barred(asked: Check, defect: Defect, why: str) -> Check:
+def barred(part: Check, defect: Defect, why: str) -> Check:
     """Return a check whose grade would mean nothing: not decided, with the reason and what would settle it.
 
     Examples
     --------
-    >>> asked = check("no mean exceeds the largest", True, "9.0 %", below(9.1, "at most 9.1%"))
-    >>> barred(asked, "unlike", "a mean is never above the largest").verdict
+    >>> part = check("no mean exceeds the largest", True, "9.0 %", below(9.1, "at most 9.1%"))
+    >>> barred(part, "unlike", "a mean is never above the largest").verdict
     'not decidable from the text'
     """
-    return replace(asked, verdict=OPEN, answers=(), defect=defect, hangs_on=why)
+    return replace(part, verdict=OPEN, answers=(), defect=defect, hangs_on=why)
 
 
-def excluded(asked: Check, arithmetic: str) -> Check:
+def excluded(part: Check, arithmetic: str) -> Check:
     """Return a check of what arithmetic excludes: where it does not hold, under whatever reading, the paper is wrong.
 
     Examples
@@ -353,7 +353,7 @@ def excluded(asked: Check, arithmetic: str) -> Check:
     >>> excluded(check("three halves of a whole", False, "2", digits(3)), "1 / 2 + 1 / 2 = 1").verdict
     'paper wrong'
     """
-    return asked if asked.verdict == HOLDS or asked.defect else replace(asked, verdict=WRONG, hangs_on=arithmetic)
+    return part if part.verdict == HOLDS or part.defect else replace(part, verdict=WRONG, hangs_on=arithmetic)
 
 
 def unsettled(text: str, settles: str, found: str = "the text prints no figures to ask") -> Check:

@@ -333,7 +333,7 @@ class _Judge:
 
             return ask
 
-        def more_beside_b(reading: StreamReading) -> tuple[bool, str]:
+        def more_with_b(reading: StreamReading) -> tuple[bool, str]:
             a, b = rise("A", reading), rise("B", reading)
             return b > a, f"{a:.2f} times beside A, {b:.2f} beside B"
 
@@ -358,7 +358,7 @@ class _Judge:
             ),
             self.of_streams(
                 "sending side: that is more beside B than beside A",
-                more_beside_b,
+                more_with_b,
                 word('"only slightly" beside A, "moderately" beside B'),
             ),
             *(

@@ -101,10 +101,10 @@ class _OfDaemons(Judge):
         results = []
         for name, papers in (("windows best here", False), ("the paper's windows", True)):
             found = slow(0.005, 10.0, papers)
-            said = listed(found, digits=3)
+            words = listed(found, digits=3)
             results += [
-                (f"the program that is slowed down most, {name}", max(found.values()), said),
-                (f"every program, {name}", min(found.values()), said),
+                (f"the program that is slowed down most, {name}", max(found.values()), words),
+                (f"every program, {name}", min(found.values()), words),
             ]
         return check_numbers(
             f"5 ms every 10 s, {how}: at least 2 %",
