@@ -115,12 +115,31 @@ BEST_WINDOW = {"cholesky": 8, "connect": 8, "column": 5, "em3d": 2, "sample": 1}
 WRONG_WINDOW = {"cholesky": 0.02, "connect": 0.02, "column": 0.2, "em3d": 0.7, "sample": 0.7}
 
 
+def by_an_open_input(params: dict[str, Any]) -> float:
+    """Return the makespan of SAMPLE at a fine grain, or of CONNECT with more syncs, in that world."""
+    whole, narrow = DEDICATED_S[params["program"]], params["window"] == 1
+    under = params.get("under", "")
+    if under == "daemons":
+        return whole * 1.4
+    if under == "serial job":
+        return whole * 5.0 * (1.0 if narrow else 0.8)
+    if under == "local":
+        return 2.0 * whole * 1.7
+    if under == "skew":
+        return 2.0 * whole * (1.02 if params["skew_s"] else 1.0)
+    return whole * (1.0 if narrow else 1.7)
+
+
 def as_printed(params: dict[str, Any]) -> float:
     """Return the makespan of a point, s, in a world where every claim of the paper holds."""
     program, window = params["program"], params["window"]
     best = BEST_WINDOW[program]
     whole = DEDICATED_S[program]
     narrow = window == best
+    if "operation_s" in params or "gets_per_sync" in params:
+        return by_an_open_input(params)
+    if "jobs" in params:
+        return 2.0 * 3.0 * whole * {"em3d": 7.0, "column": 3.0}.get(program, 1.7)
     if "buffer_packets" in params and "under" in params:
         helped = params["under"] == "serial job" and program in ("sample", "cholesky")
         return whole * 5.0 * (1.0 if narrow else 0.8 if helped else 1.2)
@@ -150,7 +169,7 @@ def as_printed(params: dict[str, Any]) -> float:
     if "share" in params:
         whole_node = program in ("em3d", "column", "sample")
         slow = 1.0 / params["share"] if whole_node else max(0.8 / params["share"], 1.0)
-        helped = program in ("sample", "cholesky") and not narrow
+        helped = program in ("sample", "cholesky") and window > best
         return whole * slow * (0.8 if helped else 1.0)
     if window == best:
         return whole
@@ -173,6 +192,7 @@ def study_runs(calibration: Calibration = QUICK) -> dict[str, Runs[ProgramRun]]:
     best = BEST_WINDOW
     tried = {"figure-2-windows": figure_runs(figures.local_windows(calibration, best), calibration)}
     filling = {figures.FILLING: figure_runs(figures.filling(calibration), calibration)}
+    fine = {figures.FINE: figure_runs(figures.fine_sample(calibration), calibration)}
     return {
         "figure-1": figure_runs(figures.windows(calibration), calibration),
         "section-4": figure_runs(figures.coscheduled(calibration, best), calibration, jobs=2.04),
@@ -183,6 +203,12 @@ def study_runs(calibration: Calibration = QUICK) -> dict[str, Runs[ProgramRun]]:
         figures.STAGGERED: figure_runs(figures.staggered(calibration, best), calibration),
         "figure-5": figure_runs(figures.shared_node(calibration, best), calibration),
         figures.ONE_SUM: figure_runs(figures.one_sum(calibration), calibration),
+        **fine,
+        figures.FINE_FILLING: figure_runs(figures.fine_sample_filling(calibration), calibration),
+        figures.FINE_DISTURBED: figure_runs(figures.fine_sample_disturbed(calibration, Rows(fine)), calibration),
+        figures.SYNCS: figure_runs(figures.connect_syncs(calibration, best), calibration),
+        figures.DRAWN_ANEW: figure_runs(figures.drawn_anew(calibration, best), calibration),
+        figures.MORE_JOBS: figure_runs(figures.more_jobs(calibration, best), calibration),
         **filling,
         figures.DISTURBED: figure_runs(figures.filling_disturbed(calibration, Rows(filling)), calibration),
         variants.NAME: figure_runs(variants.not_built(calibration, best), calibration),

@@ -45,14 +45,15 @@ quadrics-overlap: tables 1 to 4 (a ping beside burners: waiting for events or po
 processors, and what buffered coscheduling and a fair-share scheduler would have given. Takes seconds.
 
 interference-aware-scheduling: six algorithms on the fork graph of table 4 (figure 5), over what one sender fills of a
-link; table 4; the claims of both measuring papers. Takes seconds.
+link; tables 3 and 4. Its section 2 is graded with interference-in-java, which it repeats. Takes seconds.
 
 interference-in-java: what table 2 and the text say, asked of each other. Takes a second.
 
 all: these five, each with a directory and a report of its own, then a table of the verdicts. If it was stopped, the
 same command continues.
 
-What a text leaves open is calibrated, and the calibration is shown.
+What a text leaves open is calibrated, and the calibration is shown. A part that nothing here can turn, or whose only
+limit would be this program's, is not decided: --wide says why.
 
 Examples:
 
@@ -149,12 +150,12 @@ def _answer(found: AnyStudy, title: str) -> Answer:
 def _failed(found: AnyStudy) -> list[Section]:
     """Return the parts of claims that do not hold, with what was found."""
     rows = [
-        [claim.id, check.verdict, check.text, check.found]
+        [claim.id, check.verdict, check.defect, check.text, check.found]
         for claim in found.claims
         for check in claim.checks
         if check.verdict != "holds"
     ]
-    heads = [("claim", "left"), ("verdict", "left"), ("part", "left"), ("found", "left")]
+    heads = [("claim", "left"), ("verdict", "left"), ("not graded", "left"), ("part", "left"), ("found", "left")]
     return [Section(heads, rows)] if rows else []
 
 

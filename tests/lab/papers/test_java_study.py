@@ -22,16 +22,16 @@ def verdicts():
 
 def test_every_claim_is_graded():
     assert verdicts() == {
-        "K-1": "holds",
+        "K-1": OPEN,
         "K-2": "holds",
         "K-3": OPEN,
         "K-4": OPEN,
         "K-5": OPEN,
         "K-7": OPEN,
-        "K-8": "holds",
+        "K-8": OPEN,
         "K-11": OPEN,
         "K-12": OPEN,
-        "K-13": "paper wrong",
+        "K-13": OPEN,
         "K-14": OPEN,
         "K-15": OPEN,
     }
@@ -46,7 +46,6 @@ def test_what_is_not_decided_says_what_would_settle_it():
 @pytest.mark.parametrize(
     ("node", "direction", "change", "fallen"),
     [
-        ("Lab1", "receive", {"max_error": 0.2}, "K-1"),
         ("Tenn", "receive", {"ir_s_per_mb": 0.06}, "K-2"),
         ("Campus9", "send", {"ir_s_per_mb": 0.037}, "K-14"),
         ("France", "receive", {"ir_s_per_mb": 0.0500}, "K-13"),

@@ -38,52 +38,51 @@ def as_printed():
     return matrix
 
 
-def verdicts(matrix, prompt=None):
-    return {claim.id: claim.verdict for claim in claims({LINGERS: matrix, PROMPT: prompt or matrix})}
+def of(matrix, prompt=None):
+    """Return the verdicts of the parts that are graded, by claim."""
+    found = {}
+    for claim in claims({LINGERS: matrix, PROMPT: prompt or matrix}):
+        found[claim.id] = {check.verdict for check in claim.checks if not check.defect}
+    return found
 
 
-def test_in_a_world_as_printed_every_claim_holds():
-    assert verdicts(as_printed()) == {f"F-{k}": "holds" for k in range(1, 5)}
+def test_in_a_world_as_printed_what_the_tables_contradict_is_wrong_and_the_rest_holds():
+    assert of(as_printed()) == {"F-1": {"paper wrong"}, "F-2": {"paper wrong"}, "F-3": set(), "F-4": {"holds"}}
 
 
-def test_the_papers_own_noisiest_case_is_no_slowdown_below_1_percent():
-    row = printed("event", (1, 64))
-    assert row.ping_s / printed("alone", (1, 64)).ping_s == pytest.approx(1.1125)
-    noisy = as_printed()
-    noisy["event", (1, 64)] = replace(noisy["event", (1, 64)], ping_s=row.ping_s)
-    assert verdicts(noisy)["F-1"] == "does not hold"
+def test_a_ping_beside_events_may_be_as_fast_as_the_text_says():
+    quiet = as_printed()
+    for cell in CELLS:
+        quiet["event", cell] = replace(quiet["event", cell], ping_s=1.005 * printed("alone", cell).ping_s)
+    assert of(quiet)["F-1"] == {"holds"}
+
+
+def test_burners_at_a_raised_priority_may_end_first_as_the_text_says():
+    late = as_printed()
+    late["burn -20", (1, 1)] = replace(late["burn -20", (1, 1)], ping_s=64.0)
+    assert of(late)["F-2"] == {"holds"}
 
 
 @pytest.mark.parametrize(
-    ("setting", "cell", "change", "fallen"),
+    ("setting", "cell", "change"),
     [
-        ("event", (1, 1), {"burn_s": 64.45}, "F-1"),
-        ("burn -20", (6400, 1), {"ping_s": 60.0}, "F-2"),
-        ("burn -20", (1, 1), {"burn_s": 60.0}, "F-2"),
-        ("burn +20", (100, 64), {"burn_s": 72.0}, "F-3"),
-        ("burn +20", (6400, 1), {"burn_s": 64.0}, "F-3"),
-        ("poll", (6400, 1), {"ping_s": 50.0}, "F-4"),
-        ("poll", (100, 64), {"burn_s": 65.0}, "F-4"),
+        ("poll", (6400, 1), {"ping_s": 41.0}),
+        ("poll", (100, 64), {"burn_s": 64.0}),
+        ("poll", (100, 64), {"ping_s": 110.0}),
     ],
 )
-def test_a_claim_falls_where_its_table_is_otherwise(setting, cell, change, fallen):
+def test_a_claim_falls_where_its_table_is_otherwise(setting, cell, change):
     matrix = as_printed()
     matrix[setting, cell] = replace(matrix[setting, cell], **change)
-    assert {name for name, verdict in verdicts(matrix).items() if verdict != "holds"} == {fallen}
-
-
-def test_where_lingering_decides_a_claim_cannot_be_decided():
-    prompt = as_printed()
-    prompt["burn +20", (6400, 1)] = replace(prompt["burn +20", (6400, 1)], burn_s=63.3)
-    assert verdicts(as_printed(), prompt)["F-3"] == "not decidable from the text"
+    assert "does not hold" in of(matrix)["F-4"]
 
 
 def test_the_study_grades_all_four_claims(study):
-    assert {claim.id: claim.verdict for claim in study.claims} == {
-        "F-1": "holds",
-        "F-2": "holds",
-        "F-3": "not decidable from the text",
-        "F-4": "holds",
+    assert {claim.id: (claim.verdict, claim.parts) for claim in study.claims} == {
+        "F-1": ("not decidable from the text", "0 of 2 parts hold"),
+        "F-2": ("not decidable from the text", "0 of 2 parts hold"),
+        "F-3": ("not decidable from the text", "0 of 2 parts hold"),
+        "F-4": ("not decidable from the text", "2 of 7 parts hold"),
     }, [(check.text, check.found) for claim in study.claims for check in claim.checks if check.verdict != "holds"]
 
 
@@ -128,9 +127,9 @@ def test_the_report_holds_claims_tables_and_figures(study, tmp_path):
     study.save(tmp_path / "study.json")
     page = report(tmp_path / "study.json", tmp_path / "report.html").read_text()
     text = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.split("<footer>")[0])))
-    assert "3 of 4 claims of the paper hold; 1 cannot be decided (F-3)." in text
+    assert "0 of 4 claims of the paper hold; 4 cannot be decided (F-1, F-2, F-3, F-4)." in text
     assert "Buffered coscheduling beside the other waits" in text
-    assert len(re.findall(r'id="spec-study-1-', page)) == 4 + 4  # of the figures and of the claims
+    assert len(re.findall(r'id="spec-study-1-', page)) == 4 + 3  # of the figures, and of the claims with a graded part
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert set(re.findall(r'href="#([^"]+)"', page)) <= set(ids)

@@ -20,12 +20,21 @@ class _Answer(TypedDict):
     found: str
 
 
+class _Band(TypedDict):
+    source: Literal["printed digits", "printed range", "the text's word", "own"]
+    words: str
+    low: NotRequired[Number]
+    high: NotRequired[Number]
+
+
 class _Check(TypedDict):
     text: str
     found: str
     verdict: Literal["holds", "does not hold", "not decidable from the text", "paper wrong"]
     hangs_on: NotRequired[str]
     answers: NotRequired[list[_Answer]]
+    band: NotRequired[_Band]
+    defect: NotRequired[str]
 
 
 class _Claim(TypedDict):

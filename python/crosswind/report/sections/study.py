@@ -11,11 +11,22 @@ from typing import Any
 from crosswind.documents import Row
 from crosswind.errors import Notice
 from crosswind.lab.papers import studies
-from crosswind.lab.papers.grading import HOLDS
+from crosswind.lab.papers.grading import DEFECTS, HOLDS, Check
 from crosswind.lab.papers.scheduling_and_communication import variants
 from crosswind.lab.papers.scheduling_and_communication.calibration import ALL
 from crosswind.lab.papers.scheduling_and_communication.daemons import Daemon, together
-from crosswind.lab.papers.scheduling_and_communication.figures import DISTURBED, FILLING, ONE_SUM, STAGGERED
+from crosswind.lab.papers.scheduling_and_communication.figures import (
+    DISTURBED,
+    DRAWN_ANEW,
+    FILLING,
+    FINE,
+    FINE_DISTURBED,
+    FINE_FILLING,
+    MORE_JOBS,
+    ONE_SUM,
+    STAGGERED,
+    SYNCS,
+)
 from crosswind.lab.papers.scheduling_and_communication.study import TITLE, Study
 from crosswind.lab.papers.studies import AnyStudy
 from crosswind.lab.papers.tabled_study import Cell, Part, TabledStudy
@@ -37,7 +48,13 @@ TERMS = (
         "verdict",
         "verdict",
         'Whether a claim of the paper holds of these runs: all its parts must. "Not decidable from the text": '
-        "it holds under one reading of what the text leaves open, and fails under another.",
+        "it holds under one reading of what the text leaves open and fails under another, or is not graded.",
+    ),
+    Term(
+        "limit",
+        "limit from",
+        "Whence the limit of a part is: printed digits, a printed range, or a word of the text that needs no number."
+        f" Not graded: {'; '.join(f'{name}: {why}' for name, why in DEFECTS.items())}.",
     ),
 )
 
@@ -185,6 +202,12 @@ HEADINGS = {
     STAGGERED: "Daemons that never coincide",
     "figure-5": "One non-idle processor",
     ONE_SUM: "The window, dedicated, one sum of CHOLESKY at a time",
+    SYNCS: "CONNECT with more syncs, disturbed",
+    DRAWN_ANEW: "Coscheduling skew, drawn anew for each quantum",
+    FINE: "The window of SAMPLE at a fine grain",
+    FINE_FILLING: "The window of SAMPLE at a fine grain, in a network that can fill",
+    FINE_DISTURBED: "SAMPLE at a fine grain, disturbed",
+    MORE_JOBS: "Locally scheduled with more than one other program",
     FILLING: "The window, dedicated, in a network that can fill",
     DISTURBED: "A large window in a network that can fill, disturbed",
     variants.NAME: "What the paper names and did not build",
@@ -219,6 +242,21 @@ def _drawn(study: Study) -> list[tuple[str, Mapping[str, Any], Draw]]:
         FILLING: lambda name, rows, prefix: _curves(
             name, rows, prefix, "window", "window, packets", ("buffer_packets", "polls_per_send")
         ),
+        FINE: lambda name, rows, prefix: _curves(name, rows, prefix, "window", "window, packets", ()),
+        FINE_FILLING: lambda name, rows, prefix: _curves(
+            name, rows, prefix, "window", "window, packets", ("buffer_packets", "polls_per_send")
+        ),
+        FINE_DISTURBED: _fine_disturbed,
+        MORE_JOBS: lambda name, rows, prefix: [
+            _dots(
+                identifier(prefix, name),
+                "Figure 2 with three programs",
+                "Slowdowns of five programs that share the machine with two others, by how their quanta lie.",
+                [_dot(str(row["program"]).upper(), str(row["phases"]), [row]) for row in rows],
+            )
+        ],
+        SYNCS: _syncs,
+        DRAWN_ANEW: lambda name, rows, prefix: _curves(name, rows, prefix, "skew_s", "skew, s", ()),
         DISTURBED: _filling_disturbed,
         variants.NAME: _variants,
     }
@@ -330,6 +368,30 @@ def _filling_disturbed(name: str, rows: Sequence[Entry], prefix: str) -> list[Fi
     return figures
 
 
+def _fine_disturbed(name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
+    """Draw SAMPLE's slowdowns, window by window, under each disturbance."""
+
+    def disturbance(row: Entry) -> str:
+        return ", ".join([str(row["under"]), *(_said(key, row[key]) for key in ("polls", "phases") if key in row)])
+
+    points = [_dot(disturbance(row), f"{row['window']} packets", [row]) for row in rows]
+    words = "Slowdowns of SAMPLE at its finest grain, with its best dedicated windows and with a large one."
+    return [_dots(identifier(prefix, name), "SAMPLE at a fine grain, disturbed", words, points)]
+
+
+def _syncs(name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
+    """Draw CONNECT's slowdowns by how often it waits for its gets."""
+
+    def disturbance(row: Entry) -> str:
+        if row["under"] == "daemons":
+            return f"daemons, {_said('polls', row['polls'])}"
+        return f"skew {plain(1000 * row['skew_s'])} ms" if row["under"] == "skew" else "locally scheduled"
+
+    points = [_dot(disturbance(row), f"{row['gets_per_sync']} gets before a sync", [row]) for row in rows]
+    words = "Slowdowns of CONNECT under daemons, skew and local scheduling, by gets before a sync."
+    return [_dots(identifier(prefix, name), "CONNECT with more syncs, disturbed", words, points)]
+
+
 def _dot(name: str, series: str, alike: Sequence[Entry]) -> Row:
     middle = fmean(row["slowdown"] for row in alike)
     # Rows are drawn apart from each other, so the squares of their half-widths add up.
@@ -406,18 +468,26 @@ def _checks(study: AnyStudy) -> Table:
         Column("part", numeric=False),
         Column("verdict", numeric=False, term="verdict"),
         Column("what must be true", numeric=False),
+        Column("limit from", numeric=False, term="limit"),
         Column("found", numeric=False),
         Column("hangs on", numeric=False),
     ]
     rows = [
         [
-            *(claim.id, str(number_), check.verdict, check.text, check.found),
+            *(claim.id, str(number_), check.verdict, check.text, _limit(check), check.found),
             check.hangs_on if check.verdict != HOLDS else "",
         ]
         for claim in study.claims
         for number_, check in enumerate(claim.checks, 1)
     ]
     return Table("What each claim was asked", columns, rows)
+
+
+def _limit(check: Check) -> str:
+    """Return whence a part's limit is, or why the part is not graded."""
+    if check.defect:
+        return f"not graded: {check.defect}"
+    return check.band.source if check.band is not None else ""
 
 
 def _rows(name: str, rows: Sequence[Entry]) -> Table:

@@ -388,7 +388,7 @@ QUICK = Calibration(
     ),
     variants=(VARIANTS[0], VARIANTS[3]),
     stream_repetitions=5,
-    processors_us=(0, OF_500_US[-1]),
+    processors_us=(0, OF_500_US[-1], 65),
     programs=(("mg", {}), ("ft", {"points_log2": 18}), ("ep", {"pairs_log2": 20}), ("is", {})),
 )
 """One seed, fewer points, an FT and an EP that are shorter: the shape in a minute or two."""

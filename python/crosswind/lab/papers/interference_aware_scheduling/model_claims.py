@@ -7,19 +7,23 @@ from statistics import fmean
 from crosswind import Platform, plan
 from crosswind.lab.engine import three_point
 from crosswind.lab.papers import table_2, table_3, table_4
-from crosswind.lab.papers.grading import Claim, check, check_readings, excluded, unsettled
+from crosswind.lab.papers.grading import (
+    Claim,
+    barred,
+    check,
+    check_readings,
+    digits,
+    excluded,
+    own,
+    unsettled,
+    word,
+)
 from crosswind.lab.papers.interference_aware_scheduling.calibration import Reading
 from crosswind.lab.papers.interference_aware_scheduling.figures import APPLICATIONS
 from crosswind.lab.papers.interference_aware_scheduling.rows import Rows
 from crosswind.lab.papers.interference_in_java import measured_here
 from crosswind.lab.papers.table_4 import ROOT_COMPUTE_PER_S, Leaf
 
-MARGINAL = 0.20
-"""Part by which C's rates may be below Java's and be "marginally lower"."""
-AROUND = 0.10
-"""Part by which a ratio may differ from one that is "around" it."""
-REACHED = 0.97
-"""Part of the bound that 1000 tasks reach where it "can be achieved": the start and the end take the rest."""
 RATIOS = {(2, 11): 5.0, (10, 1): 0.1}
 """Application -> its computing over its sending (section 4.3)."""
 TIE = 1e-9
@@ -68,29 +72,48 @@ def _three_points() -> Claim:
         ir_receive, (ir_send,) = three_point(compute, receiving, [(sent, received, left)], formula)
         return compute * (1 - ir_receive * received - ir_send * sent)
 
-    literal, corrected = predicted("literal"), predicted("corrected")
+    literal = predicted("literal")
+    measured = (
+        "the 234 measured points; here every fit with both directions has the errors of both laws inside the hull"
+        " (`crosswind fit --wide`)"
+    )
     checks = [
-        check(
-            "inside the hull of the three points their law errs less than the plane, on average and at most",
-            all(three < plane for plane, three in THREE_POINTS.values()),
-            ", ".join(f"{name} {three:.2%} and {plane:.1%}" for name, (plane, three) in THREE_POINTS.items())
-            + " (printed)",
+        barred(
+            check(
+                "inside the hull of the three points their law errs less than the plane, on average and at most",
+                all(three < plane for plane, three in THREE_POINTS.values()),
+                ", ".join(f"{name} {three:.2%} and {plane:.1%}" for name, (plane, three) in THREE_POINTS.items())
+                + " (printed)",
+                word('"substantially better"'),
+            ),
+            "own figures",
+            f"the errors are the claim's own figures; what settles it: {measured}",
         ),
-        check(
-            "over all points it errs more", OVERALL[1] > OVERALL[0], f"{OVERALL[1]:.1%} and {OVERALL[0]:.1%} (printed)"
-        ),
-        check(
-            "the law, as corrected, meets every point that it was made of",
-            abs(corrected - left) < TIE,
-            f"{corrected:.2f} diagonals/s of {left}",
-        ),
-        excluded(
-            check("the formula for IR_s(i), as printed, does", abs(literal - left) < TIE, f"{literal:.2f} of {left}"),
-            "it subtracts tasks/s from MB tasks/s^2 (E0-1)",
+        barred(
+            check(
+                "over all points it errs more",
+                OVERALL[1] > OVERALL[0],
+                f"{OVERALL[1]:.1%} and {OVERALL[0]:.1%} (printed)",
+                word('"a worse error rate"'),
+            ),
+            "cannot fail",
+            f"no plane is nearer to all points than the one that is fitted to them; what settles it: {measured}",
         ),
         excluded(
             check(
-                "the law through three points has the constant 1", abs(CONSTANT - 1) < TIE, f"{CONSTANT} in the example"
+                "the formula for IR_s(i), as printed, meets every point that it was made of",
+                abs(literal - left) < TIE,
+                f"{literal:.2f} of {left}",
+                word('"exactly match"'),
+            ),
+            "it subtracts tasks/s from MB tasks/s^2; as corrected here it does (E0-1)",
+        ),
+        excluded(
+            check(
+                "the law through three points has the constant 1",
+                abs(CONSTANT - 1) < TIE,
+                f"{CONSTANT} in the example",
+                digits(1, 1e-4, "1, in the law"),
             ),
             "the law divides by C^n and has 1; the example divides by the highest rate (E0-3)",
         ),
@@ -103,41 +126,45 @@ def _language() -> Claim:
     common = [node for node in c if node in java]
     here = measured_here.load()
     checks = []
-    for direction, word in (("receive", "receiving"), ("send", "sending")):
+    for direction, name in (("receive", "receiving"), ("send", "sending")):
         less = [
             1 - getattr(c[node], direction).ir_s_per_mb / getattr(java[node], direction).ir_s_per_mb for node in common
         ]
         ratio = here["stream", direction]
-        checks.append(
+        said = f"{min(less):.0%} to {max(less):.0%} lower in tables 2 and 3"
+        measured = f"Java {ratio} times C ({measured_here.RECORD})"
+        checks += [
             check_readings(
-                f"{word}: C's rates are marginally lower than Java's, by at most {MARGINAL:.0%}",
+                f"{name}: C's rates are lower than Java's",
                 [
-                    (
-                        "tables 2 and 3, the nodes of both",
-                        min(less) > 0 and max(less) <= MARGINAL,
-                        f"{min(less):.0%} to {max(less):.0%} lower",
-                    ),
-                    (
-                        "Socket streams beside native code, measured here",
-                        ratio.lowest > 1 and 1 - 1 / ratio.highest <= MARGINAL,
-                        f"Java {ratio} times C ({measured_here.RECORD})",
-                    ),
+                    ("tables 2 and 3, the nodes of both", min(less) > 0, said),
+                    ("Socket streams beside native code, measured here", ratio.lowest > 1, measured),
                 ],
-            )
-        )
+                word('"lower"'),
+            ),
+            check(
+                f"{name}: marginally",
+                max(less) < 1,
+                f"{said}; {measured}",
+                own('"marginally"'),
+                "how much lower is marginal; errors of the rates of tables 2 and 3 would tell it from none",
+            ),
+        ]
     checks += [
         excluded(
             check(
                 "the nodes of both are Lab0, Lab1, Campus0 and Campus2",
                 common == ["Lab0", "Lab1", "Campus0", "Campus2"],
                 ", ".join(common),
+                word("the names"),
             ),
             "Lab0 is the node that is measured; table 3 has Lab2 (E0-9)",
         ),
         check(
             "in C receiving costs more than sending, for every node",
             all(peer.receive.ir_s_per_mb > peer.send.ir_s_per_mb for peer in c.values()),
-            f"{len(c)} of {len(c)}",
+            f"{sum(peer.receive.ir_s_per_mb > peer.send.ir_s_per_mb for peer in c.values())} of {len(c)}",
+            word('"less than"'),
         ),
         unsettled(
             "in C a line is 2.51 % off on average",
@@ -162,27 +189,40 @@ def _testbed() -> Claim:
 
     def ratios(mb_per_s: float) -> tuple[bool, str]:
         found = {one: (work / ROOT_COMPUTE_PER_S) / (size / mb_per_s) for one, work, size in _sized()}
-        near = all(abs(found[one] / ratio - 1) <= AROUND for one, ratio in RATIOS.items())
+        near = found[2, 11] in digits(5) and 1 / found[10, 1] in digits(10)
         return near, ", ".join(f"{ratio:.1f}:1" if ratio > 1 else f"1:{1 / ratio:.1f}" for ratio in found.values())
 
     by_bandwidth = _without_lab5(leaves, 7, by="rate")
     checks = [
         excluded(
-            check("rows 8 and 9 of table 4 follow from rows 1 to 6", not odd, f"not for {', '.join(odd)}"),
-            "rows 3, 1, 6 and 4, 2, 6 give 0.0773 and 0.2003 for Tenn; printed are Lab6's 0.0331 and 0.1300 (E0-6)",
+            check(
+                "rows 8 and 9 of table 4 follow from rows 1 to 6",
+                not odd,
+                f"not for {', '.join(odd)}",
+                digits(0, 0.002, "as far as the digits of rows 3, 4 and 6 go"),
+            ),
+            "rows 3, 1, 6 and 4, 2, 6 give 0.0773 and 0.2003 for Tenn; printed are Lab6's 0.0331 and 0.1300,"
+            " which no rate that rounds to 0.2 MB/s gives (E0-6)",
         ),
-        check("row 7 of table 4 is table 2's IR of sending", rows_7_and_2, f"{len(leaves)} of {len(leaves)}"),
+        check(
+            "row 7 of table 4 is table 2's IR of sending",
+            rows_7_and_2,
+            f"{len(leaves)} nodes",
+            word('"taken from Table 2"'),
+        ),
         excluded(
             check(
                 "rows 7 to 9 are percentages (caption)",
                 leaves[0].ir_send_root_computes_s_per_mb > 1,
                 "fractions per MB/s",
+                word('"in percent degradation"'),
             ),
             "0.0299 % for each MB/s would be 0.3 % at 10 MB/s; row 3 has 36 % less than row 1 (E0-9)",
         ),
         check_readings(
-            f"2 MB with 11 diagonals is around 5:1, 10 MB with 1 around 1:10 ({AROUND:.0%})",
+            "2 MB with 11 diagonals is around 5:1, 10 MB with 1 around 1:10",
             [(name, *ratios(speed)) for name, speed in speeds.items()],
+            digits(5, words="around 5:1, around 1:10"),
             "which transfer rate is meant: the mean of table 4's row 5 gives both ratios",
         ),
         check_readings(
@@ -195,6 +235,7 @@ def _testbed() -> Claim:
                 )
                 for row in (7, 8)
             ],
+            word('"differ only in"'),
             "which row has the interference of sending: this sentence says row 7 (E0-7)",
         ),
     ]
@@ -230,7 +271,7 @@ def _principles(rows: Rows) -> Claim:
 
     def reached(reading: Reading) -> tuple[bool, str]:
         least = rows.of_bound(reading)
-        return least >= REACHED, f"{least:.1%} or more"
+        return least <= 1 + TIE, f"{least:.1%} or more of it with 1000 tasks"
 
     two = Platform.from_dict(COUNTER_EXAMPLE)
     greedy, exact = (
@@ -242,6 +283,7 @@ def _principles(rows: Rows) -> Claim:
         check_readings(
             "several ports: children in order of IR_s reach the bound, in all applications",
             [(one.name, *optimal(one)) for one in readings],
+            word('"is maximized"'),
             links,
         ),
         excluded(
@@ -249,16 +291,24 @@ def _principles(rows: Rows) -> Claim:
                 "one port: children in order of B (1 - IR_s Z C) are the best",
                 greedy >= exact * (1 - TIE),
                 f"{greedy:.2f} tasks/s; {exact:.2f} are possible",
+                word('"is maximized"'),
             ),
             "with C = 1, B = 10 and 4 tasks/s, IR_s Z = 0.5 and 0.01 the root's own computation runs out first (E0-4)",
         ),
         check_readings(
-            f"a schedule reaches the bound after its start: 1000 tasks come to {REACHED:.0%} of it",
+            "a schedule reaches the bound after its start",
             [(one.name, *reached(one)) for one in readings],
-            links,
+            own('"can be achieved after a fixed-length startup period": how much may be missing of 1000 tasks'),
+            "runs of 2,000 and 4,000 tasks: the same time must be missing of each (`crosswind run --sweep"
+            " workload.tasks=1000,2000,4000`)",
         ),
         excluded(
-            check("mutual exclusion is an IR of 1/Z", False, "1/Z is per MB, an IR is s/MB"),
+            check(
+                "mutual exclusion is an IR of 1/Z",
+                False,
+                "1/Z is per MB, an IR is s/MB",
+                word('"1/Z"'),
+            ),
             "1/b, b the link's MB/s: only then does IR Z C >= 1 mean that a send takes longer than the task (E0-2)",
         ),
     ]

@@ -113,6 +113,14 @@ class Calibration:
         Packets that are tried to find the best window under local scheduling.
     large_window : int
         Packets of "a larger window".
+    small_windows : tuple of int
+        Packets of CHOLESKY beside a serial job, from which a large window may have been an improvement.
+    fine_operation_s : float
+        A comparison of SAMPLE at its finest grain: ten cycles of the CM-5's 33 MHz. By default it takes 5 us.
+    more_jobs : int
+        Programs that share the machine in "more than two".
+    gets_per_sync : tuple of int
+        Gets of CONNECT before it waits for them, beside its default of 4096.
     narrow_window : int
         Packets to a destination that runs, where windows follow the destination.
     resend_s : float
@@ -153,6 +161,10 @@ class Calibration:
     coscheduled_windows: tuple[int, ...] = (1, 8, 512)
     local_windows: tuple[int, ...] = (1, 8, 512)
     large_window: int = 512
+    small_windows: tuple[int, ...] = (1, 2, 4)
+    fine_operation_s: float = 3e-7
+    more_jobs: int = 3
+    gets_per_sync: tuple[int, ...] = (512, 1)
     narrow_window: int = 1
     resend_s: float = 0.001
     migrate_after_s: float = 1.0
@@ -238,6 +250,16 @@ class Calibration:
                 "fat tree, 4 children and 2 parents a switch, 1 µs a link; "
                 + "; ".join(one.name for one in self.fillings),
                 "neither topology, depths nor polling in the text; section 3 says that processors are flooded",
+            ),
+            (
+                "grain of SAMPLE",
+                f"5 µs a comparison, and {1e6 * self.fine_operation_s:g} µs: ten cycles at 33 MHz",
+                "not in the text; it decides how much of SAMPLE is communication",
+            ),
+            (
+                "syncs of CONNECT",
+                f"each 4096 gets, and each {' and each '.join(map(str, self.gets_per_sync))}",
+                "not in the text; it decides what CONNECT loses to daemons and skew",
             ),
             (
                 "the paper's windows",

@@ -28,9 +28,17 @@ Setting = tuple[Document, Document | None]
 
 WINDOWS = "figure-1"
 FILLING = "figure-1-filling"
+FINE = "fine-sample"
+FINE_FILLING = "fine-sample-filling"
+FINE_DISTURBED = "fine-sample-disturbed"
+MORE_JOBS = "figure-2-more-jobs"
+SYNCS = "connect-syncs"
+DRAWN_ANEW = "figure-3-drawn-anew"
 DISTURBED = "filling-disturbed"
 STAGGERED = "figure-4-staggered"
 ONE_SUM = "figure-1-one-sum"
+OF_PROGRAMS = ("sums_at_once", "operation_s", "gets_per_sync")
+"""Parameters of a program that a figure varies."""
 JOBS = 2
 COSCHEDULED_QUANTUM_S = 0.1
 
@@ -118,7 +126,7 @@ def _description(setting: Mapping[str, Any], calibration: Calibration, parameter
     program = setting["program"]
     workload = {"kind": "program", "program": program, "ranks": calibration.ranks, "seed": calibration.seed}
     given = {**calibration.parameters, **parameters}
-    own = {**given.get(program, {}), **{name: setting[name] for name in ("sums_at_once",) if name in setting}}
+    own = {**given.get(program, {}), **{name: setting[name] for name in OF_PROGRAMS if name in setting}}
     if own:
         workload["parameters"] = own
     policy = {
@@ -174,6 +182,86 @@ def filling_disturbed(calibration: Calibration, rows: Rows) -> Figure:
     return Figure(DISTURBED, "large windows in a network that can fill", settings)
 
 
+def fine_sample(calibration: Calibration) -> Figure:
+    """SAMPLE at the finest grain that the processor allows, dedicated, window by window."""
+    fine = {"program": "sample", "operation_s": calibration.fine_operation_s}
+    settings: list[Setting] = [({**fine, "window": window}, None) for window in calibration.filling_windows]
+    return Figure(FINE, "SAMPLE at a fine grain, dedicated", settings)
+
+
+def fine_sample_filling(calibration: Calibration) -> Figure:
+    """SAMPLE at its finest grain in a network that can fill, under every reading of it."""
+    fine = {"program": "sample", "operation_s": calibration.fine_operation_s}
+    settings: list[Setting] = [
+        ({**fine, **reading.setting, "window": window}, None)
+        for reading in calibration.fillings
+        for window in calibration.filling_windows
+    ]
+    title = "SAMPLE at a fine grain, a network that can fill"
+    return Figure(FINE_FILLING, title, settings, calibration.filling_parameters)
+
+
+def fine_sample_disturbed(calibration: Calibration, rows: Rows) -> Figure:
+    """SAMPLE at a fine grain under the hardest daemons, local scheduling and the greediest serial job."""
+    daemon = {"interval_s": 5.0, "duration_s": max(calibration.daemon_durations_s)}
+    quantum_s, share = min(calibration.local_quanta_s), min(calibration.shares)
+    under: list[tuple[Document, Document | None]] = [
+        ({"under": "daemons", "polls": polls, "credit": _credit(polls)}, described("daemon", **daemon, polls=polls))
+        for polls in calibration.polls
+    ]
+    under.append(({"under": "serial job", "credit": "handled"}, serial_job(calibration, share)))
+    for reading in (one for one in calibration.readings if one.windows != PAPERS):
+        own = {"under": "local", "phases": reading.phases, "credit": reading.credit, "quantum_s": quantum_s}
+        under.append((own, local_job(calibration, reading, quantum_s)))
+    fine = {"program": "sample", "operation_s": calibration.fine_operation_s}
+    tried = sorted({rows.best_window("sample", FINE), PAPERS_WINDOWS["sample"], calibration.large_window})
+    settings: list[Setting] = [
+        ({**fine, **varied, "window": window}, disturbance) for varied, disturbance in under for window in tried
+    ]
+    return Figure(FINE_DISTURBED, "SAMPLE at a fine grain, disturbed", settings)
+
+
+def more_jobs(calibration: Calibration, best: Mapping[str, int]) -> Figure:
+    """Figure 2 with more than one other program, the dedicated windows and the shorter quantum."""
+    quantum_s = min(calibration.local_quanta_s)
+    settings: list[Setting] = []
+    for program in PROGRAMS:
+        for reading in (one for one in calibration.readings if one.windows != PAPERS):
+            other = local_job(calibration, reading, quantum_s, jobs=calibration.more_jobs)
+            varied = local_setting(program, reading, quantum_s, best[program])
+            settings.append(({**varied, "jobs": calibration.more_jobs}, other))
+    return Figure(MORE_JOBS, f"locally scheduled with {calibration.more_jobs - 1} other programs", settings)
+
+
+def connect_syncs(calibration: Calibration, best: Mapping[str, int]) -> Figure:
+    """CONNECT that waits for its gets more often, under the hardest daemons, the largest skew and local scheduling.
+
+    The text has 40 us of computing between messages, and does not say how many gets go before a sync.
+    """
+    quantum_s, duration_s = min(calibration.skew_quanta_s), max(calibration.daemon_durations_s)
+    settings: list[Setting] = []
+    for gets in calibration.gets_per_sync:
+        own = {"program": "connect", "gets_per_sync": gets, "window": best["connect"]}
+        for polls in calibration.polls:
+            daemon = described("daemon", interval_s=5.0, duration_s=duration_s, polls=polls)
+            settings.append(({**own, "under": "daemons", "polls": polls, "credit": _credit(polls)}, daemon))
+        for skew_s in (0.0, max(calibration.skews_s)):
+            gang = described("coscheduled", quantum_s=quantum_s, jobs=JOBS, skew_s=skew_s)
+            settings.append(({**own, "under": "skew", "quantum_s": quantum_s, "skew_s": skew_s}, gang))
+        reading, local_s = calibration.readings[0], min(calibration.local_quanta_s)
+        varied = {"under": "local", "phases": reading.phases, "credit": reading.credit, "quantum_s": local_s}
+        settings.append(({**own, **varied}, local_job(calibration, reading, local_s)))
+    return Figure(SYNCS, "CONNECT with more syncs, disturbed", settings)
+
+
+def drawn_anew(calibration: Calibration, best: Mapping[str, int]) -> Figure:
+    """EM3D under figure 3's largest skew, drawn for each quantum: "offset the start time of each ... quanta"."""
+    quantum_s, skew_s = min(calibration.skew_quanta_s), max(calibration.skews_s)
+    gang = described("coscheduled", quantum_s=quantum_s, jobs=JOBS, skew_s=skew_s, skew_drawn="per-quantum")
+    own = {"program": "em3d", "quantum_s": quantum_s, "skew_s": skew_s, "window": best["em3d"]}
+    return Figure(DRAWN_ANEW, "coscheduling skew, drawn anew", [(own, gang)], calibration.skewed_parameters)
+
+
 def dedicated_windows(best: Mapping[str, int], program: str) -> set[int]:
     """Return the windows that are best when dedicated: here, and in the paper."""
     return {best[program], PAPERS_WINDOWS.get(program, best[program])}
@@ -220,10 +308,10 @@ def _local(
     return Figure(name, title, settings)
 
 
-def local_job(calibration: Calibration, reading: Reading, quantum_s: float) -> Document:
-    """Return the other program of figure 2."""
+def local_job(calibration: Calibration, reading: Reading, quantum_s: float, jobs: int = JOBS) -> Document:
+    """Return the other programs of figure 2."""
     drift = {"drift": calibration.drift} if reading.phases == "drifting" else {}
-    return described("local", quantum_s=quantum_s, jobs=JOBS, phases=reading.phases, polls=reading.polls, **drift)
+    return described("local", quantum_s=quantum_s, jobs=jobs, phases=reading.phases, polls=reading.polls, **drift)
 
 
 def local_setting(program: str, reading: Reading, quantum_s: float, window: int) -> Document:
@@ -289,14 +377,19 @@ def staggered(calibration: Calibration, best: Mapping[str, int]) -> Figure:
 
 
 def shared_node(calibration: Calibration, best: Mapping[str, int]) -> Figure:
-    """Figure 5: a serial job on one node, with and without polling; at the least share also with a large window."""
+    """Figure 5: a serial job on one node, with and without polling; at the least share also with a large window.
+
+    There CHOLESKY has small windows too: the text gives none that is best for it, so any may be what the large one is
+    compared with.
+    """
     settings: list[Setting] = []
     for program in PROGRAMS:
         for share in calibration.shares:
             for polls in (False, True):
                 job = serial_job(calibration, share, polls=polls)
                 greediest = share == min(calibration.shares) and not polls
-                wide = {calibration.large_window} if greediest else set()
+                small = calibration.small_windows if program == "cholesky" else ()
+                wide = {calibration.large_window, *small} if greediest else set()
                 for window in sorted({*dedicated_windows(best, program), *wide}):
                     varied = {"share": share, "polls": polls, "credit": _credit(polls)}
                     settings.append(({"program": program, **varied, "window": window}, job))
@@ -364,6 +457,10 @@ class Rows:
         """Return the rows of a figure that set all this."""
         return [row for row in self._rows[figure] if all(row.params.get(k) == v for k, v in where.items())]
 
+    def has(self, figure: str) -> bool:
+        """Whether the study has this figure."""
+        return figure in self._rows
+
     def one(self, figure: str, **where: Any) -> Row:
         """Return the only such row.
 
@@ -394,16 +491,14 @@ class Rows:
         program = row.params["program"]
         if figure in ("figure-1", "not-built"):
             return self.dedicated_s(program) * jobs(row.params)
-        if figure == ONE_SUM:
-            return min(other.makespan_s for other in self.of(figure))
-        if figure == FILLING:
-            where = {"buffer_packets": row.params["buffer_packets"], "polls_per_send": row.params["polls_per_send"]}
-            return min(other.makespan_s for other in self.of(figure, program=program, **where))
-        if figure in (DISTURBED, STAGGERED):
-            return row.dedicated_s
+        if figure in (ONE_SUM, FINE, FILLING, FINE_FILLING):
+            alike = {name: value for name, value in row.params.items() if name != "window"}
+            return min(other.makespan_s for other in self.of(figure, **alike))
+        if figure in (DISTURBED, STAGGERED, FINE_DISTURBED, MORE_JOBS, SYNCS):
+            return row.dedicated_s * jobs(row.params)
         narrow = {**row.params, "window": self.best_window(program)}
-        if figure == "figure-3":
-            return self.one(figure, **{**narrow, "skew_s": 0.0}).makespan_s
+        if figure in ("figure-3", DRAWN_ANEW):
+            return self.one("figure-3", **{**narrow, "skew_s": 0.0}).makespan_s
         return self.one(figure, **narrow).dedicated_s * jobs(row.params)
 
     def slowdown(self, figure: str, row: Row, *, own_window: bool = False) -> float:
@@ -414,7 +509,7 @@ class Rows:
 
 def jobs(params: Mapping[str, Any]) -> int:
     """Return how many programs share the machine in a point of a figure."""
-    return JOBS if "quantum_s" in params else 1
+    return int(params.get("jobs", JOBS)) if "quantum_s" in params else 1
 
 
 def _row(alike: Sequence[ProgramRun]) -> Row:

@@ -105,11 +105,17 @@ def study(chosen: Calibration, work: Work) -> Study:
 
     perform(figures.windows(chosen))
     best = {program: Rows(work.runs).best_window(program) for program in PROGRAMS}
+    perform(figures.fine_sample(chosen))
+    perform(figures.fine_sample_filling(chosen))
+    perform(figures.fine_sample_disturbed(chosen, Rows(work.runs)))
+    perform(figures.connect_syncs(chosen, best))
     perform(figures.coscheduled(chosen, best))
     tried = perform(figures.local_windows(chosen, best), seeds=1)
     perform(figures.local(chosen, best, Rows(work.runs)), given=tried)
     for make in (figures.skew, figures.daemons, figures.staggered, figures.shared_node):
         perform(make(chosen, best))
+    perform(figures.drawn_anew(chosen, best))
+    perform(figures.more_jobs(chosen, best))
     perform(figures.one_sum(chosen))
     perform(figures.filling(chosen))
     perform(figures.filling_disturbed(chosen, Rows(work.runs)), seeds=1)
@@ -123,7 +129,16 @@ def expected(chosen: Calibration) -> dict[str, int]:
     tried = figures.local_windows(chosen, best)
     # Of the windows tried, the best when dedicated and the best so: two.
     local = 2 * len(PROGRAMS) * len(chosen.readings) * len(chosen.local_quanta_s) * chosen.repetitions
-    after = (figures.coscheduled, figures.skew, figures.daemons, figures.staggered, figures.shared_node)
+    after = (
+        figures.coscheduled,
+        figures.skew,
+        figures.daemons,
+        figures.staggered,
+        figures.shared_node,
+        figures.more_jobs,
+        figures.connect_syncs,
+        figures.drawn_anew,
+    )
     count = {figure.id: len(FigureGrid(figure, chosen)) for figure in (make(chosen, best) for make in after)}
     named = variants.not_built(chosen, best)
     return {
@@ -132,6 +147,9 @@ def expected(chosen: Calibration) -> dict[str, int]:
         "figure-2": local,
         **count,
         figures.ONE_SUM: len(chosen.filling_windows),
+        figures.FINE: len(chosen.filling_windows),
+        figures.FINE_FILLING: len(chosen.filling_windows) * len(chosen.fillings),
+        figures.FINE_DISTURBED: 3 * (len(chosen.polls) + 3) * chosen.repetitions,
         figures.FILLING: len(FigureGrid(figures.filling(chosen), chosen)),
         figures.DISTURBED: 4 * len(chosen.filling_disturbed) * len(chosen.fillings),
         named.id: len(named.settings) * chosen.variant_repetitions,
