@@ -420,6 +420,7 @@ class LiveFarm:
             "nodes": [{name: value for name, value in node.items() if value != {}} for node in found["nodes"]],
             "events": found["events"],
             "warnings": warnings,
+            **({"done_s": found["done_s"]} if found["done_s"] else {}),
         }
 
     def __enter__(self) -> LiveFarm:

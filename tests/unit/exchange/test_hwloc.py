@@ -79,9 +79,9 @@ def read(tmp_path, text=TINY, **more):
 def test_cores_that_may_not_be_used_are_left_out(tmp_path):
     found = read(tmp_path)
     assert [node["name"] for node in found.nodes] == ["machine", "core-0", "core-2"]
-    told = {one["code"]: one["message"] for one in found.warnings}
-    assert told["left-out"].startswith("1 cores are left out (core-1)")
-    assert told["kinds"].startswith("the machine has cores of 2 kinds")
+    found = {one["code"]: one["message"] for one in found.warnings}
+    assert found["left-out"].startswith("1 cores are left out (core-1)")
+    assert found["kinds"].startswith("the machine has cores of 2 kinds")
 
 
 @pytest.mark.parametrize(
