@@ -18,6 +18,7 @@ class Network:
     gap: int
     per_byte: int
     packet_bytes: int = 1_000_000_000
+    rendezvous_above: int | None = None
 
     def train(self, size: int) -> int:
         return (size - 1) * self.per_byte
@@ -62,6 +63,8 @@ class Packet:
     time: int
     receive: int | None = None
     handled: bool = False
+    matched: bool = False
+    send: int | None = None
 
 
 class Rank:
@@ -80,6 +83,7 @@ class Rank:
         self.computed = [False] * cpus
         self.out, self.passed = [0] * nics, [None] * nics
         self.sent = self.end = self.busy = self.began = 0
+        self.matched: list[Packet] = []
         self.release()
 
     def release(self) -> None:
@@ -103,12 +107,19 @@ class Rank:
                 self.unexpected.remove(found)
                 if found.handled:
                     self.over.add(at)
+                    self.match(found)
                 found.receive = at
             if not receives:
                 break
         for at in sorted(batch, key=lambda at: (self.ops[at].kind != "send", at)):
             self.queues[self.ops[at].cpu].append(at)
             self.order[at] = len(self.order)
+
+    def match(self, packet: Packet) -> None:
+        """Let the send of a rendezvous message end."""
+        if packet.send is not None and not packet.matched:
+            packet.matched = True
+            self.matched.append(packet)
 
     def asks(self, at: int, packet: Packet) -> bool:
         op = self.ops[at]
@@ -142,7 +153,24 @@ class Run:
         return packets + [doing[0] for doing in rank.doing if doing] + rank.out
 
     def first_thing(self) -> bool:
-        return self.packet_arrives() or self.activity_ends() or self.packet_passes() or self.processor_chooses()
+        return (
+            self.send_ends()
+            or self.packet_arrives()
+            or self.activity_ends()
+            or self.packet_passes()
+            or self.processor_chooses()
+        )
+
+    def send_ends(self) -> bool:
+        """End the send of a rendezvous message that has matched."""
+        for rank in self.ranks:
+            if rank.matched:
+                packet = rank.matched.pop()
+                sender = self.ranks[packet.source]
+                sender.end = self.now
+                sender.happened(packet.send, sender.over)
+                return True
+        return False
 
     def packet_arrives(self) -> bool:
         for rank in self.ranks:
@@ -168,10 +196,11 @@ class Run:
                     if what == "handles" and of.last:
                         of.handled = True
                         if of.receive is not None:
+                            rank.match(of)
                             rank.happened(of.receive, rank.over)
                     elif what == "sends":
                         rank.sending[cpu] = of if of[1] else None
-                        if not of[1]:
+                        if not of[1] and not self.waits(rank.ops[of[0]]):
                             rank.happened(of[0], rank.over)
                     elif what == "computes":
                         rank.happened(of, rank.over)
@@ -221,7 +250,10 @@ class Run:
     def begins(self, rank: Rank, cpu: int, what: int, order: int) -> None:
         rank.computed[cpu] = False
         if what == 0:
-            self.occupy(rank, cpu, self.network.overhead, "handles", rank.waiting[cpu].pop(0))
+            packet = rank.waiting[cpu].pop(0)
+            if packet.receive is not None:
+                rank.match(packet)
+            self.occupy(rank, cpu, self.network.overhead, "handles", packet)
             return
         if rank.sending[cpu]:
             self.send(rank, cpu, *rank.sending[cpu])
@@ -244,7 +276,11 @@ class Run:
         time = self.now + network.overhead + network.latency + network.train(size)
         number = self.ranks.index(rank)
         packet = Packet(number, rank.sent, op.tag, size, left == size, cpu, op.nic, time)
+        packet.send = at if packet.last and self.waits(op) else None
         self.ranks[op.peer].arriving.append(packet)
+
+    def waits(self, op: Op) -> bool:
+        return self.network.rendezvous_above is not None and op.amount > self.network.rendezvous_above
 
     def occupy(self, rank: Rank, cpu: int, ns: int, what: str, of: Any) -> None:
         rank.busy += ns

@@ -43,9 +43,10 @@ impl From<NoProgram> for ExperimentError {
     fn from(error: NoProgram) -> Self {
         match error {
             NoProgram::Description(error) => Self::Description(error),
-            error @ (NoProgram::Goal(_) | NoProgram::SeveralProcessors { .. } | NoProgram::Recorded) => {
-                Self::Program(error)
-            }
+            error @ (NoProgram::Goal(_)
+            | NoProgram::SeveralProcessors { .. }
+            | NoProgram::Rendezvous
+            | NoProgram::Recorded) => Self::Program(error),
         }
     }
 }

@@ -16,6 +16,7 @@ use crosswind_schema::{ComputedBy, DescriptionError, Experiment, Node, Platform,
 use crosswind_sim::{Farm, Happened, NodeObserved, Options, Outcome, SimError, Trace, simulate, simulate_with};
 
 use crate::ExperimentError;
+use crate::fairness::{MOST_WINDOWS, fairness};
 use crate::flow::flow;
 
 /// One point of a farm experiment.
@@ -186,9 +187,35 @@ impl<'a> FarmPoint<'a> {
         let mut outcome = run(&farm, Options { changes: &changes, failures: &failures, trace })?;
         let trace = outcome.trace.take();
         let mut run = self.summary(&outcome);
-        run.flow = flow(&self.platform, &self.tasks, farm.result_size_mb, &outcome.done_s)?;
+        self.add_flow(&mut run, &outcome.done_s)?;
         self.complete(&mut run)?;
         Ok((run, trace))
+    }
+
+    /// Adds flow times and fairness over time to a run, simulated or live. `done_s` says when each task was done; empty if
+    /// that was not recorded.
+    ///
+    /// # Errors
+    /// When the platform is no tree.
+    pub fn add_flow(&self, run: &mut Run, done_s: &[f64]) -> Result<(), ExperimentError> {
+        run.flow = flow(&self.platform, &self.tasks, self.result_size_mb(), done_s)?;
+        let window_s = self.experiment.workload.fairness_window_s.map(Quantity::get);
+        match fairness(&self.tasks, window_s, run.makespan_s, done_s) {
+            Ok(found) => run.fairness = found,
+            Err(windows) => {
+                let message = format!(
+                    "workload.fairness_window_s makes {windows:.0} windows of this run, more than {MOST_WINDOWS}: there is no \
+                     fairness over time"
+                );
+                run.warnings.push(Warning::new("too-many-windows", message, "make workload.fairness_window_s longer"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether tasks arrive at the root after the start.
+    pub(crate) fn tasks_arrive(&self) -> bool {
+        self.tasks.arrivals.as_ref().is_some_and(|arrivals| !arrivals.release_s.is_empty())
     }
 
     /// Adds to a run, simulated or live, the bounds of its point and the warnings that apply to a comparison with
@@ -217,7 +244,7 @@ impl<'a> FarmPoint<'a> {
                 "a schedule that suits each task to its node may pass it; compare orders with each other instead";
             run.warnings.push(Warning::new("bound-of-mean-tasks", message, hint));
         }
-        if self.tasks.arrivals.as_ref().is_some_and(|arrivals| !arrivals.release_s.is_empty()) {
+        if self.tasks_arrive() {
             let message = "tasks arrive over time: where they come more slowly than the bound, their rate is the limit";
             let hint = "compare flow times; for throughput, run without arrivals";
             run.warnings.push(Warning::new("bound-without-arrivals", message, hint));
@@ -239,6 +266,17 @@ impl<'a> FarmPoint<'a> {
             run.warnings.push(Warning::new("bound-before-changes", message, hint));
         }
         Ok(())
+    }
+
+    /// Adds to a live run what [`Self::add_flow`] adds if `done_s` is not empty, and what [`Self::complete`] adds.
+    ///
+    /// # Errors
+    /// As theirs.
+    pub fn complete_live(&self, run: &mut Run, done_s: &[f64]) -> Result<(), ExperimentError> {
+        if !done_s.is_empty() {
+            self.add_flow(run, done_s)?;
+        }
+        self.complete(run)
     }
 
     fn tasks_differ(&self) -> bool {
@@ -306,6 +344,7 @@ impl<'a> FarmPoint<'a> {
             events: outcome.events.iter().map(event).collect(),
             warnings: Vec::new(),
             flow: None,
+            fairness: Vec::new(),
             resumed: None,
         }
     }

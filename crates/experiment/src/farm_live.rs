@@ -53,7 +53,8 @@ impl FarmPoint<'_> {
         let work = work.to_live(&self.experiment.execution, workload.result_size_mb.get())?;
         let platform = self.platform.clone().into_owned();
         let mut run = RunSettings::new(platform, self.experiment.policy.clone(), work, mean);
-        run.tasks = Some(self.tasks.count);
+        // Tasks that arrive later are not announced.
+        run.tasks = (!self.tasks_arrive()).then_some(self.tasks.count);
         let emulated = matches!(run.work, Work::Emulated { .. });
         let results = if emulated { workload.result_size_mb.get() } else { 0.0 };
         run.planned_tasks_per_s = self.planned_tasks_per_s(results)?;
@@ -81,20 +82,9 @@ impl FarmPoint<'_> {
             let sentence = "is a policy of your own, which agents do not run; choose a built-in order, or --on sim";
             return refused("policy.order".into(), sentence);
         }
-        if self.tasks.arrivals.is_some() {
-            let field = if workload.arrival_gap_s.is_some() { "workload.arrival_gap_s" } else { "workload.tasks_file" };
-            let sentence = "has tasks that arrive over time or have deadlines; live runs have all tasks at the start: \
-                            run it with --on sim, or leave it out";
-            return refused(field.into(), sentence);
-        }
         if self.tasks.classes.is_some() {
             let sentence = "gives tasks classes, which agents do not know; run it with --on sim, or leave it out";
             return refused("workload.class".into(), sentence);
-        }
-        if self.tasks.users.is_some() {
-            let sentence = "has a column user, and live runs have no flow times by user; run it with --on sim, or leave \
-                            the column out";
-            return refused("workload.tasks_file".into(), sentence);
         }
         let result_mb = workload.result_size_mb.get();
         if result_mb > 0.0 && !matches!(work.kind.as_str(), "emulated" | "command" | "callable") {

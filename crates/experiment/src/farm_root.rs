@@ -11,7 +11,7 @@ use crosswind_live::farm::executor::ExecutorFactory;
 use crosswind_live::farm::journal::Journal;
 use crosswind_live::farm::result_writer::WriterSettings;
 use crosswind_live::farm::root::{Root, RootConfig};
-use crosswind_live::farm::task_source::{TaskQueue, task_source};
+use crosswind_live::farm::task_source::{Own, TaskQueue, task_source};
 use crosswind_live::log::Log;
 use crosswind_schema::Experiment;
 use crosswind_schema::experiment::Tasks;
@@ -79,7 +79,10 @@ impl RootOptions {
         let own = factory(&self.run, code.clone(), self.spool_directory.clone(), factories)?;
         let root = self.run.platform.nodes.iter().find(|node| node.parent.is_none());
         let computes = root.is_some_and(|node| node.compute_per_s.get() > 0.0);
-        let blank = matches!(self.run.work, Work::Emulated { .. });
+        let (blank, time_scale) = match self.run.work {
+            Work::Emulated { time_scale, .. } => (true, time_scale),
+            _ => (false, 1.0),
+        };
         // A root that computes nothing does not load the callable.
         let own: Option<ExecutorFactory> = if computes { own } else { own.map(|_| kernel_factory("burn".into())) };
         let root = Root::open(RootConfig {
@@ -92,8 +95,12 @@ impl RootOptions {
         })?;
         let address = root.address()?;
         let count = tasks.as_ref().map(|tasks| tasks.count);
-        let (queue, mut task_source) =
-            task_source(root.waker(), writer_settings, self.discard, tasks.map(|tasks| (tasks, blank)))?;
+        let (queue, mut task_source) = task_source(
+            root.waker(),
+            writer_settings,
+            self.discard,
+            tasks.map(|tasks| Own { tasks, blank, time_scale }),
+        )?;
         let own_queue = queue.clone();
         let begin = Box::new(move || {
             // Threads that wait for results are notified even if this thread panics.

@@ -92,7 +92,7 @@ fn by_user(users: &Users, flows: &[f64], slowdowns: &[f64], done_s: &[f64]) -> V
 }
 
 /// Returns Jain's index of fairness: `(sum x)^2 / (n sum x^2)`.
-fn jain(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn jain(values: impl Iterator<Item = f64>) -> f64 {
     let (n, sum, squares) = values.fold((0.0, 0.0, 0.0), |(n, sum, squares), x| (n + 1.0, sum + x, squares + x * x));
     if squares > 0.0 { sum * sum / (n * squares) } else { 1.0 }
 }

@@ -17,6 +17,7 @@
 
 pub mod columns;
 pub mod error;
+mod fairness;
 pub mod farm;
 pub mod farm_live;
 pub mod farm_root;

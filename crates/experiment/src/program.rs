@@ -11,12 +11,14 @@ use crosswind_schema::disturbance::Timelines;
 use crosswind_schema::experiment::{Params, ProgramExperiment};
 use crosswind_schema::{ComputedBy, Disturbance, ProgramRun, Spread};
 use crosswind_sim::SimError;
-use crosswind_sim::program::{Network, Outcome, simulate, simulate_processors};
+use crosswind_sim::program::{Network, Outcome, simulate_on_threads, simulate_processors};
 
 use crate::{ExperimentError, recorded};
 
 /// Most ranks, evenly spaced, whose time away is summed: all intervals of all ranks would take as long as the run.
 const RANKS_ADDED_UP: u32 = 1024;
+/// With fewer ranks, a thread waits for the others longer than it computes.
+const RANKS_OF_A_THREAD: u32 = 128;
 
 /// One point of a program experiment.
 #[derive(Clone, Copy)]
@@ -29,6 +31,8 @@ pub struct ProgramPoint<'a> {
     pub goal: Option<&'a [u8]>,
     /// The recording that the experiment refers to.
     pub recording: Option<&'a Recording>,
+    /// Threads that simulate it; the run does not depend on them.
+    pub threads: usize,
 }
 
 /// Activity of the ranks of a run, simulated or live.
@@ -116,8 +120,9 @@ impl ProgramVisitor for Simulation<'_, '_> {
     type Out = Result<ProgramRun, ExperimentError>;
 
     fn visit<P: Program>(self, program: &P) -> Self::Out {
+        let threads = self.point.threads.min((program.ranks() / RANKS_OF_A_THREAD) as usize);
         self.run(program.ranks(), |network, window, timelines, watch| {
-            let outcome = simulate(program, network, window, timelines, watch)?;
+            let outcome = simulate_on_threads(program, network, window, timelines, threads, watch)?;
             Ok((program.check(&outcome.results()), outcome.without_ranks()))
         })
     }

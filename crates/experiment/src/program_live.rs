@@ -145,6 +145,7 @@ impl LiveProgram {
             disturbance: self.disturbance.as_ref(),
             goal: None,
             recording: None,
+            threads: 1,
         };
         point.entry(Ran {
             compute: match self.experiment.execution.compute {

@@ -31,6 +31,8 @@ pub struct ProgramTexts<'a> {
     pub goal: Option<&'a str>,
     /// The recording that the experiment refers to.
     pub recording: Option<&'a Identified>,
+    /// Threads that simulate it; the run does not depend on them.
+    pub threads: usize,
 }
 
 impl ProgramTexts<'_> {
@@ -44,7 +46,8 @@ impl ProgramTexts<'_> {
         let disturbance = self.disturbance.map(read).transpose()?;
         let goal = self.goal.map(str::as_bytes);
         let recording = self.recording.map(|identified| &identified.recording);
-        let point = ProgramPoint { experiment: &experiment, disturbance: disturbance.as_ref(), goal, recording };
+        let (disturbance, threads) = (disturbance.as_ref(), self.threads);
+        let point = ProgramPoint { experiment: &experiment, disturbance, goal, recording, threads };
         point.simulate(dedicated_s, watch)
     }
 

@@ -53,7 +53,8 @@ impl Programs {
         let seed = experiment.workload.data_seed(experiment.seed);
         let program = (&experiment.workload, &experiment.network, &experiment.policy, seed);
         let program = serde_json::to_string(&program).expect("JSON");
-        let point = ProgramPoint { experiment, disturbance: disturbance.as_ref(), goal: None, recording: None };
+        let point =
+            ProgramPoint { experiment, disturbance: disturbance.as_ref(), goal: None, recording: None, threads: 2 };
         let run = point.simulate(self.undisturbed.get(&program).copied(), &mut |_| true).expect("a run");
         self.undisturbed.insert(program, run.dedicated_s);
         ProgramRun { params, ..run }

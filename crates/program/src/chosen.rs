@@ -12,15 +12,18 @@ pub trait ProgramVisitor {
 
     fn visit<P: Program>(self, program: &P) -> Self::Out;
 
-    /// Visits a schedule whose ranks have several processors, which is no [`Program`].
+    /// Visits a schedule whose ranks have several processors, or send by rendezvous, which is no [`Program`].
     ///
     /// # Errors
-    /// [`NoProgram::SeveralProcessors`] where the visitor needs one processor per rank.
+    /// [`NoProgram::SeveralProcessors`] or [`NoProgram::Rendezvous`] where the visitor needs a [`Program`].
     fn visit_processors(self, goal: &Goal) -> Result<Self::Out, NoProgram>
     where
         Self: Sized,
     {
-        Err(NoProgram::SeveralProcessors { rank: goal.several_processors().unwrap_or_default() })
+        Err(match goal.several_processors() {
+            Some(rank) => NoProgram::SeveralProcessors { rank },
+            None => NoProgram::Rendezvous,
+        })
     }
 }
 
@@ -33,6 +36,8 @@ pub enum NoProgram {
     SeveralProcessors {
         rank: u32,
     },
+    /// Messages of the GOAL file are rendezvous above some size.
+    Rendezvous,
     /// The program was recorded: it is made of its recording, not of parameters.
     Recorded,
 }
@@ -46,6 +51,10 @@ impl std::fmt::Display for NoProgram {
                 f,
                 "workload.parameters.file: operations of rank {rank} name a cpu or nic other than 0, and live ranks have one of \
                  each; `crosswind run --on sim` simulates several"
+            ),
+            Self::Rendezvous => f.write_str(
+                "workload.parameters.rendezvous_above_bytes is given, and live ranks send messages of any size eagerly; leave it \
+                 out, or simulate the schedule: `crosswind run --on sim`",
             ),
             Self::Recorded => {
                 f.write_str("workload.program is \"recorded\"; a recorded program runs in virtual time only")
@@ -76,9 +85,12 @@ pub fn with_program<V: ProgramVisitor>(
         Parameters::Sample(parameters) => visitor.visit(&Sample::new(&parameters, ranks, seed)),
         Parameters::Nas(parameters) => visitor.visit(&Skeleton::new(&parameters, ranks)),
         Parameters::Recorded(_) => return Err(NoProgram::Recorded),
-        Parameters::Goal(_) => {
-            let goal = Goal::parse(goal.unwrap_or_default()).map_err(NoProgram::Goal)?;
-            if goal.several_processors().is_some() {
+        Parameters::Goal(parameters) => {
+            let mut goal = Goal::parse(goal.unwrap_or_default()).map_err(NoProgram::Goal)?;
+            if let Some(above) = parameters.rendezvous_above_bytes {
+                goal = goal.with_rendezvous(above);
+            }
+            if goal.several_processors().is_some() || goal.has_rendezvous() {
                 return visitor.visit_processors(&goal);
             }
             visitor.visit(&goal)

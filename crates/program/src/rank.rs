@@ -60,8 +60,9 @@ pub trait Rank {
     }
 }
 
-pub trait Program {
-    type Rank: Rank;
+/// A parallel program. Threads of a simulation share it and its ranks.
+pub trait Program: Sync {
+    type Rank: Rank + Send;
 
     /// Returns the number of ranks, at least 1.
     fn ranks(&self) -> u32;

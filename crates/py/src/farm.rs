@@ -361,7 +361,7 @@ impl PyFarmRoot {
         Ok(true)
     }
 
-    /// Returns the summary of the run as JSON, `{makespan_s, tasks, nodes, events}`; call it after `wait`.
+    /// Returns the summary of the run as JSON, `{makespan_s, tasks, nodes, events, done_s}`; call it after `wait`.
     fn summary(&self) -> PyResult<String> {
         let guard = locked(&self.summary);
         let Some(summary) = guard.as_ref() else { return Ok("null".into()) };

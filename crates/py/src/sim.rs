@@ -6,7 +6,7 @@ use crosswind_experiment::undisturbed::{self, ProgramTexts};
 use crosswind_experiment::{ExperimentError, columns, streams};
 use crosswind_schema::{DescriptionError, Run, SimulatedOverlap, StreamsExperiment, StreamsRun};
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::errors;
 use crate::recorded::RecordedRanks;
@@ -28,8 +28,12 @@ pub fn exception(py: Python<'_>, error: &ExperimentError) -> PyErr {
     errors::raise(py, class, &error.to_string(), code, error.hint().as_deref())
 }
 
-pub fn table<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDict>> {
-    columns.map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).into_py_dict(py)
+pub fn table<'py>(py: Python<'py>, columns: Columns<'_>) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(py);
+    for (name, column) in columns {
+        found.set_item(name, PyBytes::new_with(py, column.len(), |out| column.write(out).map_err(Into::into))?)?;
+    }
+    Ok(found)
 }
 
 /// Simulates one point of an experiment. Returns its entry in `runs.json` as JSON, and the columns of its trace.
@@ -54,19 +58,21 @@ fn simulate<'py>(
     Ok((json(&run)?, trace.map(|trace| table(py, columns::of_trace(&trace))).transpose()?))
 }
 
-/// Adds the bounds and warnings of its point to a farm's run, simulated or live; both as JSON.
+/// Adds bounds, warnings and flow times (`done_s`: when each task was done) to a live farm's run, as JSON.
 #[pyfunction]
-#[pyo3(signature = (platform, experiment, run, tasks_csv = None))]
+#[pyo3(signature = (platform, experiment, run, tasks_csv = None, done_s = Vec::new()))]
 fn complete_farm(
     py: Python<'_>,
     platform: &Bound<'_, PyPlatform>,
     experiment: &str,
     run: &str,
     tasks_csv: Option<&[u8]>,
+    done_s: Vec<f64>,
 ) -> PyResult<String> {
     let mut run: Run = serde_json::from_str(run).map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))?;
     let platform = &platform.get().0;
-    let complete = || FarmPoint::from_json(platform, experiment.as_bytes(), tasks_csv)?.complete(&mut run);
+    let complete =
+        || FarmPoint::from_json(platform, experiment.as_bytes(), tasks_csv)?.complete_live(&mut run, &done_s);
     py.detach(complete).map_err(|error: ExperimentError| exception(py, &error))?;
     json(&run)
 }
@@ -75,11 +81,11 @@ fn complete_farm(
 ///
 /// The disturbance is the one that the point names or contains; `goal` is the content of its GOAL file, `recording` the
 /// recording of its program. `dedicated_s` is the time of the undisturbed program, if known. `bare` is the point without a disturbance; its run is then
-/// cached. With neither, the undisturbed program is simulated too. `progress` is called periodically with the number
-/// of started operations, on the calling thread. An exception that it raises ends the run.
+/// cached. With neither, the undisturbed program is simulated too. `threads` share it and change nothing. `progress` is
+/// called periodically with the number of started operations, on the calling thread. An exception of it ends the run.
 #[pyfunction]
 #[pyo3(signature = (
-    point, disturbance = None, goal = None, recording = None, *, dedicated_s = None, bare = None, progress = None
+    point, disturbance = None, goal = None, recording = None, *, dedicated_s = None, bare = None, threads = 1, progress = None
 ))]
 #[allow(clippy::too_many_arguments)] // Python's keywords
 fn simulate_program(
@@ -90,9 +96,10 @@ fn simulate_program(
     recording: Option<&Bound<'_, RecordedRanks>>,
     dedicated_s: Option<f64>,
     bare: Option<&str>,
+    threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let texts = ProgramTexts { point, disturbance, goal, recording: recording.map(|ranks| &ranks.get().0) };
+    let texts = ProgramTexts { point, disturbance, goal, recording: recording.map(|ranks| &ranks.get().0), threads };
     let done = watched(py, progress, |watch| match (bare, dedicated_s) {
         (Some(bare), None) => texts.simulate_beside(bare, watch),
         _ => texts.simulate(dedicated_s, watch),

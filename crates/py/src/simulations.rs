@@ -67,7 +67,7 @@ impl Simulations {
         self.put(number, move |watch| {
             let recording = recording.as_ref().map(|ranks| &ranks.get().0);
             let (disturbance, goal) = (disturbance.as_deref(), goal.as_deref());
-            let texts = ProgramTexts { point: &point, disturbance, goal, recording };
+            let texts = ProgramTexts { point: &point, disturbance, goal, recording, threads: 1 };
             Ok((text(&texts.simulate_beside(&bare, watch)?), None))
         });
     }

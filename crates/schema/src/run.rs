@@ -77,6 +77,9 @@ pub struct Run {
     /// have one user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<Flow>,
+    /// Fairness over time among users, and among classes of tasks; absent where there is one only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fairness: Vec<Fairness>,
     /// Results of earlier runs into the same directory that this one resumed; absent if it did not resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<Resumed>,
@@ -130,6 +133,31 @@ pub struct UserFlow {
     pub mean_s: f64,
     /// Mean of flow time / time that the task would take alone on the node that would be done with it first.
     pub mean_slowdown: f64,
+}
+
+/// What tasks are grouped by to compare how they were served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FairnessOf {
+    Users,
+    Classes,
+}
+
+/// Jain's index over time: of the work that each user, or class of tasks, got done in a window. In a window count those
+/// that had an unfinished task at every moment of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fairness {
+    pub of: FairnessOf,
+    /// Length of a window, s.
+    pub window_s: f64,
+    /// Mean index of the windows that have one.
+    pub mean: f64,
+    /// The smallest index of a window.
+    pub least: f64,
+    /// Index of each window, in order of time: 1 if all that count got the same, 1 / n if one of n got all; null where
+    /// fewer than two count, or no task ended.
+    pub index: Vec<Option<f64>>,
 }
 
 /// Tasks of a resumed run, by what earlier runs left.

@@ -86,8 +86,8 @@ pub enum SimError {
     },
     /// A setting that needs one processor per rank, which the schedule does not have.
     #[error(
-        "{setting} cannot be simulated for a schedule with several processors or interfaces per rank (cpu, nic): leave one of the \
-         two away"
+        "{setting} cannot be simulated for a schedule with several processors or interfaces per rank (cpu, nic) or with \
+         rendezvous_above_bytes: leave one of the two away"
     )]
     OneProcessor {
         /// The setting as written in the description.

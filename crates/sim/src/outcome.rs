@@ -19,8 +19,8 @@ pub struct Outcome {
     pub nodes: Vec<NodeOutcome>,
     /// What was observed of each node and its link. Empty without adaptation.
     pub seen: Vec<NodeObserved>,
-    /// When each task was done, s. Empty if all tasks were there at the start, none has a deadline and they
-    /// have one user.
+    /// When each task was done, s. Empty if all tasks were there at the start, none has a deadline, and they have one user
+    /// and one class.
     pub done_s: Vec<f64>,
     /// Changes applied and their effects.
     pub events: Vec<Happened>,

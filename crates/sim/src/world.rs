@@ -79,14 +79,14 @@ pub(crate) struct Progress {
     quarters: [Nanos; 2],
     /// Number of tasks at each of these.
     quarters_at: [u64; 2],
-    /// When each task was done; empty unless tasks arrive over time, or have deadlines or several users.
+    /// When each task was done; empty unless tasks arrive over time, or have deadlines, users or classes.
     done_at: Vec<Nanos>,
 }
 
 impl Progress {
     pub fn of(tasks: &Tasks, by_computing: bool) -> Self {
         let quarters_at = [tasks.count / 4, tasks.count - tasks.count / 4];
-        let is_timed = tasks.arrivals.is_some() || tasks.users.is_some();
+        let is_timed = tasks.arrivals.is_some() || tasks.users.is_some() || tasks.classes.is_some();
         let done_at = if is_timed { vec![0; tasks.count as usize] } else { Vec::new() };
         Self { done: 0, by_computing, computed: 0, last_computed: 0, quarters: [0; 2], quarters_at, done_at }
     }

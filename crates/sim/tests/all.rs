@@ -25,6 +25,7 @@ mod program_goal_oracle;
 mod program_laws;
 mod program_oracles;
 mod program_order;
+mod program_threads;
 mod program_windows;
 mod programs;
 mod reference;

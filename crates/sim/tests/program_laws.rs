@@ -7,7 +7,7 @@ use crosswind_policy::window::{Away, CreditReturn, WindowSettings};
 use crosswind_program::{Kind, Op};
 use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::SimError;
-use crosswind_sim::program::{Network, simulate};
+use crosswind_sim::program::{Network, simulate, simulate_on_threads};
 use proptest::prelude::*;
 
 /// Actions of a rank between two barriers.
@@ -123,9 +123,13 @@ proptest! {
                 prop_assert!(handled.is_sorted() && answered.is_sorted());
             }
         }
-        // Same input, same run.
-        let again = simulate(&program, &cm5(), window, &timelines, &mut |_| true).unwrap();
-        prop_assert_eq!((again.makespan_ns, again.totals, again.times), (run.makespan_ns, run.totals, run.times));
+        // Same input, same run, whatever the number of threads.
+        for threads in 1..=4 {
+            let again = simulate_on_threads(&program, &cm5(), window, &timelines, threads, &mut |_| true).unwrap();
+            let log = |ranks: &[Script]| ranks.iter().map(|rank| rank.log.clone()).collect::<Vec<_>>();
+            prop_assert_eq!(log(&again.ranks), log(&run.ranks));
+            prop_assert_eq!((again.makespan_ns, again.totals, again.times), (run.makespan_ns, run.totals, run.times.clone()));
+        }
     }
 
     #[test]

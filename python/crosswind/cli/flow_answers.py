@@ -46,6 +46,7 @@ def flow_answer(done: Runs[Run], most: int) -> Answer:
     if len(points) == 1 and _flows(points[0])[0].get("users"):
         lines.append(_fairness(_flows(points[0])))
         tables.append(_users(_flows(points[0]), most))
+        lines += _over_time(points[0])
         notes.append("Jain's index: 1 if all users have the same mean slowdown, 1 / users if one has all of it")
     return Answer(lines, tables, notes, tables_of(done, most), rest="Makespans")
 
@@ -54,6 +55,18 @@ def _fairness(flows: Sequence[Flow]) -> str:
     users = len(flows[0].get("users", []))
     index = fmean(float(flow.get("jain") or 0.0) for flow in flows)
     return f"Among {number_of(users, 'user')} Jain's index of the slowdowns is {index:.3f}."
+
+
+def _over_time(point: Sequence[Run]) -> list[str]:
+    """Return the sentence on fairness over time; of several seeds the mean, and the least fair window of all."""
+    found = [one for run in point for one in run.fairness if one["of"] == "users"]
+    if not found:
+        return []
+    mean, least = fmean(one["mean"] for one in found), min(one["least"] for one in found)
+    window = plain(fmean(one["window_s"] for one in found))
+    return [
+        f"Over time, in windows of {window} s, the index of the work done for each is {mean:.3f}, at least {least:.3f}."
+    ]
 
 
 def _users(flows: Sequence[Flow], most: int) -> Section:

@@ -1,4 +1,4 @@
-"""`crosswind platform`: what tree a file describes; SimGrid's XML and Slurm's topology.conf -> Platform, and back."""
+"""`crosswind platform`: what tree a file describes; XML of SimGrid and hwloc, topology.conf -> Platform, and back."""
 
 from __future__ import annotations
 
@@ -25,19 +25,26 @@ Examples:
 
     crosswind platform topology.conf --compute-per-s 100 --mb-per-s 1250 -o platform.toml
 
+    crosswind platform machine.xml --compute-per-s 20 --mb-per-s 10000 -o platform.toml
+
     crosswind platform platform.toml -o cluster.xml
 
-The name says the format: `.xml` is SimGrid's, `.conf` Slurm's, all else a platform.toml. What has no counterpart in a
-tree of nodes is refused with its line. 1 Gflop/s of SimGrid is 1 work unit/s.
+The name says the format: `.hwloc.xml` is hwloc's, other `.xml` SimGrid's, `.conf` Slurm's, all else a platform.toml.
+What has no counterpart in a tree of nodes is refused with its line. 1 Gflop/s of SimGrid is 1 work unit/s.
 """
 MOST_ROWS = 20
-RATES = "Of a topology.conf"
+RATES = "Of a topology.conf or hwloc's XML"
 
 
 def platform(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="platform.toml, SimGrid's XML or topology.conf.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="platform.toml, XML of SimGrid or hwloc, topology.conf.")
+    ],
     root: Annotated[
-        str | None, typer.Option(metavar="HOST", help="The host with the tasks. [default: the first of the file]")
+        str | None,
+        typer.Option(
+            metavar="HOST", help="The host with the tasks. [default: the first of the file; of hwloc's the machine]"
+        ),
     ] = None,
     compute_per_s: Annotated[
         float | None, typer.Option(metavar="RATE", help="Of each node, work units/s.", rich_help_panel=RATES)

@@ -16,6 +16,19 @@ class EmbeddedFile(TypedDict):
     sha256: str
 
 
+FairnessOf: TypeAlias = Literal["users", "classes"]
+
+
+class Fairness(TypedDict):
+    """Jain's index over time: of the work that each user, or class of tasks, got done in a window."""
+
+    index: list[float | None]
+    least: float
+    mean: float
+    of: FairnessOf
+    window_s: float
+
+
 class UserFlow(TypedDict):
     """Flow times of one user's tasks."""
 
@@ -143,6 +156,7 @@ class Run(TypedDict):
     bound_tasks_per_s: NotRequired[float | None]
     compute: ComputedBy
     events: NotRequired[list[RunEvent]]
+    fairness: NotRequired[list[Fairness]]
     flow: NotRequired[Flow | None]
     makespan_s: float
     nodes: list[RunNode]

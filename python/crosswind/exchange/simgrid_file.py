@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from xml.parsers import expat
 
-from crosswind.errors import DescriptionError
 from crosswind.exchange.hostlist import numbers
 from crosswind.exchange.routes import Wire
-from crosswind.files.reading import read_bytes
+from crosswind.exchange.xml_file import Element, elements_of
 
-DEEPEST = 100
-"""Elements inside of each other that are read: zones of zones."""
 _SPEED = {"f": 1.0, "flops": 1.0}
 _SPEED |= {f"{p}f": 10.0 ** (3 * n) for n, p in enumerate("kMGTPEZY", 1)}
 _SPEED |= {
@@ -33,86 +29,21 @@ _LATENCY |= {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
 _UNITS = {"speed": _SPEED, "bandwidth": _BANDWIDTH, "latency": _LATENCY}
 
 
-@dataclass
-class Element:
-    """An element of the file."""
-
-    file: str
-    line: int
-    tag: str
-    attributes: dict[str, str]
-    inside: list[Element] = field(default_factory=list)
-
-    def refuse(self, what: str, hint: str) -> DescriptionError:
-        """Return the error that names this element."""
-        name = self.attributes.get("id") or " -> ".join(
-            self.attributes[k] for k in ("src", "dst") if k in self.attributes
-        )
-        called = f"<{self.tag}>" + (f" {name}" if name else "")
-        return DescriptionError(f"{self.file}:{self.line}: {called}: {what}", "simgrid", hint)
-
-    def text(self, name: str, otherwise: str | None = None) -> str:
-        """Return an attribute."""
-        value = self.attributes.get(name, otherwise)
-        if value is None:
-            raise self.refuse(f"no attribute `{name}`", f'write <{self.tag} {name}="..." ...>')
-        return value
-
-    def quantity(self, name: str, kind: str, otherwise: str | None = None) -> float:
-        """Return a speed in flop/s, a bandwidth in bytes/s or a latency in s."""
-        text = self.text(name, otherwise).split(",")[0].strip()
-        units = _UNITS[kind]
-        found = re.fullmatch(r"([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z]*)", text)
-        unit = found[2] if found else ""
-        try:
-            value = float(found[1]) * (units[unit] if unit else 1.0) if found else float("nan")
-        except (ValueError, KeyError):
-            value = float("nan")
-        lowest = 0.0 if kind == "latency" else 1e-300
-        if not lowest <= value < float("inf") and not (kind == "speed" and value == 0):
-            most = ", ".join(list(units)[:6])
-            raise self.refuse(f'{name}="{text}" is no {kind}', f"a number >= 0 with a unit: {most}, ...")
-        return value
-
-    def parts(self, *tags: str) -> Iterator[Element]:
-        """Return the elements inside with one of these tags."""
-        return (one for one in self.inside if one.tag in tags)
-
-
-def elements_of(path: str | Path) -> Element:
-    """Return the outermost element of a file.
-
-    Raises
-    ------
-    DescriptionError
-        With the line: it is no XML, or it declares entities.
-    """
-    file = str(path)
-    whole = Element(file, 0, "", {})
-    open_elements = [whole]
-    parser = expat.ParserCreate()
-
-    def begin(tag: str, attributes: dict[str, str]) -> None:
-        one = Element(file, parser.CurrentLineNumber, tag, attributes)
-        if len(open_elements) > DEEPEST:
-            raise one.refuse(f"more than {DEEPEST} elements inside of each other", "is this a platform of SimGrid?")
-        open_elements[-1].inside.append(one)
-        open_elements.append(one)
-
-    def entity(name: str, *_: object) -> None:
-        what = f"{file}:{parser.CurrentLineNumber}: entity {name} is declared"
-        raise DescriptionError(what, "simgrid", "write what it stands for where it is used")
-
-    parser.StartElementHandler = begin
-    parser.EndElementHandler = lambda tag: open_elements.pop()
-    parser.EntityDeclHandler = entity
+def quantity(element: Element, name: str, kind: str, otherwise: str | None = None) -> float:
+    """Return a speed in flop/s, a bandwidth in bytes/s or a latency in s."""
+    text = element.text(name, otherwise).split(",")[0].strip()
+    units = _UNITS[kind]
+    found = re.fullmatch(r"([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z]*)", text)
+    unit = found[2] if found else ""
     try:
-        parser.Parse(read_bytes(path), True)
-    except expat.ExpatError as error:
-        what = f"{file}:{error.lineno}: {expat.ErrorString(error.code)}"
-        raise DescriptionError(what, "simgrid", "is it a platform file of SimGrid?") from None
-    (outermost,) = whole.inside
-    return outermost
+        value = float(found[1]) * (units[unit] if unit else 1.0) if found else float("nan")
+    except (ValueError, KeyError):
+        value = float("nan")
+    lowest = 0.0 if kind == "latency" else 1e-300
+    if not lowest <= value < float("inf") and not (kind == "speed" and value == 0):
+        most = ", ".join(list(units)[:6])
+        raise element.refuse(f'{name}="{text}" is no {kind}', f"a number >= 0 with a unit: {most}, ...")
+    return value
 
 
 @dataclass
@@ -186,7 +117,7 @@ class Network:
         cores = element.text("core", "1")
         if not cores.isdecimal() or int(cores) < 1:
             raise element.refuse(f'core="{cores}" is no number of cores', "1 or more")
-        self.hosts[self.add(element, zone, name)] = element.quantity("speed", "speed") * int(cores)
+        self.hosts[self.add(element, zone, name)] = quantity(element, "speed", "speed") * int(cores)
         if int(cores) > 1:
             self.several_cores.append(name)
 
@@ -212,7 +143,7 @@ def network_of(path: str | Path) -> Network:
     DescriptionError
         With file and line: what has no counterpart in a tree of nodes, or is wrong.
     """
-    platform = elements_of(path)
+    platform = elements_of(path, "simgrid", "a platform file of SimGrid")
     if platform.tag != "platform":
         raise platform.refuse("no platform of SimGrid", "its outermost element is <platform>")
     version = platform.text("version", "0")
@@ -258,10 +189,10 @@ def network_part(network: Network, zone: Zone, one: Element, later: list[Element
         case "router":
             network.add(one, zone, one.text("id"))
         case "link":
-            rate, latency = one.quantity("bandwidth", "bandwidth"), one.quantity("latency", "latency", "0")
+            rate, latency = quantity(one, "bandwidth", "bandwidth"), quantity(one, "latency", "latency", "0")
             network.add_link(one, one.text("id"), rate / 1e6, latency, one.text("sharing_policy", "SHARED"))
         case "backbone":
-            rate, latency = one.quantity("bandwidth", "bandwidth"), one.quantity("latency", "latency")
+            rate, latency = quantity(one, "bandwidth", "bandwidth"), quantity(one, "latency", "latency")
             zone.backbone = Wire(one.text("id"), rate / 1e6, latency, True, one.line)
         case "cluster" | "cabinet":
             _read_cluster(network, one, zone)
@@ -284,16 +215,16 @@ def _read_cluster(network: Network, one: Element, outer: Zone | None) -> None:
             network.add(one, outer, name)
         network.add(one, zone, one.attributes.get("router_id") or f"{prefix}{name}_router{suffix}")
         if one.attributes.get("bb_bw"):
-            rate, latency = one.quantity("bb_bw", "bandwidth"), one.quantity("bb_lat", "latency", "0")
+            rate, latency = quantity(one, "bb_bw", "bandwidth"), quantity(one, "bb_lat", "latency", "0")
             shared = one.text("bb_sharing_policy", "SHARED") != "FATPIPE"
             zone.backbone = Wire(f"{name}_backbone", rate / 1e6, latency, shared, one.line)
     else:
         zone = outer
     if zone.routing != "Cluster":
         raise one.refuse(f'stands in a zone of routing="{zone.routing}"', 'its zone needs routing="Cluster"')
-    rate, latency = one.quantity("bw", "bandwidth") / 1e6, one.quantity("lat", "latency")
+    rate, latency = quantity(one, "bw", "bandwidth") / 1e6, quantity(one, "lat", "latency")
     sharing = one.text("sharing_policy", "SPLITDUPLEX")
-    limiter = one.quantity("limiter_link", "bandwidth") / 1e6 if one.attributes.get("limiter_link") else None
+    limiter = quantity(one, "limiter_link", "bandwidth") / 1e6 if one.attributes.get("limiter_link") else None
     for number in numbers(one.text("radical"), one.refuse):
         host = f"{prefix}{number}{suffix}"
         link = f"{name}_link_{number}" if one.tag == "cluster" else f"link_{host}"

@@ -33,6 +33,7 @@ WORDS = {
     "gpu-measurement": "a measurement of a GPU",
     "homework": "a sheet of homework",
     "hosts": "a list of hosts",
+    "hwloc": "a topology for hwloc",
     "injection": "the report of an injection",
     "intervals": "a table of recorded intervals",
     "joblog": "a job log",
@@ -106,6 +107,7 @@ _FIELD = re.compile(r'^[ \t]*"?([\w-]+)"?(?:[ \t]*\.[^=\n]*)?[ \t]*=', re.MULTIL
 _MARKS = {"report": '<meta name="generator" content="Crosswind ', "junit": '<testsuite name="crosswind '}
 _MARKS["watched-page"] = '<meta name="application-name" content="Crosswind watch">'
 _MARKS["simgrid"] = "<!-- Crosswind: "
+_MARKS["hwloc"] = "<!-- Crosswind, for hwloc: "
 _HEADS = {
     "metrics": "# HELP crosswind_check",
     "slurm": "# Crosswind: ",

@@ -424,6 +424,7 @@ class LiveFarm:
             "nodes": nodes,
             "events": found["events"],
             "warnings": warnings,
+            **({"done_s": found["done_s"]} if found["done_s"] else {}),
         }
 
     def __enter__(self) -> LiveFarm:

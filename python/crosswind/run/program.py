@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 from crosswind import _core
 from crosswind.experiment import ProgramPoint
@@ -12,13 +13,13 @@ from crosswind.run.side_by_side import Columns, Simulator
 _OF_NO_MATTER = ("schema_version", "name", "disturbance", "repetitions", "sweep")
 
 
-def simulator() -> Simulator:
-    """Return how programs are simulated."""
-    return Simulator(simulate_program, _put, run_of)
+def simulator(threads: int = 1) -> Simulator:
+    """Return how programs are simulated: one alone by `threads` threads."""
+    return Simulator(partial(simulate_program, threads=threads), _put, run_of)
 
 
-def simulate_program(point: ProgramPoint) -> ProgramRun:
-    """Simulate one point; the interpreter is free meanwhile.
+def simulate_program(point: ProgramPoint, *, threads: int = 1) -> ProgramRun:
+    """Simulate one point by `threads` threads, which change nothing in the run; the interpreter is free meanwhile.
 
     What the program takes undisturbed is simulated once and remembered: a sweep over disturbances asks for it again
     and again.
@@ -30,7 +31,8 @@ def simulate_program(point: ProgramPoint) -> ProgramRun:
     DescriptionError
         When the disturbance names a rank that does not exist.
     """
-    text = _core.simulate_program(point.json, _disturbance(point), point.goal, point.recording, bare=_bare(point))
+    disturbance, bare = _disturbance(point), _bare(point)
+    text = _core.simulate_program(point.json, disturbance, point.goal, point.recording, bare=bare, threads=threads)
     return run_of(point, text)
 
 

@@ -38,7 +38,7 @@ _FIELDS: tuple[str, ...] = (
     "makespan_s",
     "throughput_tasks_per_s",
 )
-_FIELDS += ("bound_tasks_per_s", "root_only_tasks_per_s", "nodes", "events", "warnings", "flow", "resumed")
+_FIELDS += ("bound_tasks_per_s", "root_only_tasks_per_s", "nodes", "events", "warnings", "flow", "fairness", "resumed")
 _NODE_FIELDS = ("name", "tasks", "busy_s", "received_mb", "failures", "seen")
 
 
@@ -140,6 +140,12 @@ class Run(AnyRun):
         return self.throughput_tasks_per_s / self.bound_tasks_per_s if self.bound_tasks_per_s else None
 
     @property
+    def fairness(self) -> list[dict[str, Any]]:
+        """Jain's index over time, of users and of classes (docs/reference/files.md); empty where there is one only."""
+        found: Any = self.data.get("fairness", [])
+        return list(found)
+
+    @property
     def flow(self) -> shared.Flow | None:
         """Times between arrival and end of tasks; None where all tasks were there at the start."""
         return self.data.get("flow")
@@ -205,6 +211,7 @@ class Run(AnyRun):
             "bound_of_root_only": self.bound_of_root_only,
             "events": len(self.events),
             **{f"flow.{name}": value for name, value in (self.flow or {}).items() if name != "users"},
+            **{f"fairness.{one['of']}.{name}": one[name] for one in self.fairness for name in ("mean", "least")},
             **{f"failures.{name}": value for name, value in (self.failures or {}).items()},
         }
 

@@ -25,6 +25,7 @@ OF_OTHERS = {
     "bug-report": "read by people",
     "figure": "an image",
     "goal": "a format of others",
+    "hwloc": "a format of others",
     "homework": "filled in by people; `crosswind grade` names what is wrong",
     "noise": "a format of others",
     "simgrid": "a format of others",

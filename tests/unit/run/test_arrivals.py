@@ -86,8 +86,3 @@ def test_what_is_wrong_is_refused(workload, said):
     with pytest.raises(DescriptionError) as error:
         crosswind.run(experiment(workload))
     assert said in str(error.value)
-
-
-def test_live_runs_refuse_arrivals():
-    with pytest.raises(DescriptionError, match="tasks that arrive over time"):
-        crosswind.run(experiment({"arrival_gap_s": 1.0}), on="local")

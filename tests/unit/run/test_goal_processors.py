@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from goal_processors import Network, Op, Run, drawn, text_of
 
+import crosswind
 from crosswind import _core
 from crosswind.blame.recorded import blame_recorded
 from crosswind.cli import app
@@ -16,6 +18,7 @@ from crosswind.experiment.goal_binary import goal_text
 
 SCHEDULES = 400
 RECORDED = Path(__file__).parents[2] / "recordings" / "loggopsim.json"
+RENDEZVOUS = RECORDED.with_name("loggopsim-rendezvous.json")
 LOGGOPSIM = Network(2500, 1500, 1000, 6)
 BINARY = bytes.fromhex(
     "7f10000000000000020000000102260000000000000084000000000000008400000000000000e200000000000000020000000100000000"
@@ -41,6 +44,9 @@ l1 irequires l0
 
 def simulated(text, network, **settings):
     """Return a run of a schedule, or `None` where it does not end as it should."""
+    parameters = {"file": "s.goal"}
+    if network.rendezvous_above is not None:
+        parameters["rendezvous_above_bytes"] = network.rendezvous_above
     seconds = {"latency_s": network.latency, "overhead_s": network.overhead, "gap_s": network.gap}
     experiment = {
         "schema_version": 1,
@@ -51,7 +57,7 @@ def simulated(text, network, **settings):
             "packet_bytes": network.packet_bytes,
             **settings.pop("network", {}),
         },
-        "workload": {"kind": "program", "program": "goal", "parameters": {"file": "s.goal"}},
+        "workload": {"kind": "program", "program": "goal", "parameters": parameters},
         **settings,
     }
     return json.loads(_core.simulate_program(json.dumps(experiment), None, text, dedicated_s=1.0))
@@ -87,6 +93,46 @@ def test_drawn_schedules_end_when_the_rules_say():
     assert whole > SCHEDULES / 4
 
 
+def test_drawn_schedules_with_rendezvous_end_when_the_rules_say():
+    whole = waited = 0
+    for seed in range(SCHEDULES):
+        schedule, eager = drawn(seed)
+        network = replace(eager, rendezvous_above=(0, 4, 7)[seed % 3])
+        expected = by_rules(schedule, network)
+        assert ends(schedule, network) == expected, f"{seed} {network}\n{text_of(schedule)}"
+        whole += expected is not None
+        waited += expected is not None and expected != by_rules(schedule, eager)
+    assert whole > SCHEDULES / 8
+    assert waited > SCHEDULES / 40
+
+
+@pytest.mark.parametrize(
+    ("receiver", "above", "end"),
+    [
+        # It takes 1500 to send, 2500 + 99 * 6 under way; the sender then computes for 10,000.
+        ([Op("recv", 100, 0)], 100, 1500 + 10_000),
+        ([Op("recv", 100, 0)], 99, 1500 + 2500 + 594 + 10_000),
+        # The receiver's processor computes first, or another one does and the message is handled before the recv.
+        ([Op("calc", 20_000), Op("recv", 100, 0, requires=[0])], 99, 20_000 + 10_000),
+        ([Op("calc", 20_000, cpu=1), Op("recv", 100, 0, requires=[0])], 99, 20_000 + 10_000),
+        ([Op("calc", 20_000, cpu=1), Op("recv", 100, 0, requires=[0])], None, 20_000),
+    ],
+)
+def test_a_rendezvous_send_ends_when_its_message_matches(receiver, above, end):
+    sender = [Op("send", 100, 1), Op("calc", 10_000, requires=[0])]
+    assert ends([sender, receiver], replace(LOGGOPSIM, rendezvous_above=above))[0] == end
+
+
+def test_two_that_send_first_by_rendezvous_wait_for_each_other():
+    def rank(other):
+        return [Op("send", 100, other), Op("recv", 100, other, requires=[0])]
+
+    text = text_of([rank(1), rank(0)])
+    assert simulated(text, LOGGOPSIM)["makespan_s"] > 0
+    with pytest.raises(InfeasibleError, match=r"rank 0: rank 1 to receive a message above rendezvous_above_bytes"):
+        simulated(text, replace(LOGGOPSIM, rendezvous_above=99))
+
+
 @pytest.mark.parametrize(
     ("ops", "end"),
     [
@@ -114,6 +160,30 @@ def test_schedules_end_when_loggopsim_says(recorded):
     """
     run = simulated(recorded["schedule"], Network(*recorded["network"]))
     assert round(run["makespan_s"] * 1e9) == max(recorded["ends_ns"])
+
+
+@pytest.mark.parametrize("recorded", json.loads(RENDEZVOUS.read_text()))
+def test_rendezvous_sends_end_when_loggopsim_says(recorded):
+    """As above, with LogGOPSim's -S: schedules that end at another time if all messages are eager.
+
+    A processor receives one message at most.
+    """
+    network = Network(*recorded["network"], rendezvous_above=recorded["rendezvous_above"])
+    run = simulated(recorded["schedule"], network)
+    assert round(run["makespan_s"] * 1e9) == max(recorded["ends_ns"])
+    eager = simulated(recorded["schedule"], replace(network, rendezvous_above=None))
+    assert eager["makespan_s"] < run["makespan_s"]
+
+
+def test_live_ranks_refuse_rendezvous_and_say_what_to_do(tmp_path):
+    (tmp_path / "s.goal").write_text(
+        "num_ranks 2\nrank 0 {\nsend 8b to 1 tag 1\n}\nrank 1 {\nrecv 8b from 0 tag 1\n}\n"
+    )
+    parameters = {"file": "s.goal", "rendezvous_above_bytes": 4}
+    workload = {"kind": "program", "program": "goal", "parameters": parameters}
+    described = {"schema_version": 1, "name": "g", "network": "cluster", "workload": workload}
+    with pytest.raises(CrosswindError, match=r"rendezvous_above_bytes is given, and live ranks send .* --on sim"):
+        crosswind.run(crosswind.Experiment.from_dict(described, tmp_path), on="local")
 
 
 def test_a_message_is_handled_by_the_processor_of_its_receive():

@@ -26,6 +26,7 @@ RECEIVED = {
     "workload.task_work": 9.0,
     "workload.result_size_mb": 0.25,
     "workload.tasks_file": "tasks.csv",
+    "workload.arrival_gap_s": 1.0,
     "policy.order": "arrival",
     "policy.ports": "single",
     "policy.chunk_kib": 77,
@@ -43,7 +44,6 @@ RECEIVED = {
 }
 """Field -> a value that changes the settings that agents receive."""
 REFUSED = {
-    "workload.arrival_gap_s": (1.0, "workload.arrival_gap_s has tasks that arrive over time"),
     "workload.class": ([{"name": "c"}], "workload.class gives tasks classes"),
     "change.leaves": (True, r"change\[0\].leaves is true"),
     "change.joins": (True, r"change\[1\].joins is true|change\[0\].leaves is true"),
@@ -56,7 +56,8 @@ ABOUT = {
     "repetitions": "points of the grid",
     "sweep": "points of the grid",
     "workload.kind": "farm",
-    "workload.arrival_tasks": "stands only beside arrival_gap_s, which is refused",
+    "workload.arrival_tasks": "stands only beside arrival_gap_s: the root keeps to both",
+    "workload.fairness_window_s": "of the results",
 }
 """Fields that agents do not receive, and why."""
 
@@ -128,20 +129,6 @@ def test_what_agents_cannot_do_is_refused_by_name(field):
     value, said = REFUSED[field]
     with pytest.raises(DescriptionError, match=said):
         crosswind.run(Experiment.from_dict(described(field, value)), on="local")
-
-
-@pytest.mark.parametrize(
-    ("columns", "said"),
-    [
-        ("size_mb,work,release_s\n1,1,0\n", "workload.tasks_file has tasks that arrive over time"),
-        ("size_mb,work,deadline_s\n1,1,4\n", "workload.tasks_file has tasks that arrive over time or have deadlines"),
-        ("size_mb,work,user\n1,1,ann\n", "workload.tasks_file has a column user"),
-    ],
-)
-def test_columns_that_only_simulations_know_are_refused(columns, said, tmp_path):
-    (tmp_path / "tasks.csv").write_text(columns)
-    with pytest.raises(DescriptionError, match=said):
-        crosswind.run(Experiment.from_dict(described("workload.tasks_file", "tasks.csv"), tmp_path), on="local")
 
 
 def test_fields_are_refused_that_only_emulated_agents_know(tmp_path):

@@ -96,20 +96,20 @@ impl<'a> EventLoop<'a> {
             return Err(failure);
         }
         self.recall(now);
-        self.supply();
+        let mut arrives = self.supply();
         self.node.agent.progress(now);
         if let Some(status_file) = &mut self.status_file {
             status_file.look(&self.node.agent, now);
         }
         if self.node.agent.is_opening() {
             // The user's first tasks must be available before any child requests one.
-            self.supply();
+            arrives = self.supply();
             self.node.agent.open(now);
         }
         if matches!(self.node.agent.ended(), Some(End::AllLost(_) | End::ParentLost(_))) {
             return Ok(());
         }
-        due = earliest(due, self.flush(now)?);
+        due = earliest(earliest(due, arrives), self.flush(now)?);
         self.deliver();
         if self.node.agent.ended().is_some() {
             return Ok(());
@@ -187,13 +187,14 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// Takes as many tasks from the user as the agent needs soon.
-    fn supply(&mut self) {
-        let Some(User { task_source, .. }) = &mut self.user else { return };
+    /// Takes as many tasks from the user as the agent needs soon. Returns when the next one arrives, if that is known.
+    fn supply(&mut self) -> Option<u64> {
+        let Some(User { task_source, .. }) = &mut self.user else { return None };
         let agent = &mut self.node.agent;
         let now = now_ns();
         while agent.wants_task() && task_source.room() {
-            match task_source.next() {
+            let zero = agent.zero_ns();
+            match task_source.next(now.saturating_sub(zero)) {
                 Supply::Task(NewTask { task, payload, work, name, is_batch }) => {
                     agent.name_task(task, name);
                     if is_batch {
@@ -201,10 +202,12 @@ impl<'a> EventLoop<'a> {
                     }
                     agent.submit(task, payload, work, now);
                 }
+                Supply::At(ns) => return Some(zero.saturating_add(ns)),
                 Supply::Later => break,
                 Supply::Over => agent.end_of_tasks(now),
             }
         }
+        None
     }
 
     /// Passes new events and results to the user.
@@ -236,7 +239,8 @@ impl<'a> EventLoop<'a> {
             let node = user.names.entry(node).or_insert_with(|| UNKNOWN.into());
             deliveries.push(Delivery { task, node: Arc::clone(node), ok, payload });
         }
-        user.task_source.deliver(&mut deliveries);
+        let now = user.last_result_ns.saturating_sub(self.node.agent.zero_ns());
+        user.task_source.deliver(&mut deliveries, now);
     }
 
     /// Writes to all links, and again if that produced new actions. Returns when more will be due, if that depends on time.

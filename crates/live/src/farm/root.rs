@@ -44,6 +44,8 @@ pub struct NewTask {
 #[derive(Debug)]
 pub enum Supply {
     Task(NewTask),
+    /// No task before this time, ns since time 0.
+    At(u64),
     /// No task at the moment. The waker is woken when there is one.
     Later,
     /// No more tasks will follow.
@@ -63,14 +65,21 @@ pub struct Delivery {
 
 /// Source of tasks and sink of results. The root's event loop calls its methods, which must not block.
 pub trait TaskSource {
-    fn next(&mut self) -> Supply;
+    /// Returns the next task. `now_ns` is the time since time 0.
+    fn next(&mut self, now_ns: u64) -> Supply;
 
     /// Returns whether more results are accepted. If not, no more tasks are started.
     fn room(&self) -> bool {
         true
     }
 
-    fn deliver(&mut self, results: &mut Vec<Delivery>);
+    /// Takes results. `now_ns` is the time since time 0.
+    fn deliver(&mut self, results: &mut Vec<Delivery>, now_ns: u64);
+
+    /// Returns when each task was delivered, ns since time 0, if the source keeps these times.
+    fn take_done(&mut self) -> Vec<u64> {
+        Vec::new()
+    }
 
     /// Returns whether results go to files of the user.
     fn writes_files(&self) -> bool {
@@ -146,10 +155,13 @@ pub struct RunSummary {
     pub events: Vec<(f64, AgentEvent)>,
     /// Recorded activities with their times from time 0, ns. Empty if recording is off.
     pub rows: Vec<Row>,
+    /// Time from time 0 to each task's result at the root, s. Empty unless tasks arrive over time, or have deadlines or
+    /// users.
+    pub done_s: Vec<f64>,
 }
 
 impl RunSummary {
-    /// Returns the summary as JSON: `{makespan_s, tasks, nodes, events}`.
+    /// Returns the summary as JSON: `{makespan_s, tasks, nodes, events, done_s}`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let nodes: Vec<_> = self.nodes.iter().map(|node| {
@@ -158,7 +170,7 @@ impl RunSummary {
         let events: Vec<_> = self.events.iter().map(|(t_s, event)| {
             json!({"t_s": t_s, "code": event.code, "node": event.node, "tasks": event.tasks, "message": event.message})
         }).collect();
-        json!({"makespan_s": self.makespan_s, "tasks": self.tasks, "nodes": nodes, "events": events})
+        json!({"makespan_s": self.makespan_s, "tasks": self.tasks, "nodes": nodes, "events": events, "done_s": self.done_s})
     }
 }
 
@@ -232,7 +244,10 @@ pub(crate) fn make_room_for(run: &RunSettings) {
 
 fn summary(events: EventLoop<'_>) -> RunSummary {
     let EventLoop { node: NodeRuntime { mut agent, .. }, user, .. } = events;
-    let (computed, last_result_ns) = user.map_or_else(Default::default, |user| (user.computed, user.last_result_ns));
+    let (computed, last_result_ns, done) = user.map_or_else(Default::default, |user| {
+        let done = user.task_source.take_done();
+        (user.computed, user.last_result_ns, done)
+    });
     let zero = agent.zero_ns();
     // Emulated runs report the platform's seconds, not wall time.
     let scale = if let Work::Emulated { time_scale, .. } = agent.run().work { time_scale } else { 1.0 };
@@ -296,5 +311,6 @@ fn summary(events: EventLoop<'_>) -> RunSummary {
     let tasks = computed.values().sum();
     let makespan_s = if tasks == 0 { 0.0 } else { seconds(last_result_ns.min(now_ns())) };
     let events = events.into_iter().map(|event| (seconds(event.root_ns), event)).collect();
-    RunSummary { makespan_s, tasks, nodes, events, rows }
+    let done_s = done.into_iter().map(|ns| ns as f64 * 1e-9 * scale).collect();
+    RunSummary { makespan_s, tasks, nodes, events, rows, done_s }
 }

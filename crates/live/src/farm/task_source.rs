@@ -112,18 +112,28 @@ pub struct QueuedTasks {
     labels: HashMap<u64, Label>,
 }
 
-/// Tasks generated from the workload.
+/// The workload's own tasks, which no other thread submits.
+pub struct Own {
+    pub tasks: Tasks,
+    /// Whether inputs are blank bytes, which receivers only count. Other inputs are stored, as a user's are.
+    pub blank: bool,
+    /// Seconds of the platform per second, in which the tasks' arrivals are.
+    pub time_scale: f64,
+}
+
+/// The workload's own tasks, and which of them have been handed over.
 struct Drawn {
     tasks: Tasks,
+    time_scale: f64,
+    /// When each was delivered, ns since time 0; empty unless tasks arrive over time, or have deadlines or users.
+    done: Vec<u64>,
     next: u64,
-    /// Whether inputs are blank bytes, which receivers only count. Other inputs are stored, as a user's are.
     blank: bool,
     /// Input of the last task, shared by consecutive tasks of the same size.
     input: Payload,
 }
 
-/// Creates both sides of a task source. `drawn` replaces submitted tasks by the workload's own, with a flag for blank
-/// bytes.
+/// Creates both sides of a task source. `own` replaces submitted tasks by the workload's own.
 ///
 /// # Errors
 /// When the result writer's thread cannot be started.
@@ -131,10 +141,14 @@ pub fn task_source(
     waker: Arc<Waker>,
     settings: Option<WriterSettings>,
     discard: bool,
-    drawn: Option<(Tasks, bool)>,
+    own: Option<Own>,
 ) -> Result<(TaskQueue, QueuedTasks), LiveError> {
     let both = Arc::new(Both { shared: Mutex::default(), changed: Condvar::new(), waker });
-    let drawn = drawn.map(|(tasks, blank)| Drawn { tasks, next: 0, blank, input: Payload::Blank(0) });
+    let drawn = own.map(|Own { tasks, blank, time_scale }| {
+        let is_timed = tasks.arrivals.is_some() || tasks.users.is_some();
+        let done = vec![0; if is_timed { tasks.count as usize } else { 0 }];
+        Drawn { tasks, time_scale, done, next: 0, blank, input: Payload::Blank(0) }
+    });
     let (kept, failed) = (Arc::clone(&both), Arc::clone(&both));
     let writer = settings.map(|settings| {
         ResultWriter::start(
@@ -345,12 +359,17 @@ impl TaskQueue {
 }
 
 impl QueuedTasks {
-    fn next_drawn(&mut self) -> Option<Supply> {
-        let Drawn { tasks, next, blank, input } = self.drawn.as_mut()?;
+    fn next_drawn(&mut self, now_ns: u64) -> Option<Supply> {
+        let Drawn { tasks, time_scale, next, blank, input, .. } = self.drawn.as_mut()?;
         if *next >= tasks.count {
             return Some(Supply::Over);
         }
         let task = *next;
+        let release = tasks.arrivals.as_ref().and_then(|arrivals| arrivals.release_s.get(task as usize));
+        let at_ns = release.map_or(0, |release_s| (release_s / *time_scale * 1e9) as u64);
+        if at_ns > now_ns {
+            return Some(Supply::At(at_ns));
+        }
         *next += 1;
         let bytes = (tasks.size_mb.get(task) * 1e6).round() as u64;
         if *blank {
@@ -390,8 +409,8 @@ impl TaskSource for QueuedTasks {
         self.both.lock().events.extend_from_slice(events);
     }
 
-    fn next(&mut self) -> Supply {
-        if let Some(supply) = self.next_drawn() {
+    fn next(&mut self, now_ns: u64) -> Supply {
+        if let Some(supply) = self.next_drawn(now_ns) {
             return supply;
         }
         let mut shared = self.both.lock();
@@ -436,7 +455,16 @@ impl TaskSource for QueuedTasks {
         self.both.lock().has_room()
     }
 
-    fn deliver(&mut self, results: &mut Vec<Delivery>) {
+    fn take_done(&mut self) -> Vec<u64> {
+        self.drawn.as_mut().map_or_else(Vec::new, |drawn| std::mem::take(&mut drawn.done))
+    }
+
+    fn deliver(&mut self, results: &mut Vec<Delivery>, now_ns: u64) {
+        if let Some(drawn) = self.drawn.as_mut().filter(|drawn| !drawn.done.is_empty()) {
+            for result in results.iter() {
+                drawn.done[result.task as usize] = now_ns;
+            }
+        }
         let Some(writer) = &self.writer else {
             self.both.report(results, 0, self.discard);
             return;

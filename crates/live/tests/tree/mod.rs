@@ -63,13 +63,13 @@ pub struct List {
 }
 
 impl TaskSource for List {
-    fn next(&mut self) -> Supply {
+    fn next(&mut self, _now_ns: u64) -> Supply {
         let Some((payload, work)) = self.tasks.next() else { return Supply::Over };
         self.next += 1;
         Supply::Task(NewTask { task: self.next - 1, payload, work, name: Vec::new(), is_batch: false })
     }
 
-    fn deliver(&mut self, results: &mut Vec<Delivery>) {
+    fn deliver(&mut self, results: &mut Vec<Delivery>, _now_ns: u64) {
         self.results.append(results);
     }
 }

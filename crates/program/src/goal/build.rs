@@ -57,6 +57,6 @@ impl Builder {
     pub fn build(self) -> Result<Goal, String> {
         let schedules: Result<Vec<_>, _> =
             self.blocks.into_iter().map(|block| block.schedule().map(Arc::new)).collect();
-        Ok(Goal { schedules: schedules? })
+        Ok(Goal { schedules: schedules?, rendezvous_above: None })
     }
 }

@@ -5,7 +5,7 @@
 //! interface, and computing need not wait behind it. Operations begin in the order in which they became free; among
 //! those that became free together, sends come first, then the order of the file decides. A receive is posted when it
 //! becomes free, without the processor, and ends when a send with its source and tag has been handled. Sends are eager
-//! at any size. Operations may name one of several processors (`cpu`) and interfaces (`nic`) of their rank.
+//! at any size, unless [`Goal::with_rendezvous`] says from which size on they are not. Operations may name one of several processors (`cpu`) and interfaces (`nic`) of their rank.
 //!
 //! | question | module |
 //! |---|---|
@@ -79,6 +79,8 @@ pub struct Place {
 #[derive(Clone, Debug)]
 pub struct Goal {
     schedules: Vec<Arc<Schedule>>,
+    /// Sends of more bytes end when their receive has matched the message. `None`: all are eager.
+    rendezvous_above: Option<u64>,
 }
 
 impl Goal {
@@ -97,7 +99,20 @@ impl Goal {
     /// assert!(Goal::parse(b"num_ranks 2\nrank 5 {\n}\n").is_err());
     /// ```
     pub fn parse(text: &[u8]) -> Result<Self, GoalError> {
-        parse::parse(text).map(|schedules| Self { schedules: schedules.into_iter().map(Arc::new).collect() })
+        let whole = |schedules: Vec<Schedule>| schedules.into_iter().map(Arc::new).collect();
+        parse::parse(text).map(|schedules| Self { schedules: whole(schedules), rendezvous_above: None })
+    }
+
+    /// Returns the schedule with messages of more bytes as rendezvous. Only [`Goal::processors`] takes that into account.
+    #[must_use]
+    pub fn with_rendezvous(self, above_bytes: u64) -> Self {
+        Self { rendezvous_above: Some(above_bytes), ..self }
+    }
+
+    /// Whether a send may wait for its receive.
+    #[must_use]
+    pub fn has_rendezvous(&self) -> bool {
+        self.rendezvous_above.is_some()
     }
 
     /// Returns the number of operations of all ranks.
@@ -116,7 +131,8 @@ impl Goal {
     /// Returns a rank in its initial state, with all of its processors.
     #[must_use]
     pub fn processors(&self, rank: u32) -> RankProcessors {
-        RankProcessors::new(Arc::clone(&self.schedules[rank as usize]))
+        let above = self.rendezvous_above.unwrap_or(u64::MAX);
+        RankProcessors::new(Arc::clone(&self.schedules[rank as usize]), above)
     }
 }
 

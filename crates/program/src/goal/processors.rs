@@ -1,5 +1,8 @@
 //! A rank of a GOAL schedule with several processors: which operations are free, on which processor, and which message
 //! belongs to which receive. It has no clock: the caller says what begins, ends and arrives.
+//!
+//! A rendezvous message *matches* when a processor begins to handle it, if its receive is posted by then. Otherwise it matches
+//! when it has been handled and its receive is posted. Then its send ends.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,8 +14,23 @@ use super::{Act, Place, Schedule};
 /// The part of an operation that occupies a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    Calc { ns: u64 },
-    Send { to: u32, tag: u64, bytes: u64 },
+    Calc {
+        ns: u64,
+    },
+    /// `waits`: the send ends when the message has matched.
+    Send {
+        to: u32,
+        tag: u64,
+        bytes: u64,
+        waits: bool,
+    },
+}
+
+/// The send of a rendezvous message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sender {
+    pub rank: u32,
+    pub operation: u32,
 }
 
 /// A free operation that a processor takes.
@@ -34,28 +52,40 @@ struct Message {
     tag: u64,
     /// Whether a processor has handled it.
     handled: bool,
+    /// Its send, if that waits.
+    sender: Option<Sender>,
 }
 
 pub struct RankProcessors {
     schedule: Arc<Schedule>,
     requirements: Requirements,
+    /// Messages of more bytes are rendezvous.
+    rendezvous_above: u64,
+    /// Sends that wait for their messages to match: operation and receiver.
+    waiting: Vec<(u32, u32)>,
+    /// Sends of other ranks whose messages have matched since [`Self::matched`] was called.
+    matched: Vec<Sender>,
     /// Free operations of each processor, in the order in which they became free, with their position in that order.
     queues: Vec<VecDeque<(u32, u32)>>,
     /// Receives without a message so far, in the order in which they were posted.
     posted: VecDeque<u32>,
     /// Messages without a receive so far, in the order in which they came.
     unexpected: VecDeque<Message>,
-    /// Messages that were unexpected, have a receive now, and have not been handled.
-    expected: Vec<(u64, u32)>,
+    /// Messages that were unexpected, have a receive now, and have not been handled, with the sends that wait for them to
+    /// match.
+    expected: Vec<(u64, u32, Option<Sender>)>,
     /// Processors whose queues have grown since [`Self::grown`] was called.
     grown: Vec<u8>,
 }
 
 impl RankProcessors {
-    pub(super) fn new(schedule: Arc<Schedule>) -> Self {
+    pub(super) fn new(schedule: Arc<Schedule>, rendezvous_above: u64) -> Self {
         let mut rank = Self {
             requirements: Requirements::new(Arc::clone(&schedule)),
             schedule,
+            rendezvous_above,
+            waiting: Vec::new(),
+            matched: Vec::new(),
             queues: Vec::new(),
             posted: VecDeque::new(),
             unexpected: VecDeque::new(),
@@ -90,7 +120,7 @@ impl RankProcessors {
         let (order, operation) = self.queues[usize::from(cpu)].remove(index)?;
         let work = match self.schedule.acts[operation as usize] {
             Act::Calc { ns } => Work::Calc { ns },
-            Act::Send { to, tag, bytes } => Work::Send { to, tag, bytes },
+            Act::Send { to, tag, bytes } => Work::Send { to, tag, bytes, waits: bytes > self.rendezvous_above },
             Act::Receive { .. } => return None,
         };
         Some(Taken { operation, work, place: self.schedule.place(operation), order, first: index == 0 })
@@ -116,6 +146,22 @@ impl RankProcessors {
         self.release();
     }
 
+    /// Records that the last packet of a rendezvous message has been sent to `to`; its send waits from now on.
+    pub fn waits(&mut self, operation: u32, to: u32) {
+        self.waiting.push((operation, to));
+    }
+
+    /// Records that the message of a send has matched: the send has ended.
+    pub fn has_matched(&mut self, operation: u32) {
+        self.waiting.retain(|&(waiting, _)| waiting != operation);
+        self.record(operation, true);
+    }
+
+    /// Takes the sends, of any rank, whose messages have matched here since the last call.
+    pub fn matched(&mut self) -> Option<Sender> {
+        self.matched.pop()
+    }
+
     /// Returns the processor of the first posted receive that asks for a message. `None` if none is posted.
     #[must_use]
     pub fn receiver(&self, from: u32, tag: u64) -> Option<u8> {
@@ -124,14 +170,23 @@ impl RankProcessors {
     }
 
     /// Records that a whole message has passed the interface. `id`: any number that no other message has. Returns the
-    /// receive that it belongs to, or `None` if none is posted.
-    pub fn passed(&mut self, id: u64, from: u32, tag: u64) -> Option<u32> {
+    /// receive that it belongs to, or `None` if none is posted. `sender`: its send, if that waits.
+    pub fn passed(&mut self, id: u64, from: u32, tag: u64, sender: Option<Sender>) -> Option<u32> {
         let acts = &self.schedule.acts;
         if let Some(index) = self.posted.iter().position(|&at| asks_for(acts[at as usize], from, tag)) {
             return self.posted.remove(index);
         }
-        self.unexpected.push_back(Message { id, from, tag, handled: false });
+        self.unexpected.push_back(Message { id, from, tag, handled: false, sender });
         None
+    }
+
+    /// Records that a processor begins to handle a rendezvous message. `receive`: what [`Self::passed`] returned.
+    pub fn begins_to_handle(&mut self, id: u64, receive: Option<u32>, sender: Sender) {
+        if receive.is_some() {
+            self.matched.push(sender);
+        } else if let Some((_, _, sender)) = self.expected.iter_mut().find(|expected| expected.0 == id) {
+            self.matched.extend(sender.take());
+        }
     }
 
     /// Records that a message has been handled. `receive`: what [`Self::passed`] returned.
@@ -139,7 +194,8 @@ impl RankProcessors {
         if let Some(receive) = receive {
             self.record(receive, true);
         } else if let Some(index) = self.expected.iter().position(|expected| expected.0 == id) {
-            let (_, receive) = self.expected.swap_remove(index);
+            let (_, receive, sender) = self.expected.swap_remove(index);
+            self.matched.extend(sender);
             self.record(receive, true);
         } else if let Some(message) = self.unexpected.iter_mut().find(|message| message.id == id) {
             message.handled = true;
@@ -155,18 +211,23 @@ impl RankProcessors {
     /// Describes what the rank waits for. `None` if all operations have ended.
     #[must_use]
     pub fn waits_for(&self) -> Option<String> {
-        (self.requirements.left() > 0).then(|| super::rank::receives_named(&self.schedule.acts, &self.posted))
+        (self.requirements.left() > 0).then(|| match self.waiting.first() {
+            Some((_, to)) if self.posted.is_empty() => {
+                format!("rank {to} to receive a message above rendezvous_above_bytes")
+            }
+            _ => super::rank::receives_named(&self.schedule.acts, &self.posted),
+        })
     }
 
     fn release(&mut self) {
-        let Self { schedule, requirements, queues, posted, unexpected, expected, grown } = self;
+        let Self { schedule, requirements, queues, posted, unexpected, expected, grown, matched, .. } = self;
         let post = |at: u32| {
             let act = schedule.acts[at as usize];
             let index = unexpected.iter().position(|message| asks_for(act, message.from, message.tag));
             let message = index.and_then(|index| unexpected.remove(index));
             match &message {
-                Some(message) if !message.handled => expected.push((message.id, at)),
-                Some(_) => {}
+                Some(message) if !message.handled => expected.push((message.id, at, message.sender)),
+                Some(message) => matched.extend(message.sender),
                 None => posted.push_back(at),
             }
             message.is_some_and(|message| message.handled)

@@ -220,7 +220,7 @@ impl ProgramWorkload {
             }
             (
                 None,
-                Parameters::Goal(GoalParameters { file }) | Parameters::Recorded(RecordedParameters { file, .. }),
+                Parameters::Goal(GoalParameters { file, .. }) | Parameters::Recorded(RecordedParameters { file, .. }),
             ) => {
                 if file.is_empty() {
                     return Err(Problem::Empty.at("workload.parameters.file".into()));

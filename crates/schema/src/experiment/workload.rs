@@ -50,6 +50,9 @@ pub struct Workload {
     /// Tasks that arrive at a time.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub arrival_tasks: NonZero<u64>,
+    /// Length of the windows of the fairness over time, s. Absent: a twentieth of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fairness_window_s: Option<PositiveSeconds>,
     /// Classes of tasks: for each, how fast which nodes are. Absent: every node runs every task at its compute rate.
     #[serde(rename = "class", default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<TaskClass>,

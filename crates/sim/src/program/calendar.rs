@@ -5,6 +5,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 /// Number of windows ahead that have lists. A power of 2, at least 64.
 const AHEAD: u64 = 1024;
@@ -47,19 +48,23 @@ impl Calendar {
         }
     }
 
-    /// Returns the next window with visits and puts its ranks into `ranks`, replacing what it held. `None` if no visits
-    /// are left.
-    pub fn next(&mut self, ranks: &mut Vec<u32>) -> Option<u64> {
-        ranks.clear();
-        let near = self.nearest();
+    /// Returns the first window with visits. `None` if no visits are left.
+    pub fn first(&self) -> Option<u64> {
         let far = self.far.peek().map(|&Reverse((window, _))| window);
-        let window = match (near, far) {
-            (Some(near), Some(far)) => near.min(far),
-            (near, far) => near.or(far)?,
-        };
+        match (self.nearest(), far) {
+            (Some(near), Some(far)) => Some(near.min(far)),
+            (near, far) => near.or(far),
+        }
+    }
+
+    /// Puts the ranks to visit in a window into `ranks`, replacing what it held. No earlier window has visits.
+    pub fn take(&mut self, window: u64, ranks: &mut Vec<u32>) {
+        debug_assert!(self.first().is_none_or(|first| window <= first), "window {window} leaves out visits");
+        ranks.clear();
+        let is_near = window - self.now < AHEAD;
         self.now = window;
-        if near == Some(window) {
-            let at = (window % AHEAD) as usize;
+        let at = (window % AHEAD) as usize;
+        if is_near && !self.lists[at].is_empty() {
             self.spare.push(std::mem::replace(ranks, std::mem::take(&mut self.lists[at])));
             self.taken[at / 64] &= !(1 << (at % 64));
         }
@@ -70,7 +75,6 @@ impl Calendar {
             self.far.pop();
             ranks.push(rank);
         }
-        Some(window)
     }
 
     /// Returns the first window whose list is not empty.
@@ -95,20 +99,24 @@ impl Calendar {
 }
 
 /// Sorts many ranks with one bit per rank, which is faster than a comparison sort.
-pub struct Order(Vec<u64>);
+pub struct Order {
+    first: u32,
+    bits: Vec<u64>,
+}
 
 impl Order {
-    pub fn of(ranks: u32) -> Self {
-        Self(vec![0; (ranks as usize).div_ceil(64)])
+    pub fn of(ranks: Range<u32>) -> Self {
+        Self { first: ranks.start, bits: vec![0; ranks.len().div_ceil(64)] }
     }
 
     /// Sorts the ranks and removes duplicates.
     pub fn sort(&mut self, ranks: &mut Vec<u32>) {
         for &rank in ranks.iter() {
-            self.0[rank as usize / 64] |= 1 << (rank % 64);
+            let at = rank - self.first;
+            self.bits[at as usize / 64] |= 1 << (at % 64);
         }
         ranks.clear();
-        for (word, first) in self.0.iter_mut().zip((0..).step_by(64)) {
+        for (word, first) in self.bits.iter_mut().zip((self.first..).step_by(64)) {
             let mut bits = std::mem::take(word);
             while bits != 0 {
                 ranks.push(first + bits.trailing_zeros());
@@ -124,15 +132,28 @@ mod tests {
 
     #[test]
     fn ranks_are_put_into_their_order_and_each_comes_once() {
-        let mut order = Order::of(1000);
+        let mut order = Order::of(77..1077);
         for seed in 1..50u64 {
-            let mut ranks: Vec<u32> = (0..300).map(|at| (at * seed * 7919 % 1000) as u32).collect();
+            let mut ranks: Vec<u32> = (0..300).map(|at| 77 + (at * seed * 7919 % 1000) as u32).collect();
             let mut expected = ranks.clone();
             expected.sort_unstable();
             expected.dedup();
             order.sort(&mut ranks);
             assert_eq!(ranks, expected);
         }
+    }
+
+    #[test]
+    fn a_window_without_visits_may_be_taken_and_leaves_out_none() {
+        let (mut calendar, mut ranks) = (Calendar::new(), Vec::new());
+        for window in [3, AHEAD + 3, 5 * AHEAD] {
+            calendar.add(window, window as u32);
+        }
+        for (window, expected) in [(0, 0), (2, 0), (3, 1), (4, 0), (AHEAD + 3, 1), (3 * AHEAD, 0), (5 * AHEAD, 1)] {
+            calendar.take(window, &mut ranks);
+            assert_eq!(ranks.len(), expected, "{window}");
+        }
+        assert_eq!(calendar.first(), None);
     }
 
     #[test]
@@ -151,10 +172,12 @@ mod tests {
                 calendar.add(window, round);
                 expected.push((window, round));
             }
-            now = calendar.next(&mut ranks).unwrap();
+            now = calendar.first().unwrap();
+            calendar.take(now, &mut ranks);
             got.extend(ranks.iter().map(|&rank| (now, rank)));
         }
-        while let Some(window) = calendar.next(&mut ranks) {
+        while let Some(window) = calendar.first() {
+            calendar.take(window, &mut ranks);
             got.extend(ranks.iter().map(|&rank| (window, rank)));
         }
         assert!(got.is_sorted_by_key(|&(window, _)| window));

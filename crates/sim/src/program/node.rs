@@ -227,7 +227,7 @@ impl<R: Rank> Node<R> {
     #[inline(always)]
     fn count(&mut self, kind: Kind, wires: &mut Wires) {
         wires.totals.messages += 1;
-        wires.one_way += u64::from(!kind.is_answered());
+        wires.one_way = wires.one_way.wrapping_add(u64::from(!kind.is_answered()));
         self.unanswered += u32::from(kind.is_answered());
     }
 
@@ -454,7 +454,7 @@ impl<R: Rank> Node<R> {
         if kind.is_answered() {
             self.answer(me, packet, reply, wires);
         } else {
-            wires.one_way -= 1;
+            wires.one_way = wires.one_way.wrapping_sub(1);
             wires.meeting.handled(self.now);
         }
         self.end = self.end.max(self.now);

@@ -39,15 +39,13 @@ impl Outbox {
         self.used >= BATCH
     }
 
+    /// Prefetches the inboxes of its packets. `first`: the rank of the first of `inboxes`.
     #[inline]
-    pub fn prefetch(&self, inboxes: &[Inbox]) {
-        let places = &self.places[..self.used];
-        for (to, _) in places {
-            prefetch(&inboxes[*to as usize]);
-        }
-        for (to, _) in places {
-            inboxes[*to as usize].prefetch_end();
-        }
+    pub fn prefetch(&self, inboxes: &[Inbox], first: u32) {
+        let reached =
+            || self.places[..self.used].iter().filter_map(|(to, _)| inboxes.get(to.wrapping_sub(first) as usize));
+        reached().for_each(prefetch);
+        reached().for_each(Inbox::prefetch_end);
     }
 
     /// Empties the outbox and returns its packets, to be moved out of their entries.

@@ -1,4 +1,4 @@
-//! GOAL schedules whose ranks have several processors and interfaces.
+//! GOAL schedules whose ranks have several processors and interfaces, or send large messages by rendezvous.
 //!
 //! Processors of one rank affect each other at once, so there is no window of time in which ranks can be advanced one by
 //! one. Events are handled in the order of time instead. At one time, packets reach interfaces first, then operations end in the
@@ -7,13 +7,15 @@
 //! interface per rank all times are those of [`super::simulate`] if g is at least o: there a processor that takes o per packet
 //! holds up its interface, here others may take the next packet.
 //!
+//! A rendezvous send ends at the moment at which its message matches at the receiver, as in LogGOPSim: without a latency.
+//!
 //! Each processor keeps to its rank's timeline: what takes a rank away takes all of its processors.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crosswind_policy::window::{Away, WindowSettings};
-use crosswind_program::goal::processors::{RankProcessors, Taken, Work};
+use crosswind_program::goal::processors::{RankProcessors, Sender, Taken, Work};
 use crosswind_program::{Goal, Program as _};
 use crosswind_schema::disturbance::{NEVER, Timeline, Timelines};
 
@@ -47,6 +49,8 @@ struct Packet {
     tag: u64,
     bytes: u32,
     last: bool,
+    /// The send of a rendezvous message, an operation of `from`.
+    waits: Option<u32>,
     /// Processor and interface that the send named.
     cpu: u8,
     nic: u8,
@@ -59,6 +63,8 @@ struct Arrived {
     /// The receive of its message, if one was posted.
     receive: Option<u32>,
     last: bool,
+    /// The send of a rendezvous message.
+    sender: Option<Sender>,
 }
 
 /// The part of a message that is not with the network.
@@ -68,6 +74,8 @@ struct Sending {
     to: u32,
     tag: u64,
     left: u64,
+    /// Whether it ends only when its message has matched.
+    waits: bool,
     nic: u8,
     /// Position among the operations of the rank, as [`Taken::order`].
     order: u32,
@@ -228,11 +236,20 @@ impl Engine<'_> {
         }
     }
 
-    /// Has the processors choose whose queues have grown.
+    /// Has the processors choose whose queues have grown, after sends whose messages have matched here have ended.
     fn wake(&mut self, rank: u32, now: u64) {
-        let grown: Vec<u8> = self.nodes[rank as usize].rank.grown().collect();
-        for cpu in grown {
-            self.visit(rank, cpu, now);
+        let mut ranks = vec![rank];
+        while let Some(rank) = ranks.pop() {
+            let grown: Vec<u8> = self.nodes[rank as usize].rank.grown().collect();
+            for cpu in grown {
+                self.visit(rank, cpu, now);
+            }
+            while let Some(sender) = self.nodes[rank as usize].rank.matched() {
+                let node = &mut self.nodes[sender.rank as usize];
+                node.times.end_ns = node.times.end_ns.max(now);
+                node.rank.has_matched(sender.operation);
+                ranks.push(sender.rank);
+            }
         }
     }
 
@@ -250,12 +267,13 @@ impl Engine<'_> {
     /// Hands a packet to the processor of its receive, or to that of its send if no receive is posted.
     fn passes(&mut self, to: u32, packet: Packet, now: u64) {
         let Packet { from, tag, last, .. } = packet;
+        let sender = packet.waits.map(|operation| Sender { rank: from, operation });
         let node = &mut self.nodes[to as usize];
         node.received += 1;
         let id = node.received;
         let cpu = node.rank.receiver(from, tag).unwrap_or(packet.cpu);
-        let receive = if last { node.rank.passed(id, from, tag) } else { None };
-        node.processor(cpu, self.timelines, to).arrived.push_back(Arrived { id, receive, last });
+        let receive = if last { node.rank.passed(id, from, tag, sender) } else { None };
+        node.processor(cpu, self.timelines, to).arrived.push_back(Arrived { id, receive, last, sender });
         self.visit(to, cpu, now);
     }
 
@@ -319,7 +337,11 @@ impl Engine<'_> {
         processor.computed = false;
         let number = cpu as u8;
         if !begins && let Some(arrived) = processor.arrived.pop_front() {
+            if let Some(sender) = arrived.sender {
+                operations.begins_to_handle(arrived.id, arrived.receive, sender);
+            }
             self.works(rank, number, now, self.network.overhead_ns, Activity::Handles(arrived));
+            self.wake(rank, now);
         } else if let Some(sending) = processor.sending {
             self.send(rank, number, now, sending);
         } else {
@@ -339,13 +361,18 @@ impl Engine<'_> {
                 self.nodes[rank as usize].processors[usize::from(cpu)].computed = first;
                 self.works(rank, cpu, now, ns, Activity::Computes(operation));
             }
-            Work::Send { to, tag, bytes } => {
+            Work::Send { to, tag, bytes, waits } => {
                 let ranks = self.nodes.len() as u32;
                 if to >= ranks {
                     return Err(SimError::NoSuchRank { rank, named: to, ranks });
                 }
                 self.totals.messages += 1;
-                self.send(rank, cpu, now, Sending { operation, to, tag, left: bytes.max(1), nic: place.nic, order });
+                self.send(
+                    rank,
+                    cpu,
+                    now,
+                    Sending { operation, to, tag, left: bytes.max(1), waits, nic: place.nic, order },
+                );
             }
         }
         self.nodes[rank as usize].rank.record(operation, false);
@@ -365,7 +392,9 @@ impl Engine<'_> {
         node.interface(sending.nic).out = end - overhead.min(end) + self.network.gap_ns + train;
         node.sent += 1;
         let Sending { to, tag, nic, .. } = sending;
-        let packet = Packet { from: rank, number: node.sent, tag, bytes, last: rest.left == 0, cpu, nic };
+        let last = rest.left == 0;
+        let waits = (sending.waits && last).then_some(sending.operation);
+        let packet = Packet { from: rank, number: node.sent, tag, bytes, last, waits, cpu, nic };
         self.totals.packets += 1;
         self.add(end.saturating_add(self.network.latency_ns + train), Event::Arrives { to, packet });
     }
@@ -391,9 +420,13 @@ impl Engine<'_> {
             Some(Activity::Sends(rest)) if rest.left > 0 => processor.sending = Some(rest),
             Some(Activity::Sends(rest)) => {
                 processor.sending = None;
-                node.rank.record(rest.operation, true);
+                if rest.waits {
+                    node.rank.waits(rest.operation, rest.to);
+                } else {
+                    node.rank.record(rest.operation, true);
+                }
             }
-            Some(Activity::Handles(Arrived { id, receive, last: true })) => {
+            Some(Activity::Handles(Arrived { id, receive, last: true, .. })) => {
                 self.totals.handled += 1;
                 node.rank.handled(id, receive);
             }

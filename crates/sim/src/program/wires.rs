@@ -29,6 +29,19 @@ pub struct Totals {
     pub meetings: u64,
 }
 
+impl Totals {
+    pub(super) const fn add(&mut self, other: &Self) {
+        let Self { messages, packets, acknowledgements, discarded, operations, handled, meetings } = other;
+        self.messages += *messages;
+        self.packets += *packets;
+        self.acknowledgements += *acknowledgements;
+        self.discarded += *discarded;
+        self.operations += *operations;
+        self.handled += *handled;
+        self.meetings += *meetings;
+    }
+}
+
 /// Division by a constant, as a multiplication and a correction.
 #[derive(Clone, Copy)]
 pub struct Divisor {
@@ -80,7 +93,8 @@ pub struct Wires {
     /// A source and a destination that never run at the same time, so that a discarded packet is discarded at every
     /// attempt.
     pub starved: Option<(u32, u32)>,
-    /// One-way messages sent but not handled.
+    /// One-way messages sent by these ranks, less those that they have handled. Wraps: only the sum over all ranks is at
+    /// least 0.
     pub one_way: u64,
 }
 

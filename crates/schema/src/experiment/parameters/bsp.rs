@@ -82,4 +82,8 @@ pub struct GoalParameters {
     /// Path of the file, relative to the experiment's.
     #[schemars(length(min = 1))]
     pub file: String,
+    /// Messages of more bytes are rendezvous: their sends end when their receives have matched them. Absent: all are eager.
+    /// LogGOPSim's S, 65535 by default there. Simulated only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rendezvous_above_bytes: Option<u64>,
 }
