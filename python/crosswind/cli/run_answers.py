@@ -27,6 +27,8 @@ PORTS = "policy.ports"
 SENDS = {"single": "one send at a time", "multi": "several sends"}
 MOST_ACROSS = 4
 """Values of a swept field that stand side by side."""
+LOGGP_BYTES = 1_000_000_000
+"""Of a packet: no message of a GOAL schedule has more, so each is one packet, as in LogGP."""
 NAMED = 4
 """Nodes without a task up to which all are named."""
 
@@ -353,7 +355,8 @@ def _programs(done: Runs[ProgramRun], most: int) -> Answer:
         took = _mean([factor * one.makespan_s for one in points[0]])
         dedicated = fmean(one.slowdown_dedicated for one in points[0])
         lines.insert(0, f"The run takes {took} {unit}, {plain(dedicated)} times as long as on a dedicated machine.")
-        return Answer(lines, [], _notes(points, most), tables_of(done, most), "Closed forms, time stalled")
+        notes = [*_notes(points, most), *_network_of(done)]
+        return Answer(lines, [], notes, tables_of(done, most), "Closed forms, time stalled")
     table = _pivot(done, "slowdown", lambda one: one.slowdown)
     rest = "Run times, slowdown against a dedicated machine"
     if table is None and is_crowded(done):
@@ -361,6 +364,21 @@ def _programs(done: Runs[ProgramRun], most: int) -> Answer:
         return Answer(lines, [table], [NOTE], tables_of(done, most), rest)
     table = table or _list_of(done, points, most)
     return Answer(lines, [table], _notes(points, most), tables_of(done, most), rest)
+
+
+def _network_of(done: Runs[ProgramRun]) -> list[str]:
+    """Return which network a GOAL schedule ran on, where its packets are not those of LogGP: one for each message."""
+    if not done.provenance or done[0].data["program"] != "goal":
+        return []
+    network: Any = done.provenance["experiment"].get("network", "cm5")
+    packet = network.get("packet_bytes", 16) if isinstance(network, dict) else {"cm5": 16, "cluster": 4096}.get(network)
+    if packet is None or packet >= LOGGP_BYTES:
+        return []
+    named = network if isinstance(network, str) else "cm5 with the fields that were given"
+    return [
+        f"Network: {named}, messages in packets of {packet:,} bytes.",
+        f"LogGP's one packet for each message: --network packet_bytes={LOGGP_BYTES}",
+    ]
 
 
 def _recorded(done: Runs[ProgramRun], alike: Sequence[ProgramRun], recorded: Mapping[str, Any], most: int) -> Answer:

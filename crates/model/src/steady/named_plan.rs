@@ -71,6 +71,9 @@ pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Re
         let hint = "plan with --ports single, or with ir_send_s_per_mb and ir_receive_s_per_mb in place of the curves";
         warnings.push(Warning::new("bound-without-results", message, hint));
     }
+    if ports == Ports::Single {
+        warnings.extend(past_send_limit(platform)?);
+    }
     if let Some(name) = full {
         let message = format!(
             "node {name:?}: its links, all at full rate, would take more than all of its computation, and no more than all \
@@ -156,4 +159,30 @@ pub(super) fn walk(platform: &Platform, task: Task, ports: Ports) -> Result<tree
         ir_send_s_per_mb: &ir_send,
     };
     tree::Walk::new(&columns, shape, task, ports)
+}
+
+/// Returns a warning if one send alone would be faster than a node's send limit, which is of several sends at once.
+fn past_send_limit(platform: &Platform) -> Result<Option<Warning>, ModelError> {
+    /// Measured alone, one send may be a little faster than several together.
+    const FASTER: f64 = 1.1;
+    let nodes = &platform.nodes;
+    if nodes.iter().all(|node| node.send_limit_mb_per_s.is_none()) {
+        return Ok(None);
+    }
+    let tree = platform.tree().map_err(|e| ModelError::Platform(Box::new(e)))?;
+    let fast = |at: usize| {
+        let limit = nodes[at].send_limit_mb_per_s?.get();
+        let children = tree.children(at as u32).iter().map(|child| &nodes[*child as usize]);
+        let link = |child: &Node| child.link_mb_per_s().filter(|link| *link > FASTER * limit);
+        children.into_iter().find_map(|child| Some((at, child, link(child)?, limit)))
+    };
+    Ok((0..nodes.len()).find_map(fast).map(|(parent, child, link, limit)| {
+        let message = format!(
+            "one send at a time to {:?} goes at {link:.2} MB/s, its receive limit; send_limit_mb_per_s of {:?}, {limit:.2}, is of \
+             several sends at once",
+            child.name, nodes[parent].name
+        );
+        let hint = "if one send alone is held to it as well, lower receive_limit_mb_per_s of the children to it";
+        Warning::new("bound-past-send-limit", message, hint)
+    }))
 }
