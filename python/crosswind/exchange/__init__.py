@@ -15,14 +15,14 @@ _HEAD = 65536
 
 
 def format_of(path: str | Path) -> Format:
-    """Return what a file is by its content: XML, of hwloc if it has a `<topology`, or `SwitchName=` of Slurm."""
+    """Return what a file is: XML, of hwloc if it has a `<topology`, or `SwitchName=` of Slurm; else by its name."""
     head = read_bytes(path)[:_HEAD].decode(errors="replace").lstrip("\ufeff \t\r\n")
     if head.startswith("<"):
         from crosswind.exchange.hwloc import is_hwloc
 
         return "hwloc" if is_hwloc(head) else "simgrid"
     lines = [line.strip().lower() for line in head.splitlines()]
-    return "slurm" if any(line.startswith("switchname") for line in lines) else "platform"
+    return "slurm" if any(line.startswith("switchname") for line in lines) else format_named(path)
 
 
 def format_named(path: str | Path) -> Format:

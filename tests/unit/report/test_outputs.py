@@ -15,6 +15,7 @@ from crosswind.report.figures.curves import curves
 from crosswind.report.figures.export import write_figure
 from crosswind.report.figures.figure import Figure
 from crosswind.report.figures.paper import _only, _rows, points
+from crosswind.report.sections.runs import runs_section
 
 
 @pytest.mark.parametrize("name", ["r.txt", "r.svg", "r.pdf.gz"])
@@ -246,3 +247,28 @@ def test_a_form_that_runs_or_axes_cannot_have_is_refused(tmp_path, monkeypatch):
         with pytest.raises(DescriptionError, match=message):
             draw("runs.json", tmp_path / "f.svg", x="size", series="order", **asked)
     assert not (tmp_path / "f.svg").exists()
+
+
+def test_where_tasks_arrive_the_report_answers_by_flow_time(tmp_path):
+    nodes = [{"name": "r", "compute_per_s": 1.0}]
+    for name, rate, link in (("slow", 4.0, 40.0), ("fast", 12.0, 2.0)):
+        nodes.append({"name": name, "parent": "r", "compute_per_s": rate, "receive_limit_mb_per_s": link})
+    experiment = {
+        "schema_version": 1,
+        "name": "arrivals",
+        "platform": {"schema_version": 1, "name": "three", "node": nodes},
+        "workload": {"kind": "farm", "tasks": 60, "task_size_mb": 1.0, "task_work": 2.0, "arrival_gap_s": 0.4},
+        "policy": {"ports": "single"},
+        "sweep": {"policy.order": ["compute", "bandwidth"], "workload.arrival_gap_s": [0.1, 0.2]},
+    }
+    runs = crosswind.run(crosswind.Experiment.from_dict(experiment))
+    means = {
+        order: sum(run.row()["flow.mean_s"] for run in runs if run.data["order"] == order)
+        for order in ("compute", "bandwidth")
+    }
+    best = min(means, key=lambda order: means[order])
+    section = runs_section([runs], 1)
+    assert section.title == "Which order has the shortest flow times in arrivals?"
+    (large,) = section.large
+    assert (large.value, large.text.startswith("has the shortest mean flow time")) == (best, True)
+    assert all(one.startswith("By makespan: ") for one in section.findings)

@@ -19,7 +19,7 @@ from crosswind.report.sections.plan import TERMS as OF_PLANS
 from crosswind.report.sections.section import Answer, Contents, Kind, Section, Term, grouped, of_type
 from crosswind.report.words import number, percent
 from crosswind.run.fastest import in_words
-from crosswind.run.ranking import ranking
+from crosswind.run.ranking import FLOW, Ranking, ranking
 from crosswind.run.results import Run, Runs
 from crosswind.run.trace import Trace
 from crosswind.tables import Table
@@ -149,6 +149,11 @@ def runs_section(several: Sequence[Runs[Run]], place: int) -> RunsSection:
     findings = [*_findings(compared), *_agreement(pairs)] if single is None else [_headline(single)]
     question = "Which order is fastest for" if any(len(one.series) > 1 for one in compared) else "How fast is"
     large = [_large(single)] if single is not None else _large_of(compared, pairs)
+    by_flow = [one for runs in several if (one := ranking(runs)) is not None and one.measure == FLOW]
+    if by_flow:  # where tasks arrive over time, the run ends soon after the last one comes, whatever the order
+        question, large = "Which order has the shortest flow times in", [_shortest(one) for one in by_flow]
+        findings = [f"By makespan: {one}" for one in findings]
+        findings = [f"{one.value} {one.text}" for one in large] + findings
     return RunsSection(
         id=id_,
         title=f"{question} {several[0].experiment}?",
@@ -287,6 +292,18 @@ def _large_of(groups: Sequence[Group], pairs: Sequence[Pair]) -> list[Answer]:
     if not groups and pairs:
         found.append(Answer(_longer(pairs), f"is how much longer real runs took than predicted ({_of(pairs)})."))
     return found
+
+
+def _shortest(found: Ranking) -> Answer:
+    """Return which order has the shortest mean flow times, from a task's arrival to its end."""
+    best, *others = found.rows
+    tied = [str(row.value) for row in others if row.is_tied]
+    points = f" at {best.best_at} of {found.points} points" if found.points > 1 else ""
+    if tied:
+        names = ", ".join([str(best.value), *tied])
+        return Answer("No single order", f"has the shortest mean flow time: {names} are tied.")
+    rest = f"; {others[0].value} is {others[0].difference} % longer" if others else ""
+    return Answer(str(best.value), f"has the shortest mean flow time{points}{rest}.", tone="good")
 
 
 def _cards(run: Run) -> list[Card]:
