@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::noise::Draws;
 use super::series::{What, usual};
 use super::steps::Step;
 use crate::graph::Times;
@@ -86,9 +87,51 @@ pub struct Known {
     pub places: BTreeMap<Spot, f64>,
     /// Steps in which it matters, by rank.
     pub steps: BTreeMap<u32, Vec<u32>>,
+    /// Times of these ranks that would be shorter without it.
+    shorter: Vec<Shorter>,
+    /// For places of steps, how much longer than their own peers the other ranks were kept from running there, ns.
+    of_peers: Vec<Vec<i64>>,
+}
+
+/// A time of a rank that was kept from running for longer than its peers.
+#[derive(Clone, Copy)]
+struct Shorter {
+    rank: u32,
+    cell: u32,
+    what: What,
+    /// Excess over the peers at the same step, ns.
+    ns: i64,
+    /// Place in `of_peers`.
+    peers: u32,
 }
 
 impl Known {
+    /// Sets the times of the ranks to those that they may have had without it. A healthy rank is kept from running now and
+    /// then as well: each time keeps as much of that as a peer had at this place, in some step.
+    pub fn draw(&self, own: &Times, draws: &mut Draws, times: &mut Times) {
+        for one in &self.shorter {
+            let peers = &self.of_peers[one.peers as usize];
+            let kept = peers.get(draws.below(peers.len())).copied().unwrap_or(0);
+            let (from, to) = match one.what {
+                What::Computing => (&own.computing, &mut times.computing),
+                What::Tail => (&own.tail, &mut times.tail),
+            };
+            let cell = one.cell as usize;
+            to[cell] = (from[cell] - (one.ns - kept).max(0)).max(0);
+        }
+    }
+
+    /// Copies the times that [`Self::draw`] sets.
+    pub fn copy(&self, from: &Times, to: &mut Times) {
+        for one in &self.shorter {
+            let cell = one.cell as usize;
+            match one.what {
+                What::Computing => to.computing[cell] = from.computing[cell],
+                What::Tail => to.tail[cell] = from.tail[cell],
+            }
+        }
+    }
+
     /// Returns how long meetings take and how late ranks leave them, had some ranks not been kept from running inside.
     #[must_use]
     pub fn in_meetings(&self, matched: &Matched, is_out: impl Fn(u32) -> bool) -> (Vec<i64>, Vec<i64>) {
@@ -111,6 +154,7 @@ impl Known {
         of.ranks.retain(|rank| ranks.contains(rank));
         of.within.retain(|one| ranks.contains(&one.rank));
         of.behind.retain(|one| ranks.contains(&one.culprit));
+        of.shorter.retain(|one| ranks.contains(&one.rank));
         of
     }
 }
@@ -394,11 +438,43 @@ impl<'a> Absences<'a> {
             let matter = (0u32..).zip(&of_steps).filter(|(_, sum)| **sum > least).map(|(step, _)| step);
             known.steps.insert(rank, matter.collect());
         }
+        self.find_shorter(steps, &mut known);
         known.within = self.within.iter().filter(|one| known.ranks.contains(&one.rank)).copied().collect();
         known.behind = self.behind.iter().filter(|one| known.ranks.contains(&one.culprit)).copied().collect();
         known
     }
+
+    /// Finds the times of the known ranks that would be shorter, and what the others show at the same places.
+    fn find_shorter(&self, steps: &[Vec<Step>], known: &mut Known) {
+        let more = |cell: usize| [(What::Computing, self.more.computing[cell]), (What::Tail, self.more.tail[cell])];
+        let mut places: BTreeMap<PlaceOf, u32> = BTreeMap::new();
+        for &rank in &known.ranks {
+            for step in &steps[rank as usize] {
+                for (place, cell) in (0u32..).zip(step.cells.clone()) {
+                    for (what, ns) in more(cell).into_iter().filter(|one| one.1 > 0) {
+                        let next = places.len() as u32;
+                        let peers = *places.entry((step.does, place, what)).or_insert(next);
+                        known.shorter.push(Shorter { rank, cell: cell as u32, what, ns, peers });
+                    }
+                }
+            }
+        }
+        known.of_peers = vec![Vec::new(); places.len()];
+        let others = (0u32..).zip(steps).filter(|(rank, _)| !known.ranks.contains(rank));
+        for step in others.flat_map(|(_, steps)| steps) {
+            for (place, cell) in (0u32..).zip(step.cells.clone()) {
+                for (what, ns) in more(cell) {
+                    if let Some(&peers) = places.get(&(step.does, place, what)) {
+                        known.of_peers[peers as usize].push(ns);
+                    }
+                }
+            }
+        }
+    }
 }
+
+/// What ranks do in a step, actions since it began, and which of the times there.
+type PlaceOf = (u64, u32, What);
 
 fn middle(mut times: Vec<i64>) -> i64 {
     times.sort_unstable();
