@@ -18,6 +18,9 @@ const LEAST: f64 = 0.01;
 /// A step counts from this share of the rank's average step on.
 const STEP: f64 = 0.2;
 
+/// A rank is kept from running like most, up to this times as long as half of the ranks are at most.
+const USUAL: f64 = 2.0;
+
 /// When a rank was late: before an action, while all waited in it, or after it was over elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum When {
@@ -87,15 +90,15 @@ pub struct Known {
     pub places: BTreeMap<Spot, f64>,
     /// Steps in which it matters, by rank.
     pub steps: BTreeMap<u32, Vec<u32>>,
-    /// Times of these ranks that would be shorter without it.
-    shorter: Vec<Shorter>,
+    /// Times of these ranks at places where they, or others, were kept from running for longer than their peers.
+    others: Vec<Other>,
     /// For places of steps, how much longer than their own peers the other ranks were kept from running there, ns.
     of_peers: Vec<Vec<i64>>,
 }
 
-/// A time of a rank that was kept from running for longer than its peers.
+/// A time of a rank that would be another one if the rank were healthy.
 #[derive(Clone, Copy)]
-struct Shorter {
+struct Other {
     rank: u32,
     cell: u32,
     what: What,
@@ -106,10 +109,10 @@ struct Shorter {
 }
 
 impl Known {
-    /// Sets the times of the ranks to those that they may have had without it. A healthy rank is kept from running now and
-    /// then as well: each time keeps as much of that as a peer had at this place, in some step.
+    /// Sets the times of the ranks to those that they may have had as healthy ones, which are kept from running now and then as
+    /// well: what is beyond the peers at the same step is as much as one of these had beyond its own peers there, in some step.
     pub fn draw(&self, own: &Times, draws: &mut Draws, times: &mut Times) {
-        for one in &self.shorter {
+        for one in &self.others {
             let peers = &self.of_peers[one.peers as usize];
             let kept = peers.get(draws.below(peers.len())).copied().unwrap_or(0);
             let (from, to) = match one.what {
@@ -117,13 +120,13 @@ impl Known {
                 What::Tail => (&own.tail, &mut times.tail),
             };
             let cell = one.cell as usize;
-            to[cell] = (from[cell] - (one.ns - kept).max(0)).max(0);
+            to[cell] = (from[cell] - one.ns + kept).max(0);
         }
     }
 
     /// Copies the times that [`Self::draw`] sets.
     pub fn copy(&self, from: &Times, to: &mut Times) {
-        for one in &self.shorter {
+        for one in &self.others {
             let cell = one.cell as usize;
             match one.what {
                 What::Computing => to.computing[cell] = from.computing[cell],
@@ -154,7 +157,7 @@ impl Known {
         of.ranks.retain(|rank| ranks.contains(rank));
         of.within.retain(|one| ranks.contains(&one.rank));
         of.behind.retain(|one| ranks.contains(&one.culprit));
-        of.shorter.retain(|one| ranks.contains(&one.rank));
+        of.others.retain(|one| ranks.contains(&one.rank));
         of
     }
 }
@@ -412,6 +415,7 @@ impl<'a> Absences<'a> {
         for one in &self.within {
             within.entry(one.cell).and_modify(|ns| *ns = one.ns.max(*ns)).or_insert(one.ns);
         }
+        let mut wholes = vec![0.0; steps.len()];
         for (rank, steps) in (0u32..).zip(steps) {
             let mut of_steps = vec![0.0; steps.len()];
             let mut first: BTreeMap<u64, u32> = BTreeMap::new();
@@ -431,6 +435,7 @@ impl<'a> Absences<'a> {
                 }
             }
             let whole: f64 = of_steps.iter().sum();
+            wholes[rank as usize] = whole;
             if whole >= LEAST * run {
                 known.ranks.push(rank);
             }
@@ -438,38 +443,45 @@ impl<'a> Absences<'a> {
             let matter = (0u32..).zip(&of_steps).filter(|(_, sum)| **sum > least).map(|(step, _)| step);
             known.steps.insert(rank, matter.collect());
         }
-        self.find_shorter(steps, &mut known);
+        self.find_others(steps, &wholes, &mut known);
         known.within = self.within.iter().filter(|one| known.ranks.contains(&one.rank)).copied().collect();
         known.behind = self.behind.iter().filter(|one| known.ranks.contains(&one.culprit)).copied().collect();
         known
     }
 
-    /// Finds the times of the known ranks that would be shorter, and what the others show at the same places.
-    fn find_shorter(&self, steps: &[Vec<Step>], known: &mut Known) {
+    /// Finds the times of the known ranks that would be others if these were healthy, and what healthy ranks show at their
+    /// places: those that were kept from running about as long as most. `wholes`: for how long each rank was, beyond its peers.
+    fn find_others(&self, steps: &[Vec<Step>], wholes: &[f64], known: &mut Known) {
         let more = |cell: usize| [(What::Computing, self.more.computing[cell]), (What::Tail, self.more.tail[cell])];
+        let mut sorted = wholes.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let usual = USUAL * sorted[(sorted.len() - 1) / 2];
         let mut places: BTreeMap<PlaceOf, u32> = BTreeMap::new();
-        for &rank in &known.ranks {
-            for step in &steps[rank as usize] {
-                for (place, cell) in (0u32..).zip(step.cells.clone()) {
-                    for (what, ns) in more(cell).into_iter().filter(|one| one.1 > 0) {
-                        let next = places.len() as u32;
-                        let peers = *places.entry((step.does, place, what)).or_insert(next);
-                        known.shorter.push(Shorter { rank, cell: cell as u32, what, ns, peers });
-                    }
-                }
-            }
-        }
-        known.of_peers = vec![Vec::new(); places.len()];
-        let others = (0u32..).zip(steps).filter(|(rank, _)| !known.ranks.contains(rank));
-        for step in others.flat_map(|(_, steps)| steps) {
+        for step in steps.iter().flatten() {
             for (place, cell) in (0u32..).zip(step.cells.clone()) {
-                for (what, ns) in more(cell) {
-                    if let Some(&peers) = places.get(&(step.does, place, what)) {
-                        known.of_peers[peers as usize].push(ns);
+                for (what, _) in more(cell).into_iter().filter(|one| one.1 > 0) {
+                    let next = places.len() as u32;
+                    places.entry((step.does, place, what)).or_insert(next);
+                }
+            }
+        }
+        let (mut others, mut of_peers) = (Vec::new(), vec![Vec::new(); places.len()]);
+        for (rank, steps) in (0u32..).zip(steps) {
+            for step in steps {
+                for (place, cell) in (0u32..).zip(step.cells.clone()) {
+                    for (what, ns) in more(cell) {
+                        let Some(&peers) = places.get(&(step.does, place, what)) else { continue };
+                        if known.ranks.contains(&rank) {
+                            others.push(Other { rank, cell: cell as u32, what, ns, peers });
+                        }
+                        if wholes[rank as usize] <= usual {
+                            of_peers[peers as usize].push(ns);
+                        }
                     }
                 }
             }
         }
+        (known.others, known.of_peers) = (others, of_peers);
     }
 }
 

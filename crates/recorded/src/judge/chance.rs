@@ -12,6 +12,8 @@ use super::series::{APART, Series};
 const MOST: usize = 4_000;
 const LEAST: usize = 400;
 const BUDGET: f64 = 2e7;
+/// Chance explains long times, so it explains an excess of which they are at least this part.
+const MOSTLY: f64 = 0.5;
 
 /// The times of one rank that no noise explains.
 #[derive(Clone, Debug, Default)]
@@ -35,36 +37,39 @@ pub fn long_times(all: &[Series], ranks: usize) -> Vec<Long> {
     long
 }
 
-/// Returns how likely it is that one of `ranks` exchangeable ranks has long times of `excess` ns in all, or more. `times`: number
-/// of times of the suspect rank.
+/// Returns whether chance explains an excess of `excess` ns, most of it the long times of `own`: one of `ranks` exchangeable
+/// ranks has as much in all, and one has as many, each more often than `chance`.
 #[must_use]
-pub fn likely<'a>(excess: f64, times: usize, peers: impl Iterator<Item = &'a Long>, ranks: usize) -> f64 {
+pub fn explains<'a>(excess: f64, own: &Long, peers: impl Iterator<Item = &'a Long>, ranks: usize, chance: f64) -> bool {
     let (mut seen, mut exposed) = (Vec::new(), 0);
     for peer in peers {
         seen.extend_from_slice(&peer.excesses);
         exposed += peer.times;
     }
-    if seen.is_empty() {
-        return 0.0;
+    if seen.is_empty() || own.excesses.iter().sum::<f64>() < MOSTLY * excess {
+        return false;
     }
-    let usual = seen.len() as f64 * times as f64 / exposed.max(1) as f64;
-    let rounds = ((BUDGET / (ranks as f64 * (usual + 1.0))) as usize).clamp(LEAST, MOST);
+    let part = own.times as f64 / exposed.max(1) as f64;
+    let rounds = ((BUDGET / (ranks as f64 * (seen.len() as f64 * part + 1.0))) as usize).clamp(LEAST, MOST);
     let mut draws = Draws(23);
-    let mut reached = 0;
+    let (mut as_much, mut as_many) = (0, 0);
     for _ in 0..rounds {
-        let events = 0.5 * draws.chi_square(2.0 * seen.len() as f64 + 1.0);
-        let mean = events * times as f64 / exposed.max(1) as f64;
-        let mut total = || {
-            let (mut upto, mut sum) = (draws.exponential(), 0.0);
+        let mean = 0.5 * draws.chi_square(2.0 * seen.len() as f64 + 1.0) * part;
+        let (mut most, mut count) = (0.0f64, 0);
+        for _ in 0..ranks {
+            let (mut upto, mut sum, mut number) = (draws.exponential(), 0.0, 0);
             while upto < mean {
                 sum += seen[draws.below(seen.len())];
+                number += 1;
                 upto += draws.exponential();
             }
-            sum
-        };
-        reached += usize::from((0..ranks).any(|_| total() >= excess));
+            (most, count) = (most.max(sum), count.max(number));
+        }
+        as_much += usize::from(most >= excess);
+        as_many += usize::from(count >= own.excesses.len());
     }
-    reached as f64 / rounds as f64
+    // Two tests share the chance.
+    as_much.min(as_many) as f64 > 0.5 * chance * rounds as f64
 }
 
 #[cfg(test)]
@@ -75,22 +80,32 @@ mod tests {
         Long { excesses: excesses.to_vec(), times: 100 }
     }
 
-    #[test]
-    fn the_rank_with_most_of_rare_long_times_has_them_by_chance() {
-        let peers = [rank(&[5.0; 3]), rank(&[5.0; 2]), rank(&[5.0; 4])];
-        assert!(likely(30.0, 100, peers.iter(), 4) > 0.1);
-        assert!(likely(75.0, 100, peers.iter(), 4) < 0.005);
+    fn is_chance(own: &[f64], peers: &[Long]) -> bool {
+        explains(own.iter().sum(), &rank(own), peers.iter(), peers.len() + 1, 0.005)
     }
 
     #[test]
-    fn times_that_are_longer_than_those_of_peers_are_no_chance() {
+    fn the_rank_with_most_of_rare_long_times_has_them_by_chance() {
+        let peers = [rank(&[5.0; 3]), rank(&[5.0; 2]), rank(&[5.0; 4])];
+        assert!(is_chance(&[5.0; 6], &peers));
+        assert!(!is_chance(&[5.0; 16], &peers));
+    }
+
+    #[test]
+    fn longer_or_more_times_than_those_of_peers_are_no_chance() {
         let peers = [rank(&[5.0]), rank(&[6.0]), rank(&[])];
-        assert!(likely(100.0, 100, peers.iter(), 4) < 0.005);
+        assert!(!is_chance(&[100.0], &peers));
+        assert!(!is_chance(&[1.0; 12], &peers));
     }
 
     #[test]
     fn without_long_times_of_peers_nothing_comes_at_random() {
-        let peers = [rank(&[]), rank(&[])];
-        assert!(likely(1.0, 100, peers.iter(), 3) < 0.005);
+        assert!(!is_chance(&[1.0], &[rank(&[]), rank(&[])]));
+    }
+
+    #[test]
+    fn an_excess_that_is_mostly_no_long_times_is_no_chance() {
+        let peers = [rank(&[5.0; 3]), rank(&[5.0; 2])];
+        assert!(!explains(12.0, &rank(&[5.0]), peers.iter(), 3, 0.005));
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::absences::{Absences, When};
 use super::busy;
 use super::causes::{Cause, Evidence};
-use super::chance::{Long, likely, long_times};
+use super::chance::{Long, explains, long_times};
 use super::noise::{Shape, Threshold, level, ratio};
 use super::reference::against_peers;
 use super::series::{Alike, Series, What, block};
@@ -313,10 +313,10 @@ impl<'a> Case<'a> {
         let suspect: Vec<u32> = named.iter().map(|cost| cost.rank).collect();
         let all_suspect = suspect.len() == long.len();
         let is_chance = |cost: &&Cost| {
-            let own = cost.rank as usize;
+            let own = &long[cost.rank as usize];
             let is_peer = |rank: u32| rank != cost.rank && (all_suspect || !suspect.contains(&rank));
             let peers = (0u32..).zip(long).filter(|one| is_peer(one.0)).map(|one| one.1);
-            likely(excess_of(cost) * 1e9, long[own].times, peers, long.len()) > CHANCE
+            explains(excess_of(cost) * 1e9, own, peers, long.len(), CHANCE)
         };
         named.retain(|cost| !is_chance(cost));
         named.sort_by(|one, other| other.share.mean.total_cmp(&one.share.mean));
