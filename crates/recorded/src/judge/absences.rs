@@ -111,9 +111,12 @@ struct Other {
 impl Known {
     /// Sets the times of the ranks to those that they may have had as healthy ones, which are kept from running now and then as
     /// well: what is beyond the peers at the same step is as much as one of these had beyond its own peers there, in some step.
+    /// What the peers show is a sample itself, so it is drawn too (the bootstrap of Efron 1979).
     pub fn draw(&self, own: &Times, draws: &mut Draws, times: &mut Times) {
+        let mut again = |peers: &Vec<i64>| peers.iter().map(|_| peers[draws.below(peers.len())]).collect::<Vec<_>>();
+        let of_peers: Vec<Vec<i64>> = self.of_peers.iter().map(&mut again).collect();
         for one in &self.others {
-            let peers = &self.of_peers[one.peers as usize];
+            let peers = &of_peers[one.peers as usize];
             let kept = peers.get(draws.below(peers.len())).copied().unwrap_or(0);
             let (from, to) = match one.what {
                 What::Computing => (&own.computing, &mut times.computing),
