@@ -104,7 +104,7 @@ struct Other {
     what: What,
     /// Excess over the peers at the same step, ns.
     ns: i64,
-    /// Place in `of_peers`.
+    /// Index of what peers show at its place, in [`Known`].
     peers: u32,
 }
 

@@ -18,9 +18,9 @@ const MOSTLY: f64 = 0.5;
 /// The times of one rank that no noise explains.
 #[derive(Clone, Debug, Default)]
 pub struct Long {
-    /// How much longer than usual, ns.
+    /// How much longer than usual each is, ns.
     pub excesses: Vec<f64>,
-    /// Number of all its times.
+    /// Number of all its times, long or not.
     pub times: usize,
 }
 
