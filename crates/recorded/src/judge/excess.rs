@@ -7,7 +7,7 @@
 //! step holds a part of that of the step before. A rank that is slower by a factor has wider noise as well: what is wider than
 //! its peers' is excess too.
 
-use super::noise::{CLEAN, Draws, Level, Shape, level, of_some};
+use super::noise::{CLEAN, Draws, Level, Shape, of_some};
 
 /// Sweeps before the first draw, and between draws.
 const FIRST: usize = 200;
@@ -26,17 +26,6 @@ pub struct Excess<'a> {
     pub positive: bool,
     /// Number of steps that say as much as one independent step.
     pub block: f64,
-}
-
-impl Excess<'_> {
-    /// Draws by how much all times are longer alike, ns, where nothing shows that only some are. In noise that is not symmetric,
-    /// long times would pass for an excess more often than short ones for the opposite.
-    #[must_use]
-    pub fn draw_shift(&self, draws: &mut Draws) -> f64 {
-        let own = level(&mut self.values.to_vec());
-        let of_noise = self.level.spread * (self.block / self.values.len().max(1) as f64).sqrt();
-        own.center - self.level.center + of_noise.hypot(self.error) * draws.normal()
-    }
 }
 
 struct Length {
@@ -301,6 +290,7 @@ impl<'a> Sampler<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::noise::level;
     use super::*;
 
     fn normals(count: usize, draws: &mut Draws) -> Vec<f64> {

@@ -49,8 +49,6 @@ pub struct Series {
     pub alone: bool,
     /// One of two: the slower is only said to be slower than the other.
     pub of_two: bool,
-    /// Not suspect by itself, but of a rank that is slow otherwise.
-    pub is_open: bool,
 }
 
 /// A rank, its cell, and the time there, ns.
@@ -239,7 +237,6 @@ fn at_place(here: &Place, (kind, what, place): (u32, What, u32), found: &mut Vec
             error: if alone { level.spread } else { level.spread / (level.count.max(1) as f64).sqrt() },
             alone,
             of_two: rows.len() == 2,
-            is_open: false,
         });
     }
 }
@@ -345,7 +342,6 @@ mod tests {
                 error: 0.0,
                 alone: false,
                 of_two: false,
-                is_open: false,
             }
         };
         (0..count as u32).map(row).collect()

@@ -67,33 +67,6 @@ pub struct Shares {
     pub replays: u64,
 }
 
-/// How the excess of a series is drawn.
-enum Draw<'a> {
-    Excess(Box<Sampler<'a>>),
-    Shift(Excess<'a>),
-}
-
-impl<'a> Draw<'a> {
-    fn new(series: &'a Series, shape: &'a Shape, blocks: [f64; 2], draws: &mut Draws) -> Self {
-        let excess = Excess {
-            values: &series.values,
-            level: series.level,
-            error: series.error,
-            positive: series.of_two,
-            block: blocks[series.what as usize],
-        };
-        if series.is_open { Self::Shift(excess) } else { Self::Excess(Box::new(Sampler::new(&excess, shape, draws))) }
-    }
-
-    /// Draws the excess of each time, ns.
-    fn draw(&mut self, draws: &mut Draws) -> Vec<f64> {
-        match self {
-            Self::Excess(sampler) => sampler.draw(draws),
-            Self::Shift(shift) => vec![shift.draw_shift(draws); shift.values.len()],
-        }
-    }
-}
-
 /// Removes the excess of `ranks` from a run.
 struct Removal<'a> {
     matched: &'a Matched,
@@ -183,7 +156,12 @@ pub fn shares(matched: &Matched, series: &[&Series], known: &Known, shape: &Shap
     let mut saved_steps = vec![vec![0.0; base_steps.len()]; count];
     let mut places: BTreeMap<Spot, f64> = BTreeMap::new();
     let mut pairs: BTreeMap<(usize, usize), (Vec<f64>, f64)> = BTreeMap::new();
-    let mut samplers: Vec<Draw<'_>> = series.iter().map(|one| Draw::new(one, shape, blocks, &mut draws)).collect();
+    let sampler = |one: &&Series, draws: &mut Draws| {
+        let block = blocks[one.what as usize];
+        let excess = Excess { values: &one.values, level: one.level, error: one.error, positive: one.of_two, block };
+        Sampler::new(&excess, shape, draws)
+    };
+    let mut samplers: Vec<Sampler<'_>> = series.iter().map(|one| sampler(one, &mut draws)).collect();
     let mut healthy = known.without.clone();
     let mut world = healthy.clone();
     for _ in 0..worlds {

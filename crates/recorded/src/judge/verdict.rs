@@ -262,10 +262,8 @@ impl<'a> Case<'a> {
         // A rank that was kept from running is not healthy: that the rest of its times is as long as its peers' is open.
         let open = |one: &&Series| known.ranks.contains(&one.rank) && !one.alone && !one.of_two;
         let suspected: BTreeSet<(u32, What, Option<u32>)> = slow.iter().map(|one| identity(one)).collect();
-        let clear = slow.len();
         slow.extend(all.iter().filter(open).filter(|one| !suspected.contains(&identity(one))));
-        let mut refined = against_peers(&all, &slow, &alike, blocks);
-        refined.iter_mut().skip(clear).for_each(|one| one.is_open = true);
+        let refined = against_peers(&all, &slow, &alike, blocks);
         let suspect: Vec<&Series> = refined.iter().collect();
         let mut costs = shares(matched, &suspect, &known, &shape, blocks);
         found.replays = costs.replays + 6;
