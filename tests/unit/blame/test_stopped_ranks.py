@@ -19,8 +19,8 @@ STOP_NS, SPREAD_NS, LATE = 12_000_000, 20_000, 2
 def program(seed, slower_ns, busy, disturbed=True):
     """Return an `app.trace` of meetings of all ranks, and how long it takes, ns.
 
-    One rank is stopped in some of its times and `slower_ns` slower in all; without that if not `disturbed`. A share `busy` of
-    all ranks' times loses 1.5 ms on average to another process.
+    One rank is stopped in some of its times and `slower_ns` slower in all; without that if not `disturbed`. A share
+    `busy` of all ranks' times loses 1.5 ms on average to another process.
     """
     draw = random.Random(seed)
     places = [(rank, at) for rank in range(RANKS) for at in range(MEETINGS)]
@@ -29,9 +29,9 @@ def program(seed, slower_ns, busy, disturbed=True):
     stops = [STOP_NS if draw.random() < 0.055 else 0.0 for _ in range(MEETINGS)]
     transfers = [20_000 + draw.expovariate(1 / 8_000) for _ in range(MEETINGS)]
     now, cpu = [float(ORIGIN_NS)] * RANKS, [0.0] * RANKS
-    calls, away = [bytearray() for _ in range(RANKS)], [b""] * RANKS
-    for of_rank in calls:
-        of_rank += struct.pack(f"<HHIQQIIII{RANKS}i", 310, 5 + RANKS // 2, 0, 1, ORIGIN_NS, 2**32 - 1, RANKS, 0, 0, *range(RANKS))
+    members = struct.pack(f"<III{RANKS}i", RANKS, 0, 0, *range(RANKS))
+    world = struct.pack("<HHIQQI", 310, 5 + RANKS // 2, 0, 1, ORIGIN_NS, 2**32 - 1) + members
+    calls, away = [bytearray(world) for _ in range(RANKS)], [b""] * RANKS
     for at in range(MEETINGS):
         arrived = []
         for rank in range(RANKS):
@@ -56,7 +56,13 @@ def program(seed, slower_ns, busy, disturbed=True):
     text = json.dumps(head | {"kernel_trace": {"used": True}}).encode()
     blocks = [text + b" " * (-(len(text) + 1) % 8) + b"\n"]
     for rank in range(RANKS):
-        info = {"rank": rank, "world_size": RANKS, "host_id": "one", "init_ns": ORIGIN_NS, "finalize_ns": int(now[rank])}
+        info = {
+            "rank": rank,
+            "world_size": RANKS,
+            "host_id": "one",
+            "init_ns": ORIGIN_NS,
+            "finalize_ns": int(now[rank]),
+        }
         info |= {"cpu_clock": "switches", "threads": [{"thread": 0, "tid": 1000 + rank}], "lost": 0}
         blocks += [block(1, rank, json.dumps(info).encode()), block(2, rank, bytes(calls[rank]))]
         blocks += [block(3, rank, away[rank]), block(5, rank, struct.pack("<QQ", 0, 1))]
