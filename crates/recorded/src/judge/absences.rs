@@ -3,7 +3,7 @@
 //! It is taken from all times before they are compared, with each other and with noise. What a rank was kept from running for
 //! longer than its peers at the same step counts as its excess, to the microsecond.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::noise::Draws;
@@ -69,6 +69,8 @@ pub struct Absences<'a> {
     pub all: Times,
     /// How much longer than its peers at the same step.
     pub more: Times,
+    /// The same without absences for the sake of other ranks: these are due to the placement of a rank, not to chance.
+    by_others: Times,
     pub within: Vec<Within>,
     pub behind: Vec<Behind>,
     /// For each meeting, the ranks that wait for it, and in which action.
@@ -174,7 +176,8 @@ impl<'a> Absences<'a> {
             traces,
             matched,
             all: none.clone(),
-            more: none,
+            more: none.clone(),
+            by_others: none,
             within: Vec::new(),
             behind: Vec::new(),
             waiting: Vec::new(),
@@ -183,15 +186,23 @@ impl<'a> Absences<'a> {
             return absences;
         }
         absences.waiting = absences.find_waiting();
+        let away = traces.iter().flat_map(|trace| &trace.away);
+        let ranks: BTreeSet<&str> = away.filter(|away| away.by == By::Rank).map(|away| &*away.cause).collect();
         for rank in (0..traces.len() as u32).filter(|&rank| !traces[rank as usize].away.is_empty()) {
             for cell in matched.cells[rank as usize].clone() {
-                let sum =
-                    |what| absences.by_cause(rank, cell, what).iter().map(|one| one.1).sum::<f64>().round() as i64;
-                let (computing, tail) = (sum(What::Computing), sum(What::Tail));
-                (absences.all.computing[cell], absences.all.tail[cell]) = (computing, tail);
+                for what in [What::Computing, What::Tail] {
+                    let lost = absences.by_cause(rank, cell, what);
+                    let sum = |counts: &dyn Fn(&str) -> bool| {
+                        lost.iter().filter(|one| counts(one.0)).map(|one| one.1).sum::<f64>().round() as i64
+                    };
+                    let (all, by_others) = (sum(&|_| true), sum(&|cause| !ranks.contains(cause)));
+                    *which(&mut absences.all, what, cell) = all;
+                    *which(&mut absences.by_others, what, cell) = by_others;
+                }
             }
         }
         absences.more = more_than_usual(&absences.all, steps);
+        absences.by_others = more_than_usual(&absences.by_others, steps);
         absences.find_within();
         absences.find_behind();
         absences
@@ -455,7 +466,9 @@ impl<'a> Absences<'a> {
     /// Finds the times of the known ranks that would be others if these were healthy, and what healthy ranks show at their
     /// places: those that were kept from running about as long as most. `wholes`: for how long each rank was, beyond its peers.
     fn find_others(&self, steps: &[Vec<Step>], wholes: &[f64], known: &mut Known) {
-        let more = |cell: usize| [(What::Computing, self.more.computing[cell]), (What::Tail, self.more.tail[cell])];
+        let of =
+            |times: &Times, cell: usize| [(What::Computing, times.computing[cell]), (What::Tail, times.tail[cell])];
+        let (more, by_others) = (|cell| of(&self.more, cell), |cell| of(&self.by_others, cell));
         let mut sorted = wholes.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         let usual = USUAL * sorted[(sorted.len() - 1) / 2];
@@ -472,13 +485,13 @@ impl<'a> Absences<'a> {
         for (rank, steps) in (0u32..).zip(steps) {
             for step in steps {
                 for (place, cell) in (0u32..).zip(step.cells.clone()) {
-                    for (what, ns) in more(cell) {
+                    for ((what, ns), (_, by_others)) in more(cell).into_iter().zip(by_others(cell)) {
                         let Some(&peers) = places.get(&(step.does, place, what)) else { continue };
                         if known.ranks.contains(&rank) {
                             others.push(Other { rank, cell: cell as u32, what, ns, peers });
                         }
                         if wholes[rank as usize] <= usual {
-                            of_peers[peers as usize].push(ns);
+                            of_peers[peers as usize].push(by_others);
                         }
                     }
                 }
@@ -490,6 +503,13 @@ impl<'a> Absences<'a> {
 
 /// What ranks do in a step, actions since it began, and which of the times there.
 type PlaceOf = (u64, u32, What);
+
+fn which(times: &mut Times, what: What, cell: usize) -> &mut i64 {
+    match what {
+        What::Computing => &mut times.computing[cell],
+        What::Tail => &mut times.tail[cell],
+    }
+}
 
 fn middle(mut times: Vec<i64>) -> i64 {
     times.sort_unstable();
