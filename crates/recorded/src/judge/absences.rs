@@ -3,9 +3,10 @@
 //! It is taken from all times before they are compared, with each other and with noise. What a rank was kept from running for
 //! longer than its peers at the same step counts as its excess, to the microsecond.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::noise::Draws;
 use super::series::{What, usual};
 use super::steps::Step;
 use crate::graph::Times;
@@ -16,6 +17,9 @@ use crate::trace::{Act, Away, By, Kind, Trace};
 const LEAST: f64 = 0.01;
 /// A step counts from this share of the rank's average step on.
 const STEP: f64 = 0.2;
+
+/// A rank is kept from running like most, up to this times as long as half of the ranks are at most.
+const USUAL: f64 = 2.0;
 
 /// When a rank was late: before an action, while all waited in it, or after it was over elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +69,8 @@ pub struct Absences<'a> {
     pub all: Times,
     /// How much longer than its peers at the same step.
     pub more: Times,
+    /// The same without absences for the sake of other ranks: these are due to the placement of a rank, not to chance.
+    by_others: Times,
     pub within: Vec<Within>,
     pub behind: Vec<Behind>,
     /// For each meeting, the ranks that wait for it, and in which action.
@@ -86,9 +92,54 @@ pub struct Known {
     pub places: BTreeMap<Spot, f64>,
     /// Steps in which it matters, by rank.
     pub steps: BTreeMap<u32, Vec<u32>>,
+    /// Times of these ranks at places where they, or others, were kept from running for longer than their peers.
+    others: Vec<Other>,
+    /// For places of steps, how much longer than their own peers the other ranks were kept from running there, ns.
+    of_peers: Vec<Vec<i64>>,
+}
+
+/// A time of a rank that would be another one if the rank were healthy.
+#[derive(Clone, Copy)]
+struct Other {
+    rank: u32,
+    cell: u32,
+    what: What,
+    /// Excess over the peers at the same step, ns.
+    ns: i64,
+    /// Index of what peers show at its place, in [`Known`].
+    peers: u32,
 }
 
 impl Known {
+    /// Sets the times of the ranks to those that they may have had as healthy ones, which are kept from running now and then as
+    /// well: what is beyond the peers at the same step is as much as one of these had beyond its own peers there, in some step.
+    /// What the peers show is a sample itself, so it is drawn too (the bootstrap of Efron 1979).
+    pub fn draw(&self, own: &Times, draws: &mut Draws, times: &mut Times) {
+        let mut again = |peers: &Vec<i64>| peers.iter().map(|_| peers[draws.below(peers.len())]).collect::<Vec<_>>();
+        let of_peers: Vec<Vec<i64>> = self.of_peers.iter().map(&mut again).collect();
+        for one in &self.others {
+            let peers = &of_peers[one.peers as usize];
+            let kept = peers.get(draws.below(peers.len())).copied().unwrap_or(0);
+            let (from, to) = match one.what {
+                What::Computing => (&own.computing, &mut times.computing),
+                What::Tail => (&own.tail, &mut times.tail),
+            };
+            let cell = one.cell as usize;
+            to[cell] = (from[cell] - one.ns + kept).max(0);
+        }
+    }
+
+    /// Copies the times that [`Self::draw`] sets.
+    pub fn copy(&self, from: &Times, to: &mut Times) {
+        for one in &self.others {
+            let cell = one.cell as usize;
+            match one.what {
+                What::Computing => to.computing[cell] = from.computing[cell],
+                What::Tail => to.tail[cell] = from.tail[cell],
+            }
+        }
+    }
+
     /// Returns how long meetings take and how late ranks leave them, had some ranks not been kept from running inside.
     #[must_use]
     pub fn in_meetings(&self, matched: &Matched, is_out: impl Fn(u32) -> bool) -> (Vec<i64>, Vec<i64>) {
@@ -111,6 +162,7 @@ impl Known {
         of.ranks.retain(|rank| ranks.contains(rank));
         of.within.retain(|one| ranks.contains(&one.rank));
         of.behind.retain(|one| ranks.contains(&one.culprit));
+        of.others.retain(|one| ranks.contains(&one.rank));
         of
     }
 }
@@ -124,7 +176,8 @@ impl<'a> Absences<'a> {
             traces,
             matched,
             all: none.clone(),
-            more: none,
+            more: none.clone(),
+            by_others: none,
             within: Vec::new(),
             behind: Vec::new(),
             waiting: Vec::new(),
@@ -133,15 +186,23 @@ impl<'a> Absences<'a> {
             return absences;
         }
         absences.waiting = absences.find_waiting();
+        let away = traces.iter().flat_map(|trace| &trace.away);
+        let ranks: BTreeSet<&str> = away.filter(|away| away.by == By::Rank).map(|away| &*away.cause).collect();
         for rank in (0..traces.len() as u32).filter(|&rank| !traces[rank as usize].away.is_empty()) {
             for cell in matched.cells[rank as usize].clone() {
-                let sum =
-                    |what| absences.by_cause(rank, cell, what).iter().map(|one| one.1).sum::<f64>().round() as i64;
-                let (computing, tail) = (sum(What::Computing), sum(What::Tail));
-                (absences.all.computing[cell], absences.all.tail[cell]) = (computing, tail);
+                for what in [What::Computing, What::Tail] {
+                    let lost = absences.by_cause(rank, cell, what);
+                    let sum = |counts: &dyn Fn(&str) -> bool| {
+                        lost.iter().filter(|one| counts(one.0)).map(|one| one.1).sum::<f64>().round() as i64
+                    };
+                    let (all, by_others) = (sum(&|_| true), sum(&|cause| !ranks.contains(cause)));
+                    *which(&mut absences.all, what, cell) = all;
+                    *which(&mut absences.by_others, what, cell) = by_others;
+                }
             }
         }
         absences.more = more_than_usual(&absences.all, steps);
+        absences.by_others = more_than_usual(&absences.by_others, steps);
         absences.find_within();
         absences.find_behind();
         absences
@@ -368,6 +429,7 @@ impl<'a> Absences<'a> {
         for one in &self.within {
             within.entry(one.cell).and_modify(|ns| *ns = one.ns.max(*ns)).or_insert(one.ns);
         }
+        let mut wholes = vec![0.0; steps.len()];
         for (rank, steps) in (0u32..).zip(steps) {
             let mut of_steps = vec![0.0; steps.len()];
             let mut first: BTreeMap<u64, u32> = BTreeMap::new();
@@ -387,6 +449,7 @@ impl<'a> Absences<'a> {
                 }
             }
             let whole: f64 = of_steps.iter().sum();
+            wholes[rank as usize] = whole;
             if whole >= LEAST * run {
                 known.ranks.push(rank);
             }
@@ -394,9 +457,57 @@ impl<'a> Absences<'a> {
             let matter = (0u32..).zip(&of_steps).filter(|(_, sum)| **sum > least).map(|(step, _)| step);
             known.steps.insert(rank, matter.collect());
         }
+        self.find_others(steps, &wholes, &mut known);
         known.within = self.within.iter().filter(|one| known.ranks.contains(&one.rank)).copied().collect();
         known.behind = self.behind.iter().filter(|one| known.ranks.contains(&one.culprit)).copied().collect();
         known
+    }
+
+    /// Finds the times of the known ranks that would be others if these were healthy, and what healthy ranks show at their
+    /// places: those that were kept from running about as long as most. `wholes`: for how long each rank was, beyond its peers.
+    fn find_others(&self, steps: &[Vec<Step>], wholes: &[f64], known: &mut Known) {
+        let of =
+            |times: &Times, cell: usize| [(What::Computing, times.computing[cell]), (What::Tail, times.tail[cell])];
+        let (more, by_others) = (|cell| of(&self.more, cell), |cell| of(&self.by_others, cell));
+        let mut sorted = wholes.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let usual = USUAL * sorted[(sorted.len() - 1) / 2];
+        let mut places: BTreeMap<PlaceOf, u32> = BTreeMap::new();
+        for step in steps.iter().flatten() {
+            for (place, cell) in (0u32..).zip(step.cells.clone()) {
+                for (what, _) in more(cell).into_iter().filter(|one| one.1 > 0) {
+                    let next = places.len() as u32;
+                    places.entry((step.does, place, what)).or_insert(next);
+                }
+            }
+        }
+        let (mut others, mut of_peers) = (Vec::new(), vec![Vec::new(); places.len()]);
+        for (rank, steps) in (0u32..).zip(steps) {
+            for step in steps {
+                for (place, cell) in (0u32..).zip(step.cells.clone()) {
+                    for ((what, ns), (_, by_others)) in more(cell).into_iter().zip(by_others(cell)) {
+                        let Some(&peers) = places.get(&(step.does, place, what)) else { continue };
+                        if known.ranks.contains(&rank) {
+                            others.push(Other { rank, cell: cell as u32, what, ns, peers });
+                        }
+                        if wholes[rank as usize] <= usual {
+                            of_peers[peers as usize].push(by_others);
+                        }
+                    }
+                }
+            }
+        }
+        (known.others, known.of_peers) = (others, of_peers);
+    }
+}
+
+/// What ranks do in a step, actions since it began, and which of the times there.
+type PlaceOf = (u64, u32, What);
+
+fn which(times: &mut Times, what: What, cell: usize) -> &mut i64 {
+    match what {
+        What::Computing => &mut times.computing[cell],
+        What::Tail => &mut times.tail[cell],
     }
 }
 

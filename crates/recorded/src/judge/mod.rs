@@ -9,6 +9,7 @@
 //! | how long does a suspect rank take against its peers alone? | `reference` |
 //! | by how much is each of its times longer? | `excess` |
 //! | what would the program save without it? | `shares` |
+//! | does it have more rare long times than others by chance? | `chance` |
 //! | what was it doing meanwhile? | `causes` |
 //! | was the whole host busy? | `busy` |
 //! | what is said in the end? | `verdict` |
@@ -16,6 +17,7 @@
 mod absences;
 mod busy;
 mod causes;
+mod chance;
 mod excess;
 pub mod noise;
 mod reference;

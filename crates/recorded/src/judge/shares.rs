@@ -162,13 +162,16 @@ pub fn shares(matched: &Matched, series: &[&Series], known: &Known, shape: &Shap
         Sampler::new(&excess, shape, draws)
     };
     let mut samplers: Vec<Sampler<'_>> = series.iter().map(|one| sampler(one, &mut draws)).collect();
-    let mut world = known.without.clone();
+    let mut healthy = known.without.clone();
+    let mut world = healthy.clone();
     for _ in 0..worlds {
+        known.draw(&matched.own, &mut draws, &mut healthy);
+        known.copy(&healthy, &mut world);
         for (one, sampler) in series.iter().zip(&mut samplers) {
             let excess = sampler.draw(&mut draws);
             let step = one.steps.first().copied().unwrap_or_default();
             *places.entry((one.rank, step, one.place, one.what.into())).or_default() += excess.iter().sum::<f64>();
-            without(&known.without, one, &excess, &mut world);
+            without(&healthy, one, &excess, &mut world);
         }
         let mut alone_here = vec![0.0; count];
         for (at, &rank) in ranks.iter().enumerate() {

@@ -8,9 +8,10 @@ use serde::Serialize;
 use super::absences::{Absences, When};
 use super::busy;
 use super::causes::{Cause, Evidence};
+use super::chance::{Long, explains, long_times};
 use super::noise::{Shape, Threshold, level, ratio};
 use super::reference::against_peers;
-use super::series::{APART, Alike, Series, What, block};
+use super::series::{Alike, Series, What, block};
 use super::shares::{Cost, Estimate, Shares, shares};
 use super::steps::{Step, mark, steps};
 use crate::graph::{Memory, Times};
@@ -256,15 +257,20 @@ impl<'a> Case<'a> {
             if others >= OTHERS { !ranks.contains(&one.rank) } else { !excluded.contains(&identity(one)) }
         };
         let shape = Shape::new(&by_rank(&all, &times, describes), false);
-        let refined = against_peers(&all, &suspects(&all, &shape, blocks), &alike, blocks);
-        let suspect: Vec<&Series> = refined.iter().collect();
         let known = absences.known(&self.steps, matched.recorded as f64);
+        let mut slow = suspects(&all, &shape, blocks);
+        // A rank that was kept from running is not healthy: that the rest of its times is as long as its peers' is open.
+        let open = |one: &&Series| known.ranks.contains(&one.rank) && !one.alone && !one.of_two;
+        let suspected: BTreeSet<(u32, What, Option<u32>)> = slow.iter().map(|one| identity(one)).collect();
+        slow.extend(all.iter().filter(open).filter(|one| !suspected.contains(&identity(one))));
+        let refined = against_peers(&all, &slow, &alike, blocks);
+        let suspect: Vec<&Series> = refined.iter().collect();
         let mut costs = shares(matched, &suspect, &known, &shape, blocks);
         found.replays = costs.replays + 6;
         let unexplained = (found.replayed_s - found.recorded_s).abs();
         let evidence =
             Evidence { traces: self.traces, matched, steps: &self.steps, absences: &absences, suspect: &suspect };
-        let long = self.long_times(&all);
+        let long = long_times(&all, self.traces.len());
         let mut named = self.conspicuous(&costs, &long, &evidence, run, unexplained);
         if !named.is_empty() && named.len() < costs.costs.len() {
             // What they cost with all other ranks as recorded; if that is nothing, since others hide it, their share stays.
@@ -285,7 +291,7 @@ impl<'a> Case<'a> {
     fn conspicuous(
         &self,
         shares: &Shares,
-        long: &[f64],
+        long: &[Long],
         evidence: &Evidence<'_>,
         run: f64,
         unexplained: f64,
@@ -293,31 +299,31 @@ impl<'a> Case<'a> {
         let own = |cost: &Cost| cost.share.mean * (1.0 - evidence.of_recorder(cost.rank));
         let mut all: Vec<f64> = shares.costs.iter().map(own).collect();
         all.resize(self.traces.len(), 0.0);
+        let sums: Vec<f64> = long.iter().map(|long| long.excesses.iter().sum::<f64>() * 1e-9).collect();
+        let excess_of = |cost: &Cost| cost.places.iter().map(|place| place.1).sum::<f64>();
         let stands_out = |(at, cost): &(usize, &Cost)| {
             let own = all[*at];
             // Ranks that are long in turn do not stand out, whether or not each of them is suspect.
-            let excess: f64 = cost.places.iter().map(|place| place.1).sum();
             own > MATERIAL * run
                 && cost.share.low > cost.share.mean - own
                 && own > STANDS_OUT * most_of_others(&all, *at)
-                && excess > STANDS_OUT * most_of_others(long, cost.rank as usize)
+                && excess_of(cost) > STANDS_OUT * most_of_others(&sums, cost.rank as usize)
         };
         let mut named: Vec<&Cost> = shares.costs.iter().enumerate().filter(stands_out).map(|(_, cost)| cost).collect();
+        let suspect: Vec<u32> = named.iter().map(|cost| cost.rank).collect();
+        let all_suspect = suspect.len() == long.len();
+        let is_chance = |cost: &&Cost| {
+            let own = &long[cost.rank as usize];
+            let is_peer = |rank: u32| rank != cost.rank && (all_suspect || !suspect.contains(&rank));
+            let peers = (0u32..).zip(long).filter(|one| is_peer(one.0)).map(|one| one.1);
+            explains(excess_of(cost) * 1e9, own, peers, long.len(), CHANCE)
+        };
+        named.retain(|cost| !is_chance(cost));
         named.sort_by(|one, other| other.share.mean.total_cmp(&one.share.mean));
         if named.iter().map(|cost| cost.share.mean).sum::<f64>() < unexplained {
             named.clear();
         }
         named.iter().map(|cost| cost.rank).collect()
-    }
-
-    /// Returns how much longer than usual each rank's times are that no noise explains, s.
-    fn long_times(&self, all: &[Series]) -> Vec<f64> {
-        let mut long = vec![0.0; self.traces.len()];
-        for one in all {
-            let excess = one.values.iter().map(|value| value - one.level.center);
-            long[one.rank as usize] += excess.filter(|excess| *excess > APART * one.level.spread).sum::<f64>() * 1e-9;
-        }
-        long
     }
 
     /// Names culprits, or says why there are none.
