@@ -119,14 +119,14 @@ mod tests {
     }
 
     #[test]
-    fn service_in_turns_is_fair_and_one_after_the_other_is_not() {
+    fn alternating_service_is_fair_and_one_after_the_other_is_not() {
         let windows = |of_task: [u32; 8]| {
             let done: Vec<f64> = (1..=8).map(f64::from).collect();
             fairness(&two_users(of_task.to_vec(), vec![0.0; 8]), Some(2.0), 8.0, &done).expect("few windows")
         };
-        let turns = windows([0, 1, 0, 1, 0, 1, 0, 1]);
-        assert_eq!(turns[0].index, [Some(1.0), Some(1.0), Some(1.0), None], "a has ended in the last one");
-        assert_eq!((turns[0].mean, turns[0].least, turns[0].window_s), (1.0, 1.0, 2.0));
+        let rounds = windows([0, 1, 0, 1, 0, 1, 0, 1]);
+        assert_eq!(rounds[0].index, [Some(1.0), Some(1.0), Some(1.0), None], "a has ended in the last one");
+        assert_eq!((rounds[0].mean, rounds[0].least, rounds[0].window_s), (1.0, 1.0, 2.0));
         let one_by_one = windows([0, 0, 0, 0, 1, 1, 1, 1]);
         assert_eq!(one_by_one[0].index, [Some(0.5), Some(0.5), None, None], "then b is alone");
     }

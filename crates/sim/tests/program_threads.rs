@@ -65,7 +65,7 @@ fn errors_are_those_of_one_thread() {
 }
 
 #[test]
-fn the_caller_ends_all_threads() {
+fn a_callback_ends_all_threads() {
     let bsp = Bsp { ranks: 512, iterations: 100_000, halo_bytes: 8, ..Bsp::default() };
     let timelines = Timelines::undisturbed(512);
     let mut operations = Vec::new();
@@ -110,7 +110,7 @@ impl Program for Falling {
 }
 
 #[test]
-fn a_panic_in_one_thread_is_the_callers() {
+fn a_panic_in_one_thread_reaches_the_first() {
     for at in [0, 3] {
         let run = || {
             let timelines = Timelines::undisturbed(4);

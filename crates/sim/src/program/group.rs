@@ -19,7 +19,7 @@ use super::wires::{Divisor, Totals, Windows, Wires};
 use crate::error::SimError;
 
 /// Visits between two calls of the caller's callback.
-pub const LOOKS_PER_CALL: u64 = 1 << 20;
+pub const CHECKS_PER_CALL: u64 = 1 << 20;
 /// With more visits than this in a window, ranks are visited in memory order and prefetched.
 const MANY: usize = 512;
 
@@ -82,11 +82,11 @@ impl<R: Rank> Group<R> {
 
     /// Runs a program whose ranks are all in this group.
     pub fn run(mut self, watch: &mut dyn FnMut(u64) -> bool) -> Result<Outcome<R>, SimError> {
-        let mut looks = 0;
+        let mut checks = 0;
         while let Some(window) = self.wires.calendar.first() {
-            looks += self.advance(window)?;
-            if looks >= LOOKS_PER_CALL {
-                looks = 0;
+            checks += self.advance(window)?;
+            if checks >= CHECKS_PER_CALL {
+                checks = 0;
                 if !watch(self.wires.totals.operations) {
                     return Err(SimError::Interrupted);
                 }

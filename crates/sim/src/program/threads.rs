@@ -17,7 +17,7 @@ use crosswind_policy::window::WindowSettings;
 use crosswind_program::Program;
 use crosswind_schema::disturbance::Timelines;
 
-use super::group::{Group, LOOKS_PER_CALL};
+use super::group::{CHECKS_PER_CALL, Group};
 use super::inbox::Packet;
 use super::meeting::Meeting;
 use super::network::Network;
@@ -182,16 +182,16 @@ struct Member<'a, R> {
 
 impl<R: crosswind_program::Rank> Member<'_, R> {
     fn run(mut self, watch: &mut dyn FnMut(u64) -> bool) -> Result<Group<R>, Ended> {
-        let (mut looks, mut operations) = (0, 0);
+        let (mut checks, mut operations) = (0, 0);
         let mut window = 0;
         for turn in 0.. {
             let mut end = GOES_ON;
             match self.group.advance(window) {
-                Ok(visits) => looks += visits * self.exchange.boards.len() as u64,
+                Ok(visits) => checks += visits * self.exchange.boards.len() as u64,
                 Err(_) => end = ERROR,
             }
-            if self.me == 0 && looks >= LOOKS_PER_CALL {
-                looks = 0;
+            if self.me == 0 && checks >= CHECKS_PER_CALL {
+                checks = 0;
                 if !watch(operations) {
                     end = INTERRUPTED;
                 }
