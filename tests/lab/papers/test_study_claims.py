@@ -71,7 +71,6 @@ def is_program(name):
         (figures.FINE_DISTURBED, lambda p, s: s * (0.5 if p["under"] == "daemons" else 1.0), {"D-6"}),
         (figures.SYNCS, lambda p, s: s * (9.0 if p["under"] == "local" else 1.0), {"D-1"}),
         (figures.MORE_JOBS, lambda p, s: 0.1 * s, {"D-2"}),
-        (figures.DRAWN_ANEW, lambda p, s: 1.1 * s, {"D-5"}),
         (figures.FINE_FILLING, lambda p, s: s * (3.0 if p["window"] == 1 else 1.0), {"D-8"}),
         (figures.FILLING, lambda p, s: s * (3.0 if (p["program"], p["window"]) == ("sample", 512) else 1.0), {"D-8"}),
         (figures.STAGGERED, lambda p, s: 0.5 * s, {"D-6"}),
