@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired
 
 from crosswind import _core
 from crosswind.errors import AgentLost, DescriptionError, warning
@@ -31,9 +31,15 @@ from crosswind.run.resume import Before, Identity, Kept, digest_of, digest_of_fi
 
 if TYPE_CHECKING:
     from crosswind.documents import Row
-    from crosswind.documents.shared import ComputedBy
-    from crosswind.documents.shared import Run as RunSummary
+    from crosswind.documents.shared import ComputedBy, Run
     from crosswind.watch import Watch
+
+    class LiveSummary(Run):
+        """A run on agents, before its bounds and flow times are added."""
+
+        done_s: NotRequired[list[float]]
+        """When each task was done, where tasks arrive over time or are of several classes or users."""
+
 
 __all__ = ["Launch", "Limits", "LiveFarm", "Result", "Task", "Work", "run_farm"]
 
@@ -373,7 +379,7 @@ class LiveFarm:
         run = json.dumps(self._settings)
         return {name: _core.replay_log(run, name, log) for name, log in self.logs().items() if log}
 
-    def close(self) -> tuple[RunSummary, dict[str, bytes] | None]:
+    def close(self) -> tuple[LiveSummary, dict[str, bytes] | None]:
         """End all agents; summary (an entry of `runs` in runs.json, params and bound left out) and trace's columns."""
         try:
             self._root.end_of_tasks()
@@ -401,7 +407,7 @@ class LiveFarm:
             keep_logs = self._are_logs_named and not self._interrupted.is_set()
             self._processes.end(keep_logs=keep_logs, hurried=self._interrupted)
 
-    def _summary(self, found: Row) -> RunSummary:
+    def _summary(self, found: Row) -> LiveSummary:
         policy = self._point.get("policy", {})
         makespan = found["makespan_s"]
         warnings = list(self.processes.warnings)
@@ -410,7 +416,7 @@ class LiveFarm:
             hint = f"the agents' logs are in {self.processes.logs}" if self._names_logs else "run.events lists them"
             warnings.append(warning("events", "something happened in this run: look at its events", hint))
         nodes: list[Any] = [{name: value for name, value in one.items() if value != {}} for one in found["nodes"]]
-        return {
+        summary: LiveSummary = {
             "seed": int(self._point.get("seed", 1)),
             "platform": self._platform.name,
             "order": policy.get("order", "interference"),
@@ -424,8 +430,10 @@ class LiveFarm:
             "nodes": nodes,
             "events": found["events"],
             "warnings": warnings,
-            **({"done_s": found["done_s"]} if found["done_s"] else {}),
         }
+        if found["done_s"]:
+            summary["done_s"] = found["done_s"]
+        return summary
 
     def __enter__(self) -> LiveFarm:
         return self.start()
@@ -488,7 +496,7 @@ def run_farm(
     watch: Watch | None = None,
     halt: int | None = None,
     on_printed: OnPrinted | None = None,
-) -> tuple[RunSummary, dict[str, bytes] | None]:
+) -> tuple[LiveSummary, dict[str, bytes] | None]:
     """Run a workload on a tree of agents, one process per node.
 
     Parameters
