@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from crosswind.documents import Params
 from crosswind.errors import DescriptionError
@@ -358,6 +359,9 @@ class _Ledger:
             self._provenance = {**self._provenance, "versions": list(dict.fromkeys(versions))}
         if there.digest != self._digest:
             message = f"{out}: holds runs of another experiment ({there.experiment!r}, on {there.on})"
+            if (differs := first_difference(there.provenance or {}, self._provenance or {})) is not None:
+                path, was, now = differs
+                message += f": {path} is {was} there, {now} now"
             raise DescriptionError(message, ANOTHER, "name another file, or replace it: --force without --resume")
         return there
 
@@ -394,6 +398,35 @@ class _Ledger:
         self._store.save(self.runs(), self._out)
         self._written_at = time.monotonic()
         self._write_s = self._written_at - begun
+
+
+def first_difference(there: Any, now: Any, path: str = "") -> tuple[str, str, str] | None:
+    """Return where two documents differ first, and what each has there; versions and numbers of files do not count.
+
+    Examples
+    --------
+    >>> first_difference({"experiment": {"seed": 1}}, {"experiment": {"seed": 2}})
+    ('seed', '1', '2')
+    >>> first_difference({"platforms": {"a": {"node": [1]}}}, {"platforms": {"a": {"node": [1, 2]}}})
+    ('platforms.a.node[1]', 'missing', '2')
+    """
+    if isinstance(there, Mapping) and isinstance(now, Mapping):
+        names = [name for name in dict.fromkeys([*there, *now]) if path or name != "versions"]
+        pairs = [(f"{path}.{name}", there.get(name, _MISSING), now.get(name, _MISSING)) for name in names]
+    elif isinstance(there, list) and isinstance(now, list):
+        pairs = [(f"{path}[{at}]", *pair) for at, pair in enumerate(zip_longest(there, now, fillvalue=_MISSING))]
+    else:
+        shown = [_brief(value) for value in (there, now)]
+        return None if there == now else (path.removeprefix(".").removeprefix("experiment."), shown[0], shown[1])
+    return next((found for where, *pair in pairs if (found := first_difference(*pair, where)) is not None), None)
+
+
+_MISSING: Final = object()
+
+
+def _brief(value: Any) -> str:
+    text = "missing" if value is _MISSING else json.dumps(value, default=str)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _key(params: Params, seed: int) -> str:

@@ -33,7 +33,8 @@ _DESCRIBED = (
 """Columns of a run that are no result."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """With these a spreadsheet begins a formula, which it runs; an apostrophe before them stops that."""
-_IN_PAPERS = ("makespan_s", "slowdown", "of_bound")
+_OF_FLOW = ("flow.mean_s", "flow.p95_s", "flow.mean_slowdown", "flow.late")
+_IN_PAPERS = ("makespan_s", "slowdown", "of_bound", *_OF_FLOW)
 """Results that a LaTeX table has, of those that there are."""
 _LATEX = {
     **dict.fromkeys("&%$#_{}", "\\{}"),
