@@ -42,7 +42,10 @@ def quantity(element: Element, name: str, kind: str, otherwise: str | None = Non
     lowest = 0.0 if kind == "latency" else 1e-300
     if not lowest <= value < float("inf") and not (kind == "speed" and value == 0):
         most = ", ".join(list(units)[:6])
-        raise element.refuse(f'{name}="{text}" is no {kind}', f"a number >= 0 with a unit: {most}, ...")
+        raise element.refuse(
+            f'{name}="{text}" is no {kind}',
+            f"a number {'>' if kind == 'bandwidth' else '>='} 0 with a unit: {most}, ...",
+        )
     return value
 
 

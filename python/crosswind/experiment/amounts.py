@@ -12,8 +12,8 @@ MOST = 1_000_000
 def amounts_of(file: str, content: bytes) -> list[float]:
     r"""Return the numbers of a file with one per line.
 
-    Blank lines and lines that begin with `#` are skipped, and so is a header: a first line that is no number. Quotes
-    around a number, as spreadsheets write them, do not count.
+    Blank lines and lines that begin with `#` are skipped, and so is a header: a first line that is no number and does
+    not begin with a digit. Quotes around a number, as spreadsheets write them, do not count.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def amounts_of(file: str, content: bytes) -> list[float]:
         try:
             value = float(line)
         except ValueError:
-            if not is_first:
+            if not is_first or line[0].isdigit():  # a header begins with a letter
                 what = f"{file}:{number}: {line[:40]!r} is no number; a line has one number"
                 raise DescriptionError(what, "value") from None
             is_first = False

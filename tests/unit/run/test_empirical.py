@@ -73,6 +73,7 @@ def test_another_content_is_another_experiment(tmp_path):
     ("amount", "content", "said"),
     [
         ('file = "times.csv"', "1\nx\n", r"times.csv:2: 'x' is no number"),
+        ('file = "times.csv"', "1;2\n3\n", r"times.csv:1: '1;2' is no number"),
         ('file = "times.csv"', "1\n-2\n", r"times.csv:2: -2 must be finite and greater than 0"),
         ('file = "times.csv"', "seconds\n", r"times.csv: 0 numbers; there must be 1 to 1,000,000"),
         ('file = "other.csv"', "1\n", r"other.csv: no such file"),

@@ -135,6 +135,24 @@ def test_the_version_of_then_is_kept_and_told(study):
     assert found.to_dict()["version"] == crosswind.__version__
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"repetitions": 4}, "repetitions is 3 there, 4 now"),
+        (
+            {"sweep": SWEEP | {"workload.task_size_mb": [0.5, 3.0]}},
+            r"sweep.workload.task_size_mb\[1\] is 2.0 there, 3.0 now",
+        ),
+        ({"platform": PAIR | {"name": "other"}}, "platform is"),
+    ],
+)
+def test_resuming_another_study_names_what_differs(study, change, said):
+    same = {"schema_version": 1, "name": "study", "platform": "pair.json", "repetitions": 3, "workload": FARM}
+    other = Experiment.from_dict(same | {"sweep": SWEEP} | change, study)
+    with pytest.raises(DescriptionError, match=said):
+        grid.run(other, out=study / "drawn.json", resume=True)
+
+
 def test_resumed_runs_name_both_versions(study):
     document = json.loads((study / "drawn.json").read_text())
     document["provenance"]["versions"], document["runs"] = ["0.1.9"], document["runs"][:3]
