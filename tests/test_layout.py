@@ -98,7 +98,7 @@ def test_what_decides_has_no_clock_no_thread_no_socket_and_no_files(crate):
 def test_what_python_calls_only_converts():
     """A run is made in `experiment`, a closed form in `model`: the room between the languages stays small."""
     lines = sum(len(path.read_text().splitlines()) for path in (ROOT / "crates/py/src").rglob("*.rs"))
-    assert lines < 3_320
+    assert lines < 3_340
 
 
 def test_only_the_outer_rooms_know_the_outer_rooms():

@@ -518,6 +518,18 @@ class PolicyTask:
     def work(self) -> float:
         """Its work, work units."""
 
+    @property
+    def release_s(self) -> float:
+        """When it arrived at the root, s since the start."""
+
+    @property
+    def deadline_s(self) -> float | None:
+        """By when it is to be done, s since the start."""
+
+    @property
+    def user(self) -> str | None:
+        """Whose it is."""
+
 class PolicyChild:
     """A child of a node, as a policy of the user's own sees it."""
 

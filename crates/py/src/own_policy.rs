@@ -23,6 +23,9 @@ struct PyTask {
     number: TaskId,
     size_mb: f64,
     work: f64,
+    release_s: f64,
+    deadline_s: Option<f64>,
+    user: Option<String>,
 }
 
 /// A child of a node, as a policy sees it.
@@ -74,7 +77,15 @@ struct PyNode {
 
 impl PyNode {
     fn task(&self, number: TaskId) -> PyTask {
-        PyTask { number, size_mb: self.tasks_of_run.size_mb.get(number), work: self.tasks_of_run.work.get(number) }
+        let tasks = &*self.tasks_of_run;
+        PyTask {
+            number,
+            size_mb: tasks.size_mb.get(number),
+            work: tasks.work.get(number),
+            release_s: tasks.release_s(number),
+            deadline_s: tasks.deadline_s(number),
+            user: tasks.user(number).map(str::to_owned),
+        }
     }
 
     /// Shows the state that the policy decides on.

@@ -187,6 +187,37 @@ def test_a_name_that_is_none_is_refused_with_the_form(tmp_path, order):
         experiment(tmp_path, [order])
 
 
+def test_it_sees_arrivals_deadlines_and_users(tmp_path):
+    rows = [(0.0, 9.0, "ann"), (0.0, 4.0, "bob"), (0.5, "", "ann"), (1.0, 2.0, "bob"), (1.0, 30.0, "ann")]
+    lines = ["size_mb,work,release_s,deadline_s,user", *(f"1,8,{at},{by},{user}" for at, by, user in rows)]
+    (tmp_path / "tasks.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "edf.py").write_text(
+        """
+from math import inf
+
+from crosswind.policy import Policy
+
+
+class Earliest(Policy):
+    own_first = False
+
+    def choose(self, node):
+        with open({seen!r}, "a") as file:
+            for task in node.tasks:
+                print(task.number, task.release_s, task.deadline_s, task.user, file=file)
+        task = min(node.tasks, key=lambda task: (inf if task.deadline_s is None else task.deadline_s, task.number))
+        return (node, task) if node.idle else (node.open[0], task) if node.open else None
+""".format(seen=str(tmp_path / "seen"))
+    )
+    own = "python:edf.py:Earliest"
+    farm = {"kind": "farm", "tasks_file": "tasks.csv"}
+    grid.run(experiment(tmp_path, [own], workload=farm, repetitions=1))
+    seen = set((tmp_path / "seen").read_text().splitlines())
+    known = {f"{number} {at} {by or None} {user}" for number, (at, by, user) in enumerate(rows)}
+    assert seen <= known
+    assert len(seen) >= 3
+
+
 def test_agents_and_estimates_are_refused(tmp_path, guide):
     own = ["python:my_policy.py:BandwidthCentric"]
     with pytest.raises(DescriptionError, match="agents do not run a policy in Python"):

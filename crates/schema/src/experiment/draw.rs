@@ -135,6 +135,27 @@ impl Tasks {
         }
     }
 
+    /// Returns when a task arrives at the root, s since the start.
+    #[must_use]
+    pub fn release_s(&self, task: u64) -> f64 {
+        let arrivals = self.arrivals.as_ref();
+        arrivals.and_then(|arrivals| arrivals.release_s.get(task as usize).copied()).unwrap_or(0.0)
+    }
+
+    /// Returns by when a task is to be done, s since the start; `None` if it has no deadline.
+    #[must_use]
+    pub fn deadline_s(&self, task: u64) -> Option<f64> {
+        let deadline_s = *self.arrivals.as_ref()?.deadline_s.get(task as usize)?;
+        deadline_s.is_finite().then_some(deadline_s)
+    }
+
+    /// Returns the user of a task, if tasks have users.
+    #[must_use]
+    pub fn user(&self, task: u64) -> Option<&str> {
+        let users = self.users.as_ref()?;
+        users.names.get(*users.of_task.get(task as usize)? as usize).map(String::as_str)
+    }
+
     /// Returns the sum of all sizes, MB.
     #[must_use]
     pub fn total_mb(&self) -> f64 {
