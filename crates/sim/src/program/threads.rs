@@ -153,6 +153,10 @@ pub fn simulate<P: Program>(
         let group = Group::new(program, network, window, timelines, ranks);
         Member { me, exchange, outgoing: (0..groups).map(|_| Vec::new()).collect(), group }.run(watch)
     };
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the threads only share out the ranks: what happens, and when, does not depend on them"
+    )]
     thread::scope(|scope| {
         let mut others: Vec<ScopedJoinHandle<'_, Result<Group<P::Rank>, Ended>>> = Vec::new();
         for me in 1..groups {
