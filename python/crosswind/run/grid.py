@@ -414,11 +414,13 @@ def first_difference(there: Any, now: Any, path: str = "") -> tuple[str, str, st
         names = [name for name in dict.fromkeys([*there, *now]) if path or name != "versions"]
         pairs = [(f"{path}.{name}", there.get(name, _MISSING), now.get(name, _MISSING)) for name in names]
     elif isinstance(there, list) and isinstance(now, list):
-        pairs = [(f"{path}[{at}]", *pair) for at, pair in enumerate(zip_longest(there, now, fillvalue=_MISSING))]
+        both = enumerate(zip_longest(there, now, fillvalue=_MISSING))
+        pairs = [(f"{path}[{at}]", was, is_now) for at, (was, is_now) in both]
     else:
         shown = [_brief(value) for value in (there, now)]
         return None if there == now else (path.removeprefix(".").removeprefix("experiment."), shown[0], shown[1])
-    return next((found for where, *pair in pairs if (found := first_difference(*pair, where)) is not None), None)
+    each = (first_difference(was, is_now, where) for where, was, is_now in pairs)
+    return next((found for found in each if found is not None), None)
 
 
 _MISSING: Final = object()
