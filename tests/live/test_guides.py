@@ -37,6 +37,7 @@ NOT_RUN = {
 }
 
 
+MACHINE = Path(__file__).parents[1] / "unit" / "exchange" / "topologies" / "two-packages.xml"
 CLUSTER = """<platform version="4.1"><zone id="z" routing="Full">
 <cluster id="c" prefix="node-" suffix="" radical="0-3" speed="1Gf" bw="1Gbps" lat="50us"/></zone></platform>
 """
@@ -52,6 +53,7 @@ def _settled(page: Path, folder: Path) -> None:
     shutil.copy(folder / "examples" / "fork_of_table_4.toml", folder / "platform.toml")
     (folder / "flows.csv").write_text("flows,latency_s\n1,500e-6\n2,550e-6\n2,543e-6\n3,602e-6\n3,617e-6\n4,667e-6\n")
     (folder / "cluster.xml").write_text(CLUSTER)
+    shutil.copy(MACHINE, folder / "machine.xml")
     (folder / "topology.conf").write_text("SwitchName=s0 Nodes=n[0-3]\n")
     (folder / "src").mkdir()
     (folder / "src" / "one.c").write_text("int one(void) { return 1; }\n")

@@ -387,7 +387,7 @@ def _syncs(name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
             return f"daemons, {_said('polls', row['polls'])}"
         return f"skew {plain(1000 * row['skew_s'])} ms" if row["under"] == "skew" else "locally scheduled"
 
-    points = [_dot(disturbance(row), f"{row['gets_per_sync']} gets before a sync", [row]) for row in rows]
+    points = [_dot(disturbance(row), f"{row['gets_per_sync']} gets/sync", [row]) for row in rows]
     words = "Slowdowns of CONNECT under daemons, skew and local scheduling, by gets before a sync."
     return [_dots(identifier(prefix, name), "CONNECT with more syncs, disturbed", words, points)]
 
