@@ -60,7 +60,11 @@ def test_a_schedule_runs_with_its_network(tmp_path, capsys):
     """It was "is a GOAL schedule, not an experiment"; first "key with no value, expected `=`"."""
     (tmp_path / "ring.goal").write_text(GOAL)
     app(["run", str(tmp_path / "ring.goal"), "--network", "latency_s=0.1"], standalone_mode=False)
-    assert capsys.readouterr().out.startswith("The run takes 100 ms, ")
+    shown = capsys.readouterr().out
+    assert shown.startswith("The run takes 100 ms, ")
+    assert "messages in packets of 16 bytes" in shown
+    app(["run", str(tmp_path / "ring.goal"), "--network", "packet_bytes=1000000000"], standalone_mode=False)
+    assert "packets of" not in capsys.readouterr().out
     message, _ = refused("run", str(tmp_path / "ring.goal"), "--network", "latenc_s=0.1")
     assert message.startswith("--network latenc_s=0.1: ")
 
@@ -100,6 +104,44 @@ def test_every_field_of_a_file_can_be_set():
     given = ["repetitions=3", "name=mine", 'sweep.policy.order=["planned","arrival"]', "workload.tasks=20"]
     changed = set_fields(Experiment.from_dict(STUDY), settings_of(given))
     assert (len(changed), changed.name) == (6, "mine")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            "workload.task_work=1e400",
+            r"--set workload\.task_work=Infinity: workload\.task_work is inf; it must be finite",
+        ),
+        ("workload.task_work={distribution='exponential',mean=inf}", r"workload\.task_work\.mean is inf"),
+        ("sweep.workload.task_work=[1,-1e999]", r"sweep\.workload\.task_work\[1\] is -inf"),
+        ("node[b].link=3", r'node\[b\]\.receive_limit_mb_per_s is of "b", which is no node'),
+    ],
+)
+def test_a_value_that_no_field_takes_is_refused_by_its_path(given, said):
+    with pytest.raises(DescriptionError, match=said):
+        set_fields(Experiment.from_dict(STUDY), settings_of([given]))
+
+
+def test_tables_are_written_in_the_file():
+    with pytest.raises(DescriptionError) as error:
+        set_fields(Experiment.from_dict(STUDY), settings_of(['failure=[{"node":"a"}]']))
+    assert error.value.hint.startswith("write [[failure]] tables in the experiment's file")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("e.toml", 'schema_version = 1\nname = "e"\n[workload]\nkind = "farm"\n', "is an experiment, not runs"),
+        ("list.json", "[]", "is no JSON object; it must be runs of an experiment"),
+        ("empty.json", "", "is empty; it must be runs of an experiment"),
+    ],
+)
+def test_what_holds_no_runs_is_named(tmp_path, name, text, said):
+    (tmp_path / name).write_text(text)
+    message, hint = refused("run", "--again", str(tmp_path / name))
+    assert said in message
+    assert "crosswind run" in hint
 
 
 def test_a_field_that_is_set_twice_is_refused():

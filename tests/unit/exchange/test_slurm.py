@@ -120,3 +120,9 @@ def test_slurm_reads_what_is_written_and_it_reads_as_the_same_tree(tmp_path, roo
         }
         first = again
     assert texts[0] == texts[1] == texts[2]
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "BlockName=b1 Nodes=n[1-3]\n", "Nodes=n1\n"])
+def test_a_topology_without_switches_is_one_by_its_name(tmp_path, text):
+    with pytest.raises(DescriptionError, match=r"topology\.conf.*(no node is in it|is not read)"):
+        read(tmp_path, text)

@@ -56,6 +56,18 @@ def test_a_file_says_when_tasks_arrive_and_by_when_they_are_wanted(tmp_path):
     assert "1 task ended after the deadline, by at most 1.00 s." in done.output
 
 
+def test_late_tasks_of_several_seeds_are_a_mean_as_the_columns_beside_them(tmp_path):
+    (tmp_path / "tasks.csv").write_text("deadline_s,work,size_mb,release_s\n2,2,1,0\n3,2,1,0\n,2,1,9\n")
+    (tmp_path / "e.toml").write_text(
+        'schema_version = 1\nname = "late"\nrepetitions = 4\n[platform]\nschema_version = 1\nname = "p"\n'
+        '[[platform.node]]\nname = "r"\ncompute_per_s = 1.0\n[[failure]]\nnode = "r"\nmtbf_s = 1e6\nmttr_s = 1.0\n'
+        'compute_factor = 0.5\n[workload]\nkind = "farm"\ntasks_file = "tasks.csv"\n'
+    )
+    assert [run.flow["late"] for run in crosswind.run(tmp_path / "e.toml")] == [1, 1, 1, 1]
+    done = CliRunner().invoke(app, ["run", str(tmp_path / "e.toml")])
+    assert "In the mean of the runs 1.00 tasks ended after the deadline" in done.output
+
+
 def test_arrivals_are_said_once(tmp_path):
     (tmp_path / "tasks.csv").write_text("work,size_mb,release_s\n2,1,0\n")
     (tmp_path / "e.toml").write_text(

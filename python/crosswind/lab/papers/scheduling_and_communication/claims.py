@@ -2,8 +2,8 @@
 
 Slowdowns are relative to the time of the best dedicated window, times the jobs that share the machine: the captions'
 definition (E2-5). Limits come from the text. Where it has only a word that needs a number ("large", "significantly"),
-the part is asked by an order that the text gives, or it is not decided. What daemons and skews can cost at most,
-whatever the program, stands beside each limit (`Reach`): a limit beyond it cannot be failed.
+the part is asked by an order that the text gives, or it is not decided. Daemons and skews can cost no program more than
+`Reach` says: a part whose limit lies beyond that cannot fail, and is not graded.
 """
 
 from __future__ import annotations
