@@ -118,6 +118,7 @@ lint-rust:
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path benchmarks/rust/Cargo.toml --check
+	cargo fmt --manifest-path benchmarks/simcore_farm/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 
 lint-python:
@@ -158,6 +159,8 @@ test-live: $(VENV)/.built-dev
 # What takes long, is a statistic of many draws, or asserts how long something takes and so has the machine to itself.
 test-long: $(VENV)/.built-dev
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group notebook
+	cargo check --quiet --benches --manifest-path benchmarks/rust/Cargo.toml
+	cargo check --quiet --manifest-path benchmarks/simcore_farm/Cargo.toml
 	PROPTEST_RNG_SEED=$$(date +%Y%m%d) cargo test --quiet --workspace --lib --bins --tests -- --include-ignored --skip to_65_536
 	$(BIN)/python -m pytest -m nightly --numprocesses auto $(UNIT) tests/lab
 	$(BIN)/python -m pytest -m "nightly and not alone" --numprocesses 2 --dist loadfile --no-loadscope-reorder $(LIVE)

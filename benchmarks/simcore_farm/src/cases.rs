@@ -88,7 +88,7 @@ fn star(leaves: usize) -> Vec<Spot> {
 }
 
 fn same(count: u64, size: f64, work: f64) -> Tasks {
-    Tasks { count, size_mb: Column::Same(size), work: Column::Same(work) }
+    Tasks { count, size_mb: Column::Same(size), work: Column::Same(work), ..Tasks::default() }
 }
 
 /// A case by its name: a shape, then what is unlike the usual: `off` (no interference), `several` (several ports),
@@ -108,7 +108,7 @@ pub fn case(name: &str, tasks: Option<u64>) -> Case {
             let column = |mean: f64, by: u64| {
                 Column::Each((0..count).map(|n| mean * (0.5 + (n * by % 97) as f64 / 96.0)).collect())
             };
-            (star(1_000), Tasks { count, size_mb: column(2.0, 31), work: column(5.0, 57) })
+            (star(1_000), Tasks { count, size_mb: column(2.0, 31), work: column(5.0, 57), ..Tasks::default() })
         }
         other => panic!("{other}: fork, tree, star or million, then -off, -several, -ordered or -levelled"),
     };

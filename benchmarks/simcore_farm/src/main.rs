@@ -60,8 +60,13 @@ fn main() {
                 ..Policy::default()
             };
             let farm_options = FarmOptions::of(&policy, mean).with_tasks(case.tasks.count);
-            let farm =
-                Farm { platform: &case.platform, tasks: &case.tasks, farm_options, chunk_kib: 512, result_size_mb: 0.0 };
+            let farm = Farm {
+                platform: &case.platform,
+                tasks: &case.tasks,
+                farm_options,
+                chunk_kib: 512,
+                result_size_mb: 0.0,
+            };
             let outcome = simulate(&farm, Options::default(), &mut |_| true).expect("a farm that ends");
             (outcome.makespan_s, outcome.nodes.iter().map(|node| node.tasks).collect(), Some(outcome.steps))
         }
