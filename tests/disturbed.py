@@ -143,12 +143,16 @@ def as_printed(params: dict[str, Any]) -> float:
     if "jobs" in params:
         return 2.0 * 3.0 * whole * {"em3d": 7.0, "column": 3.0}.get(program, 1.7)
     if "buffer_packets" in params and "under" in params:
-        helped = params["under"] == "serial job" and program in ("sample", "cholesky")
+        if params["under"] == "daemons":
+            return whole * {"em3d": 2.4, "column": 1.15}.get(program, 1.4) * (1.0 if narrow else 1.2)
+        helped = program in ("sample", "cholesky")
         return whole * 5.0 * (1.0 if narrow else 0.8 if helped else 1.2)
     if "daemons" in params:
         return whole * 2.4
     if "under" in params:
         jobs = 2.0 if params["under"] == variants.LOCAL else 1.0
+        if params["variant"] == variants.ELSEWHERE:
+            return whole * (5.0 if program in ("em3d", "column", "sample") else 4.0)
         return jobs * whole * (1.5 if params["variant"] == variants.AS_IT_IS else 1.2)
     if "skew_s" in params:
         part = params["skew_s"] / params["quantum_s"] * (0.5 if program == "em3d" else 0.2)
