@@ -96,7 +96,11 @@ POLLING = replace(QUICK, polls=(True, False), filling_disturbed=PROGRAMS)
 @pytest.mark.parametrize(
     ("figure", "change", "opened"),
     [
-        ("figure-4", lambda p, s: s * (0.7 if p["program"] == "sample" and p["polls"] else 1), {"SAMPLE is slowed"}),
+        (
+            "figure-4",
+            lambda p, s: s * (0.7 if p["program"] == "sample" and p["polls"] and p["duration_s"] == 0.05 else 1),
+            {"SAMPLE is slowed"},
+        ),
         ("figure-4", lambda p, s: s * (1.1 if p["program"] == "column" and not p["polls"] else 1), {"COLUMN below"}),
         (figures.LONGER, lambda p, s: s * (1.1 if p["duration_s"] == 0.01 else 1), {"10 ms every 5 s"}),
         (figures.LONGER, lambda p, s: s * (2 if "gets_per_sync" in p else 1), {"EM3D is slowed down most"}),
