@@ -252,7 +252,7 @@ def slowed_most(program: str, slow: dict[str, float]) -> tuple[bool, str]:
     return slow[program] >= max(slow.values()), listed(slow)
 
 
-def listed(values: dict[str, float], unit: str = "", digits: int = 2) -> str:
+def listed(values: Mapping[str, float], unit: str = "", digits: int = 2) -> str:
     """Return values in words, the largest first."""
     ordered = sorted(values.items(), key=lambda item: -item[1])
     return ", ".join(f"{name} {value:.{digits}f}" for name, value in ordered) + (f" {unit}" if unit else "")
