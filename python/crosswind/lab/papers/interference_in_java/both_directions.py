@@ -88,7 +88,7 @@ def _synergy() -> Claim:
                 word('"steeper"'),
             ),
             "own figures",
-            f'"from these two groups of data points we observe" it, and they are what is printed; what settles it: {POINTS}',
+            f"what is printed is the two groups of points from which the text observes it; what settles it: {POINTS}",
         ),
         unsettled(
             "two-way with one near node: each direction is faster than where both send, or both receive (3.8)",

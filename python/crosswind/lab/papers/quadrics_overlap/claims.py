@@ -43,8 +43,8 @@ EQUAL_TURNS = {
         " 41.7 s / (4/9) = 94 s"
     ),
     (SMALL, "burners"): (
-        f"{TURNS}. With equal turns, which are not built, burners would have 2/3 of the processors while the ping lasts,"
-        " about 94 s: 63.1 s / (2/3) = 94.7 s"
+        f"{TURNS}. With equal turns, which are not built, burners would have 2/3 of the processors while the ping"
+        " lasts, about 94 s: 63.1 s / (2/3) = 94.7 s"
     ),
     (LARGE, "ping"): f"{TURNS}. How long an end waits for its turn after each flight is the scheduler's",
     (LARGE, "burners"): (
