@@ -457,9 +457,9 @@ def _between(whole: Check, columns: Sequence[Sequence[float]], bands: Sequence[B
 
 
 def _rises(values: Sequence[Spread]) -> bool:
-    """Whether none is below the one before by more than the seeds scatter, and the last is above the first."""
+    """Whether none is below the one before, and the last is above the first, by more than the seeds scatter."""
     steady = all(later.high >= former.low for former, later in pairwise(values))
-    return steady and values[-1].middle > values[0].middle
+    return steady and values[-1].middle > values[0].high
 
 
 def _listed(values: Sequence[float]) -> str:
