@@ -379,14 +379,14 @@ class _Judge:
                     results.append((f"{words}; {one.name}", spared, said))
                     times.append((by, one, spared))
             by_time = {by: [(one, spared) for other, one, spared in times if other == by] for by, _, _ in times}
-            turns = list(dict.fromkeys(name for of in by_time.values() for name in turning(of)))
+            inputs = list(dict.fromkeys(name for of in by_time.values() for name in turning(of)))
             if len({of[0][1] for of in by_time.values()}) > 1:
-                turns.append(TIME)
+                inputs.append(TIME)
             return check_readings(
                 f"one-to-all: two queues slow both local streams beside {tested} less than one",
                 results,
                 word(f'"up to" {printed.LOCAL_ONE_TO_ALL[tested]:g} with one, "only slightly" with two'),
-                _settled("one-to-all", turns),
+                _settled("one-to-all", inputs),
             )
 
         checks = [
@@ -441,10 +441,10 @@ def turned_by(found: Sequence[tuple[StreamReading, object]], side: str) -> str:
     return _settled(side, turning(found))
 
 
-def _settled(side: str, turns: Sequence[str]) -> str:
-    if not turns:
+def _settled(side: str, inputs: Sequence[str]) -> str:
+    if not inputs:
         return f"no input that was varied turns it ({SIDES[side]}.json); times of single messages would settle it"
-    said = "; ".join(INPUTS.get(name, name) for name in turns)
+    said = "; ".join(INPUTS.get(name, name) for name in inputs)
     return f"{said} ({SIDES[side]}.json). What section 6 had of these would settle it"
 
 

@@ -43,8 +43,8 @@ class Reading:
     @property
     def name(self) -> str:
         """What it is called."""
-        said = f"row {self.row}, one sender fills {self.share:.0%} of a near link"
-        return said if self.ahead == AHEAD else f"{said}, {self.ahead} tasks asked for ahead"
+        words = f"row {self.row}, one sender fills {self.share:.0%} of a near link"
+        return words if self.ahead == AHEAD else f"{words}, {self.ahead} tasks asked for ahead"
 
     @property
     def platform(self) -> Document:

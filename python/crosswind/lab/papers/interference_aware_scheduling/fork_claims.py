@@ -48,12 +48,12 @@ class _Judge:
     def under_each(self, text: str, asks: dict[str, Ask], band: Band, what: str = "") -> Check:
         """Ask in several ways, each under every reading; `what` differs between the ways."""
         found = [(way, one, *ask(one)) for way, ask in asks.items() for one in self.calibration.readings]
-        results = [(f"{way}; {one.name}" if way else one.name, true, said) for way, one, true, said in found]
+        results = [(f"{way}; {one.name}" if way else one.name, true, name) for way, one, true, name in found]
         by_way = {way: [(one, true) for of, one, true, _ in found if of == way] for way in asks}
-        turns = [INPUTS[name] for name in INPUTS if any(_turns(name, of) for of in by_way.values())]
+        inputs = [INPUTS[name] for name in INPUTS if any(_differs(name, of) for of in by_way.values())]
         if any(len({true for of, other, true, _ in found if other == one}) > 1 for one in self.calibration.readings):
-            turns.insert(0, what)
-        hangs_on = f"{'; '.join(turns)} (figure-5.json). Bars of figure 5 would settle it" if turns else ""
+            inputs.insert(0, what)
+        hangs_on = f"{'; '.join(inputs)} (figure-5.json). Bars of figure 5 would settle it" if inputs else ""
         return check_readings(text, results, band, hangs_on)
 
     def algorithms(self) -> Claim:
@@ -207,7 +207,7 @@ class _Judge:
         return Claim("K-10", "3.2, 4.3", "A node to which sending costs more than it brings gets no task", checks)
 
 
-def _turns(name: str, found: Sequence[tuple[Reading, bool]]) -> bool:
+def _differs(name: str, found: Sequence[tuple[Reading, bool]]) -> bool:
     """Whether two readings that differ in one input alone give different answers."""
     others = [other for other in INPUTS if other != name]
     answers: dict[tuple[float, ...], set[bool]] = {}

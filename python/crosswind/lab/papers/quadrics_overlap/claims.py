@@ -33,22 +33,22 @@ SCATTER = (
 SMALL, LARGE = (6400, 1), (100, 64)
 """Many small messages and few large ones of the same volume."""
 SCHEDULER = "which scheduler the nodes had: the text names Linux and no version"
-TURNS = (
+LINUX = (
     f"{SCHEDULER}; it lowers hungry processes and raises those that wake, which several forms do. The kernel's version,"
     " or times of single runs, would settle it"
 )
-EQUAL_TURNS = {
+EQUAL_SHARES = {
     (SMALL, "ping"): (
-        f"{TURNS}. With equal turns, which are not built, each end would run 2/3 of the time and both 4/9:"
+        f"{LINUX}. With equal turns, which are not built, each end would run 2/3 of the time and both 4/9:"
         " 41.7 s / (4/9) = 94 s"
     ),
     (SMALL, "burners"): (
-        f"{TURNS}. With equal turns, which are not built, burners would have 2/3 of the processors while the ping"
+        f"{LINUX}. With equal turns, which are not built, burners would have 2/3 of the processors while the ping"
         " lasts, about 94 s: 63.1 s / (2/3) = 94.7 s"
     ),
-    (LARGE, "ping"): f"{TURNS}. How long an end waits for its turn after each flight is the scheduler's",
+    (LARGE, "ping"): f"{LINUX}. How long an end waits for its turn after each flight is the scheduler's",
     (LARGE, "burners"): (
-        f"{TURNS}. A third of the ping's own time is added to the burners' 63.1 s, and that time is the scheduler's"
+        f"{LINUX}. A third of the ping's own time is added to the burners' 63.1 s, and that time is the scheduler's"
     ),
 }
 """Cell and process -> why its time under polling hangs on the scheduler."""
@@ -161,8 +161,8 @@ def _polling(readings: Mapping[str, Matrix]) -> Claim:
             (name, found := getattr(matrix["poll", cell], field), f"{found:.1f} s, printed {wanted:g}")
             for name, matrix in readings.items()
         ]
-        part = check_numbers(f"polling, {text}: {process} as in table 4", results, digits(wanted, 0.1), TURNS)
-        return barred(part, "open input", EQUAL_TURNS[cell, process])
+        part = check_numbers(f"polling, {text}: {process} as in table 4", results, digits(wanted, 0.1), LINUX)
+        return barred(part, "open input", EQUAL_SHARES[cell, process])
 
     def costs_more(matrix: Matrix) -> tuple[bool, str]:
         found = {
