@@ -225,6 +225,9 @@ INTERACTING = {
         lambda params, stream: (set_slow(stream, "fifo", 1.0), set_slow(stream, "queued", 2.0)),
         lambda params, stream: (set_slow(stream, "fifo", 2.0), set_slow(stream, "queued", 1.0)),
     ),
+    "two queues cost local streams": all_streams(
+        lambda params, stream: None, lambda params, stream: set_slow(stream, "queued", 99.0)
+    ),
     "B is slowed most, and gains most": all_streams(
         lambda params, stream: (
             set_slow(stream, "fifo", 99.0 if params["stream"] == "B" else 1.5),
