@@ -121,6 +121,8 @@ def by_an_open_input(params: dict[str, Any]) -> float:
     under = params.get("under", "")
     if under == "daemons":
         return whole * 1.4
+    if "duration_s" in params:
+        return whole * 1.4
     if under == "serial job":
         return whole * 5.0 * (1.0 if narrow else 0.8)
     if under == "local":
@@ -136,17 +138,21 @@ def as_printed(params: dict[str, Any]) -> float:
     best = BEST_WINDOW[program]
     whole = DEDICATED_S[program]
     narrow = window == best
-    if "operation_s" in params or "gets_per_sync" in params:
+    if program != "em3d" and ("operation_s" in params or "gets_per_sync" in params):
         return by_an_open_input(params)
     if "jobs" in params:
         return 2.0 * 3.0 * whole * {"em3d": 7.0, "column": 3.0}.get(program, 1.7)
     if "buffer_packets" in params and "under" in params:
-        helped = params["under"] == "serial job" and program in ("sample", "cholesky")
+        if params["under"] == "daemons":
+            return whole * {"em3d": 2.4, "column": 1.15}.get(program, 1.4) * (1.0 if narrow else 1.2)
+        helped = program in ("sample", "cholesky")
         return whole * 5.0 * (1.0 if narrow else 0.8 if helped else 1.2)
     if "daemons" in params:
         return whole * 2.4
     if "under" in params:
         jobs = 2.0 if params["under"] == variants.LOCAL else 1.0
+        if params["variant"] == variants.ELSEWHERE:
+            return whole * (5.0 if program in ("em3d", "column", "sample") else 4.0)
         return jobs * whole * (1.5 if params["variant"] == variants.AS_IT_IS else 1.2)
     if "skew_s" in params:
         part = params["skew_s"] / params["quantum_s"] * (0.5 if program == "em3d" else 0.2)
@@ -159,7 +165,7 @@ def as_printed(params: dict[str, Any]) -> float:
         one_way = program in ("em3d", "column", "sample")
         return 2.0 * whole * slow * (1.0 if narrow or not one_way else 0.4)
     if "duration_s" in params:
-        part = params["duration_s"] / params["interval_s"]
+        part = params["duration_s"] / params.get("interval_s", 5.0)
         cost = max(part * {"em3d": 140.0, "column": 15.0}.get(program, 40.0), 0.02)
         if params["duration_s"] < 0.02:
             cost = min(cost, 0.08 if params["duration_s"] < 0.008 else 0.15)
@@ -193,6 +199,8 @@ def study_runs(calibration: Calibration = QUICK) -> dict[str, Runs[ProgramRun]]:
     tried = {"figure-2-windows": figure_runs(figures.local_windows(calibration, best), calibration)}
     filling = {figures.FILLING: figure_runs(figures.filling(calibration), calibration)}
     fine = {figures.FINE: figure_runs(figures.fine_sample(calibration), calibration)}
+    polled = figures.longer(calibration, best, Rows(fine)) if True in calibration.polls else None
+    longer = {figures.LONGER: figure_runs(polled, calibration)} if polled else {}
     return {
         "figure-1": figure_runs(figures.windows(calibration), calibration),
         "section-4": figure_runs(figures.coscheduled(calibration, best), calibration, jobs=2.04),
@@ -209,6 +217,9 @@ def study_runs(calibration: Calibration = QUICK) -> dict[str, Runs[ProgramRun]]:
         figures.SYNCS: figure_runs(figures.connect_syncs(calibration, best), calibration),
         figures.DRAWN_ANEW: figure_runs(figures.drawn_anew(calibration, best), calibration),
         figures.MORE_JOBS: figure_runs(figures.more_jobs(calibration, best), calibration),
+        figures.SKEWED_BARRIERS: figure_runs(figures.skewed_barriers(calibration, best), calibration),
+        figures.BARRIERS: figure_runs(figures.barriers(calibration, best), calibration),
+        **longer,
         **filling,
         figures.DISTURBED: figure_runs(figures.filling_disturbed(calibration, Rows(filling)), calibration),
         variants.NAME: figure_runs(variants.not_built(calibration, best), calibration),

@@ -6,7 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from crosswind.lab.papers.communication_interactions import printed, study
-from crosswind.lab.papers.communication_interactions.calibration import PROGRAMS, QUICK, Calibration
+from crosswind.lab.papers.communication_interactions.calibration import (
+    PROGRAMS,
+    QUICK,
+    Calibration,
+    FlowReading,
+)
 from crosswind.lab.papers.communication_interactions.figures import LOCAL_STREAMS, SIDES, all_figures
 from crosswind.lab.papers.figure import Figure
 from crosswind.lab.papers.tabled_study import TabledStudy
@@ -42,13 +47,25 @@ def stream(name: str, *, fifo: float, queued: float = 1.0) -> dict[str, Any]:
     return {"name": name, **times, "slowdown_fifo": fifo, "slowdown_queued": queued, "latency_s": latency}
 
 
+def _on_the_network(kept: float, hosts_s: float) -> float:
+    """Return how much slower the network is where a flow keeps this of δ, hosts' time included."""
+    return ((hosts_s + ALONE_S) / kept - hosts_s) / ALONE_S
+
+
 def as_printed(figure: str, params: dict[str, Any]) -> dict[str, Any]:
     """Return `streams` and `jobs` of a point in a world where every claim of the paper holds."""
-    if figure == "figure-2":
-        return {"streams": [stream(f"{params['type']} of host 1", fifo=1 / DELTA[params["flows"]])]}
-    if figure == "table-2":
-        both = printed.TABLE_2[params["flows_a"], params["flows_b"]]
-        return {"streams": [stream(f"{name} of host 1", fifo=1 / value) for name, value in both.items()]}
+    if figure in ("figure-2", "table-2"):
+        mixed = figure == "table-2"
+        kept = (
+            printed.TABLE_2[params["flows_a"], params["flows_b"]] if mixed else {params["type"]: DELTA[params["flows"]]}
+        )
+        reading = FlowReading(params["arrivals"], 1e-6 * params["b_alone_us"])
+        return {
+            "streams": [
+                stream(f"{name} of host 1", fifo=_on_the_network(value, reading.hosts_s(name)))
+                for name, value in kept.items()
+            ]
+        }
     if figure == "figures-3-4":
         return {"streams": [], "jobs": [{"alone_s": 2.0, "fifo_s": 2.0 * (1.0 + eta(params)), "queued_s": 2.1}]}
     side = next(side for side, name in SIDES.items() if name == figure)

@@ -18,14 +18,17 @@ from crosswind.lab.papers.quadrics_overlap.claims import claims as of_overlap
 from crosswind.lab.papers.quadrics_overlap.matrix import Times
 from crosswind.lab.papers.quadrics_overlap.tables import BURN_S, load
 from crosswind.lab.papers.quadrics_overlap.tables import printed as cell_of
-from crosswind.lab.papers.scheduling_and_communication import figures, window_claims
-from crosswind.lab.papers.scheduling_and_communication.calibration import QUICK
+from crosswind.lab.papers.scheduling_and_communication import figures, variants, window_claims
+from crosswind.lab.papers.scheduling_and_communication.calibration import PROGRAMS, QUICK
 from crosswind.run.results import ProgramRun, Runs
+
+EVERY_PART = replace(QUICK, polls=(True, False), filling_disturbed=PROGRAMS)
+"""With daemons that poll and all programs in a network that can fill, as in the full form: no part is left out."""
 
 
 def scheduling_runs(change):
     """Return runs in which everything is as claimed, but for a change: (figure, params, makespan) -> makespan."""
-    runs = disturbed.study_runs()
+    runs = disturbed.study_runs(EVERY_PART)
     for figure, own in runs.items():
         entries = [ProgramRun({**r.data, "makespan_s": change(figure, r.params, r.makespan_s)}) for r in own]
         runs[figure] = Runs(own.experiment, own.on, entries, own.digest, "program")
@@ -33,12 +36,12 @@ def scheduling_runs(change):
 
 
 def of_scheduling(change=lambda figure, params, makespan_s: makespan_s):
-    return disturbed.studied(runs=scheduling_runs(change)).claims
+    return disturbed.studied(EVERY_PART, runs=scheduling_runs(change)).claims
 
 
 def of_windows(change):
     """Grade what is claimed of windows alone: where other windows are best, other figures have no runs with them."""
-    return window_claims.claims(figures.Rows(scheduling_runs(change)), QUICK)
+    return window_claims.claims(figures.Rows(scheduling_runs(change)), EVERY_PART)
 
 
 def of_interacting(change=None):
@@ -132,11 +135,25 @@ def test_no_part_is_asked_twice():
 NETWORKS = ("figure-1", figures.FILLING, figures.FINE, figures.FINE_FILLING, figures.ONE_SUM)
 LARGE = 512
 LONE = disturbed.DEDICATED_S
+DAEMONS = ("figure-4", figures.FINE_DISTURBED, figures.SYNCS, figures.STAGGERED, figures.BARRIERS, figures.LONGER)
+
+
+def under_daemons(figure, params):
+    return figure in (*DAEMONS, figures.DISTURBED) and params.get("under", "daemons") == "daemons"
+
+
+def beside_a_job(figure, params):
+    return figure == "figure-5" or params.get("under") == variants.SERIAL
+
+
 OTHERWISE = {
     "EM3D is spared by local scheduling": lambda f, p, s: (
         s * (0.1 if f == "figure-2" and p["program"] == "em3d" else 1)
     ),
-    "EM3D is spared by daemons": lambda f, p, s: s * (0.5 if f == "figure-4" and p["program"] == "em3d" else 1),
+    "EM3D is spared by daemons": lambda f, p, s: s * (0.5 if under_daemons(f, p) and p["program"] == "em3d" else 1),
+    "daemons of 10 ms cost more": lambda f, p, s: (
+        s * (1.2 if under_daemons(f, p) and p.get("duration_s") == 0.01 else 1)
+    ),
     "local scheduling costs three times as much": lambda f, p, s: s * (3.0 if f == "figure-2" else 1),
     "three jobs cost less than two": lambda f, p, s: s * (0.1 if f == figures.MORE_JOBS else 1),
     "local scheduling costs next to nothing": lambda f, p, s: s * (0.01 if f == "figure-2" else 1),
@@ -144,26 +161,28 @@ OTHERWISE = {
         s * (10 if f == "figure-2" and p["window"] != disturbed.BEST_WINDOW[p["program"]] else 1)
     ),
     "skews cost more": lambda f, p, s: (
-        s * (1.2 if f in ("figure-3", figures.DRAWN_ANEW) and p["skew_s"] and p["program"] != "sample" else 1)
+        s
+        * (
+            1.2
+            if f in ("figure-3", figures.DRAWN_ANEW, figures.SKEWED_BARRIERS)
+            and p["skew_s"]
+            and p["program"] != "sample"
+            else 1
+        )
     ),
     "skews cost SAMPLE most": lambda f, p, s: (
         s * (1.3 if f == "figure-3" and p["skew_s"] and p["program"] == "sample" else 1)
     ),
     "skews save time": lambda f, p, s: s * (0.8 if f == "figure-3" and p["skew_s"] else 1),
-    "daemons cost nothing": lambda f, p, s: (
-        LONE[p["program"]]
-        if f in ("figure-4", figures.FINE_DISTURBED, figures.SYNCS, figures.STAGGERED)
-        and p.get("under", "daemons") == "daemons"
-        else s
-    ),
-    "daemons cost COLUMN more": lambda f, p, s: s * (2.0 if f == "figure-4" and p["program"] == "column" else 1),
+    "daemons cost nothing": lambda f, p, s: LONE[p["program"]] if under_daemons(f, p) else s,
+    "daemons cost COLUMN more": lambda f, p, s: s * (2.0 if under_daemons(f, p) and p["program"] == "column" else 1),
     "large windows help": lambda f, p, s: (
         s * (0.1 if f in ("figure-4", "figure-5", figures.DISTURBED) and p["window"] == LARGE else 1)
     ),
     "large windows hurt": lambda f, p, s: (
         s * (3 if f in ("figure-5", figures.DISTURBED, figures.FINE_DISTURBED) and p["window"] == LARGE else 1)
     ),
-    "EM3D is spared by a busy node": lambda f, p, s: s * (0.5 if f == "figure-5" and p["program"] == "em3d" else 1),
+    "EM3D is spared by a busy node": lambda f, p, s: s * (0.5 if beside_a_job(f, p) and p["program"] == "em3d" else 1),
 }
 WINDOWS = {
     "small windows are slow": lambda f, p, s: s * (3 if f in NETWORKS and p["window"] <= 5 else 1),
@@ -205,6 +224,9 @@ INTERACTING = {
     "one queue costs nothing, two cost": all_streams(
         lambda params, stream: (set_slow(stream, "fifo", 1.0), set_slow(stream, "queued", 2.0)),
         lambda params, stream: (set_slow(stream, "fifo", 2.0), set_slow(stream, "queued", 1.0)),
+    ),
+    "two queues cost local streams": all_streams(
+        lambda params, stream: None, lambda params, stream: set_slow(stream, "queued", 99.0)
     ),
     "B is slowed most, and gains most": all_streams(
         lambda params, stream: (

@@ -7,7 +7,7 @@ from functools import partial
 import disturbed
 import pytest
 
-from crosswind import _core
+from crosswind import _core, run
 from crosswind.lab.papers import studies
 from crosswind.lab.papers.grading import Claim
 from crosswind.lab.papers.meter import Meter
@@ -70,6 +70,11 @@ def is_program(name):
         ("figure-5", lambda p, s: s * (0.5 if p["window"] == 512 else 1.0), {"D-7"}),
         (figures.FINE_DISTURBED, lambda p, s: s * (0.5 if p["under"] == "daemons" else 1.0), {"D-6"}),
         (figures.SYNCS, lambda p, s: s * (9.0 if p["under"] == "local" else 1.0), {"D-1"}),
+        (figures.SYNCS, lambda p, s: s * (1.04 if p.get("skew_s") else 1.0), {"D-5"}),
+        (figures.SYNCS, lambda p, s: s * (2.0 if p["under"] == "daemons" else 1.0), {"D-1"}),
+        (figures.BARRIERS, lambda p, s: 0.5 * s, {"D-1", "D-6"}),
+        (figures.SKEWED_BARRIERS, lambda p, s: s * (1.02 if p["skew_s"] else 1.0), {"D-5"}),
+        (variants.NAME, lambda p, s: s * (0.7 if p.get("rank") == 0 and p["program"] == "column" else 1.0), {"D-7"}),
         (figures.MORE_JOBS, lambda p, s: 0.1 * s, {"D-2"}),
         (figures.FINE_FILLING, lambda p, s: s * (3.0 if p["window"] == 1 else 1.0), {"D-8"}),
         (figures.FILLING, lambda p, s: s * (3.0 if (p["program"], p["window"]) == ("sample", 512) else 1.0), {"D-8"}),
@@ -83,6 +88,56 @@ def is_program(name):
 def test_a_claim_falls_where_its_figure_is_otherwise(figure, change, fallen):
     study = disturbed.studied(runs=with_makespans(figure, change))
     assert otherwise(study) == fallen
+
+
+POLLING = replace(QUICK, polls=(True, False), filling_disturbed=PROGRAMS)
+
+
+@pytest.mark.parametrize(
+    ("figure", "change", "opened"),
+    [
+        (
+            "figure-4",
+            lambda p, s: s * (0.7 if p["program"] == "sample" and p["polls"] and p["duration_s"] == 0.05 else 1),
+            {"SAMPLE is slowed"},
+        ),
+        ("figure-4", lambda p, s: s * (1.1 if p["program"] == "column" and not p["polls"] else 1), {"COLUMN below"}),
+        (figures.LONGER, lambda p, s: s * (1.1 if p["duration_s"] == 0.01 else 1), {"10 ms every 5 s"}),
+        (figures.LONGER, lambda p, s: s * (2 if "gets_per_sync" in p else 1), {"EM3D is slowed down most"}),
+        (figures.LONGER, lambda p, s: s * (0.7 if "operation_s" in p else 1), {"SAMPLE is slowed"}),
+        (
+            figures.DISTURBED,
+            lambda p, s: s * (1.1 if p["program"] == "column" and p["under"] == "daemons" else 1),
+            {"COLUMN below"},
+        ),
+    ],
+)
+def test_each_way_in_which_a_daemon_may_poll_can_turn_what_is_claimed_of_daemons_that_poll(figure, change, opened):
+    runs = disturbed.study_runs(POLLING)
+    entries = [ProgramRun({**run.data, "makespan_s": change(run.params, run.makespan_s)}) for run in runs[figure]]
+    runs[figure] = Runs(runs[figure].experiment, "sim", entries, "digest", "program")
+    claims = disturbed.studied(POLLING, runs).claims
+    turned = [
+        check.text
+        for claim in claims
+        for check in claim.checks
+        if not check.defect and check.verdict != "holds" and "poll" in check.text
+    ]
+    assert turned
+    assert all(any(part in text for part in opened) for text in turned), turned
+
+
+def test_a_daemon_that_polls_changes_nothing_where_credits_return_when_packets_are_handled():
+    calibration = replace(SMALL, parameters=TINY | {"em3d": {"nodes_per_rank": 10, "steps": 500}})
+    made = {}
+    for credit in ("handled", "extracted"):
+        for polls in (True, False):
+            daemon = figures.described("daemon", interval_s=0.02, duration_s=0.005, polls=polls)
+            setting = ({"program": "em3d", "window": 1, "credit": credit, "polls": polls}, daemon)
+            grid = figures.FigureGrid(figures.Figure("daemons", "polling", [setting]), calibration)
+            made[credit, polls] = [one.makespan_s for one in run(grid, workers=1)]
+    assert made["handled", True] == made["handled", False]
+    assert made["extracted", True] != made["extracted", False]
 
 
 def test_what_the_text_does_not_say_about_daemons_is_named():

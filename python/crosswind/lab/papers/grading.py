@@ -267,6 +267,17 @@ def check(text: str, true: bool, found: str, band: Band, hangs_on: str = "") -> 
     return _graded(Check(text, found, OPEN, hangs_on, (Answer(THE_TEXT, true, found),), band))
 
 
+def needs_number(text: str, found: str, words: str, hangs_on: str) -> Check:
+    """Return a check of a word that needs a number, which the text does not give: not decided, whatever was found.
+
+    Examples
+    --------
+    >>> needs_number("a quadratic is marginally nearer", "7.4 % for 9.1 %", "marginal", "errors of each fit").defect
+    'own band'
+    """
+    return Check(text, found, OPEN, hangs_on, (), own(words), "own band")
+
+
 def check_readings(text: str, results: Sequence[tuple[str, bool, str]], band: Band, hangs_on: str = "") -> Check:
     """Return a check over readings, each `(name, whether it holds, numbers)`.
 

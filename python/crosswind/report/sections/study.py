@@ -13,17 +13,20 @@ from crosswind.errors import Notice
 from crosswind.lab.papers import studies
 from crosswind.lab.papers.grading import DEFECTS, HOLDS, Check
 from crosswind.lab.papers.scheduling_and_communication import variants
-from crosswind.lab.papers.scheduling_and_communication.calibration import ALL
+from crosswind.lab.papers.scheduling_and_communication.calibration import ALL, EM3D_EDGES
 from crosswind.lab.papers.scheduling_and_communication.daemons import Daemon, together
 from crosswind.lab.papers.scheduling_and_communication.figures import (
+    BARRIERS,
     DISTURBED,
     DRAWN_ANEW,
     FILLING,
     FINE,
     FINE_DISTURBED,
     FINE_FILLING,
+    LONGER,
     MORE_JOBS,
     ONE_SUM,
+    SKEWED_BARRIERS,
     STAGGERED,
     SYNCS,
 )
@@ -210,6 +213,9 @@ HEADINGS = {
     MORE_JOBS: "Locally scheduled with more than one other program",
     FILLING: "The window, dedicated, in a network that can fill",
     DISTURBED: "A large window in a network that can fill, disturbed",
+    SKEWED_BARRIERS: "Coscheduling skew, EM3D with other work between barriers",
+    BARRIERS: "Daemons, EM3D with other work between barriers",
+    LONGER: "Daemons that poll and run longer",
     variants.NAME: "What the paper names and did not build",
 }
 Draw = Callable[[str, Sequence[Entry], str], list[Figure]]
@@ -257,6 +263,9 @@ def _drawn(study: Study) -> list[tuple[str, Mapping[str, Any], Draw]]:
         ],
         SYNCS: _syncs,
         DRAWN_ANEW: lambda name, rows, prefix: _curves(name, rows, prefix, "skew_s", "skew, s", ()),
+        SKEWED_BARRIERS: _barriers,
+        BARRIERS: _barriers,
+        LONGER: _longer,
         DISTURBED: _filling_disturbed,
         variants.NAME: _variants,
     }
@@ -390,6 +399,32 @@ def _syncs(name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
     points = [_dot(disturbance(row), f"{row['gets_per_sync']} gets/sync", [row]) for row in rows]
     words = "Slowdowns of CONNECT under daemons, skew and local scheduling, by gets before a sync."
     return [_dots(identifier(prefix, name), "CONNECT with more syncs, disturbed", words, points)]
+
+
+def _barriers(name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
+    """Draw EM3D's slowdowns by its work between two barriers."""
+
+    def disturbance(row: Entry) -> str:
+        return (
+            f"skew {plain(1000 * row['skew_s'])} ms" if "skew_s" in row else f"daemons, {_said('polls', row['polls'])}"
+        )
+
+    points = [_dot(disturbance(row), f"{1000 * EM3D_EDGES * row['operation_s']:.1f} ms", [row]) for row in rows]
+    words = "Slowdowns of EM3D by its work between two barriers."
+    return [_dots(identifier(prefix, name), HEADINGS[name], words, points)]
+
+
+def _longer(name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
+    """Draw slowdowns by daemons that run longer, by how long they would run if nothing had to be buffered."""
+
+    def program(row: Entry) -> str:
+        fine = f", {1e6 * row['operation_s']:g} µs a comparison" if "operation_s" in row else ""
+        syncs = f", {row['gets_per_sync']} gets/sync" if "gets_per_sync" in row else ""
+        return f"{str(row['program']).upper()}{fine}{syncs}, window {row['window']}"
+
+    points = [_dot(program(row), _said("duration_s", row["duration_s"]), [row]) for row in rows]
+    words = "Slowdowns of five programs by daemons that run as much longer as buffering could make them."
+    return [_dots(identifier(prefix, name), HEADINGS[name], words, points)]
 
 
 def _dot(name: str, series: str, alike: Sequence[Entry]) -> Row:

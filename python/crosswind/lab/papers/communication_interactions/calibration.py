@@ -7,6 +7,7 @@ of a parallel job" is: none of it stands in the text. Where a claim hangs on suc
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
@@ -14,6 +15,7 @@ from crosswind.documents import Document, Row
 
 Form = Literal["quick", "full"]
 Gaps = Literal["exponential", "constant"]
+Arrivals = Literal["closed", "pauses", "open"]
 
 KIB = 1024
 LINK_MB_PER_S = 19.375
@@ -25,6 +27,11 @@ TESTED = {"A": 64, "B": 2 * KIB}
 """Bytes of a message of the streams that section 6 tests."""
 FLOWS = {"A": 8 * KIB, "B": 512}
 """Bytes of a message of the flows of section 4.2, which have the same names."""
+ALONE_S = {"A": (500e-6,), "B": (63e-6, 130e-6, 263e-6, 500e-6)}
+"""What a message of each flow takes alone, s. Of A it is printed (4.2); of B it is not: from its frame on the network
+and no host, through hosts that take of B what they take of A's 500 us, to as long as A."""
+QUANTILES = 200
+"""Of an exponential pause that follows a constant time."""
 PROGRAMS = ("mg", "ft", "ep", "is")
 TIMES = {"mg": "communication", "ft": "communication", "ep": "the run", "is": "the run"}
 """The t of (2.1): figure 3 asks for the time of communication, figure 4 for that of the run ("very small": of a time of
@@ -79,6 +86,13 @@ class StreamReading:
         Whether receivers give the credits of section 5.3 on the receiving side.
     window_kib : int
         What a connection has under way, KiB.
+    tested_gap_ms : float or None
+        Mean of the exponential gaps between messages of the tested stream, ms; None: it is backlogged. Section 6.1 may
+        mean the gaps of both streams, and has no rate.
+    even_bytes : bool
+        Whether longer local messages come less often, with the same bytes/s; otherwise as often as those of 16 KB.
+    drawn_lengths : bool
+        Whether lengths are exponential; otherwise each message has the "average message length" of section 6.1.
     """
 
     local_outstanding: int = 1
@@ -88,6 +102,9 @@ class StreamReading:
     gaps: Gaps = "constant"
     credits: bool = True
     window_kib: int = WINDOW_BYTES // KIB
+    tested_gap_ms: float | None = None
+    even_bytes: bool = False
+    drawn_lengths: bool = False
 
     @property
     def name(self) -> str:
@@ -100,6 +117,12 @@ class StreamReading:
             said.append("credits" if self.credits else "no credits")
         if self.window_kib != WINDOW_BYTES // KIB:
             said.append(f"windows of {self.window_kib} KB")
+        if self.tested_gap_ms is not None:
+            said.append(f"{self.tested_gap_ms:g} ms between messages of the stream")
+        if self.even_bytes:
+            said.append("local bytes/s as at 16 KB")
+        if self.drawn_lengths:
+            said.append("exponential lengths")
         return ", ".join(said)
 
     @property
@@ -110,11 +133,17 @@ class StreamReading:
         if self.gaps == "constant":
             return {"receiving": self.receiving, "batch": self.batch}
         own = {"gaps": self.gaps, "load": self.load, "credits": self.credits, "window_kib": self.window_kib}
+        stream = {
+            "tested_gap_ms": self.tested_gap_ms,
+            "even_bytes": self.even_bytes or None,
+            "drawn_lengths": self.drawn_lengths or None,
+        }
+        own |= {name: value for name, value in stream.items() if value is not None}
         return {"receiving": self.receiving, "batch": self.batch, **own}
 
-    def gap_s(self, slower: float) -> float | Document:
+    def gap_s(self, slower: float, kib: int) -> float | Document:
         """Return the gap between local messages, s: 16 KB take `load` of a server that takes so much longer."""
-        gap = 16 * SERVED_S * slower / self.load
+        gap = (kib if self.even_bytes else 16) * SERVED_S * slower / self.load
         return {"distribution": "exponential", "mean": gap} if self.gaps == "exponential" else gap
 
     def network(self) -> Document:
@@ -138,16 +167,20 @@ CENTRE = StreamReading(receiving=1.5, batch=16, load=0.85, gaps="exponential", c
 AS_WRITTEN = (
     CENTRE,
     *(replace(CENTRE, receiving=ratio) for ratio in (1.0, 2.0, 3.0)),
-    *(replace(CENTRE, load=load) for load in (0.8, 0.9, 0.95)),
-    *(replace(CENTRE, batch=batch) for batch in (1, 4, 20, 24)),
+    *(replace(CENTRE, load=load) for load in (0.5, 0.8, 0.9, 0.95, 1.2)),
+    *(replace(CENTRE, batch=batch) for batch in (1, 4, 20, 24, 64)),
     replace(CENTRE, receiving=1.0, batch=1),
     replace(CENTRE, receiving=3.0, batch=4, load=0.95),
     replace(CENTRE, credits=True),
-    *(replace(CENTRE, window_kib=kib) for kib in (8, 16)),
+    *(replace(CENTRE, window_kib=kib) for kib in (8, 16, 128)),
+    *(replace(CENTRE, tested_gap_ms=gap) for gap in (0.2, 1.0, 4.0)),
+    replace(CENTRE, even_bytes=True),
+    replace(CENTRE, drawn_lengths=True),
 )
-"""One thing at a time: what receiving takes, the load, the batch, credits, and the window, which no text gives. With
-frames one at a time and receiving like sending, a host's sending side is its slower one; with receiving at three times
-and nearly full, figure 9 is at its highest."""
+"""One thing at a time: what receiving takes, the load (beyond 1 the filter cannot keep up), the batch (64 frames are a
+whole window), credits, the window, how often the tested stream sends, whether longer local messages come less often,
+and lengths. The text gives none of them. Two have several at once: with frames one at a time and receiving like
+sending, a host's sending side is its slower one; the other is nearly full, with receiving at three times."""
 VARIANTS = (
     StreamReading(1),
     StreamReading(2),
@@ -163,16 +196,53 @@ class FlowReading:
 
     Attributes
     ----------
-    arrivals : str
-        closed: it waits for the message to arrive; open: it does not.
+    arrivals : {"closed", "pauses", "open"}
+        closed: it waits for the message to arrive, and sends 2000/s alone; pauses: it waits for it, then 500 us; open:
+        it does not wait.
+    b_alone_s : float
+        What a message of B takes alone, s.
     """
 
-    arrivals: str
+    arrivals: Arrivals
+    b_alone_s: float = ALONE_S["B"][0]
+
+    @property
+    def waits(self) -> str:
+        """What it waits for, in words."""
+        return {
+            "closed": "waits for its message",
+            "pauses": "waits for its message, then 500 µs",
+            "open": "waits for nothing",
+        }[self.arrivals]
 
     @property
     def name(self) -> str:
         """In words."""
-        return "waits for its message" if self.arrivals == "closed" else "waits for nothing"
+        return f"{self.waits}; B alone {1e6 * self.b_alone_s:.0f} µs"
+
+    @property
+    def setting(self) -> Document:
+        """What a point of a figure sets."""
+        return {"arrivals": self.arrivals, "b_alone_us": round(1e6 * self.b_alone_s)}
+
+    def hosts_s(self, name: str) -> float:
+        """Return what a message of a flow takes of hosts, s: its time alone without the network's."""
+        alone_s = self.b_alone_s if name == "B" else ALONE_S[name][0]
+        return max(alone_s - message_s(FLOWS[name]), 0.0)
+
+    def gap_s(self, name: str, rate_per_s: float) -> Document | float:
+        """Return the gap between messages of a flow, s, without the network's time: hosts' time, and a pause."""
+        mean = 1.0 / rate_per_s
+        if self.arrivals == "open":
+            return {"distribution": "exponential", "mean": mean}
+        hosts_s = self.hosts_s(name)
+        pause_s = mean if self.arrivals == "pauses" else mean - message_s(FLOWS[name]) - hosts_s
+        if pause_s < 1e-9:
+            return hosts_s
+        if hosts_s == 0:
+            return {"distribution": "exponential", "mean": pause_s}
+        steps = [(step + 0.5) / QUANTILES for step in range(QUANTILES)]
+        return {"distribution": "empirical", "values": [hosts_s - pause_s * math.log(1 - step) for step in steps]}
 
 
 @dataclass(frozen=True)
@@ -269,7 +339,9 @@ class Calibration:
     streams: tuple[StreamReading, ...] = AS_WRITTEN
     variants: tuple[StreamReading, ...] = VARIANTS
     stream_repetitions: int = 20
-    flow_arrivals: tuple[FlowReading, ...] = (FlowReading("closed"), FlowReading("open"))
+    flow_arrivals: tuple[FlowReading, ...] = tuple(
+        FlowReading(arrivals, alone_s) for arrivals in ("closed", "pauses", "open") for alone_s in ALONE_S["B"]
+    )
     transports: tuple[str, ...] = ("slow-start", "reliable")
     processors_us: tuple[float, ...] = (0, *OF_500_US, 50, 65, 100, 200)
 
@@ -360,8 +432,8 @@ class Calibration:
             ),
             (
                 "flows of section 4.2",
-                "; ".join(one.name for one in self.flow_arrivals) + "; exponential gaps, 2000 messages/s alone",
-                "only the rate is in the text",
+                "; ".join(one.name for one in self.flow_arrivals) + "; exponential gaps, 2000 messages/s",
+                "the rate, and A's 500 µs alone, are in the text; B's time alone is not",
             ),
             (
                 "two queues",
@@ -385,6 +457,8 @@ QUICK = Calibration(
         replace(CENTRE, receiving=1.0, batch=1),
         replace(CENTRE, credits=True),
         replace(CENTRE, window_kib=8),
+        replace(CENTRE, tested_gap_ms=1.0),
+        replace(CENTRE, even_bytes=True),
     ),
     variants=(VARIANTS[0], VARIANTS[3]),
     stream_repetitions=5,

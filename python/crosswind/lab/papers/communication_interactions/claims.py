@@ -40,10 +40,15 @@ MODEL_OF_TWO = 0.88
 """What the model says of two flows (section 4.2), and how far the measured slowdowns are from it at most."""
 WITHIN_MODEL = 0.06
 
-ARRIVALS = (
-    "whether a flow waits for its message before the next, and what it then pauses: with 2000 messages/s that do not"
-    " wait, flows of 8 KB are beyond the link (figure-2.json). Times of single messages, or what was timed,"
-    " would settle it"
+PAUSES = (
+    "what flows of 8 KB pause: at 2000 messages/s of 500 us each there is no pause, and two that do not wait are beyond"
+    " the link. With pauses of 500 us they keep more, and not enough (figure-2.json, table-2.json); with longer ones"
+    " they no longer send 2000/s. Times of single messages, or what was timed, would settle it"
+)
+B_ALONE = (
+    "what a message of B takes alone, which is not printed, and whether a flow waits for its message before the next:"
+    " the more of B's time is the hosts', the less a full link adds to it (figure-2.json, table-2.json). B's time"
+    " alone, and what was timed, would settle it"
 )
 HOSTS = (
     "what local messages take of a host's processor, and of the job on it: 500 us alone for 8 KB (4.2) leave 8.4 to"
@@ -51,22 +56,21 @@ HOSTS = (
     " takes of such a host's processor would settle it"
 )
 FLAT = (
-    "what is printed is the same at five times the local rate; nothing that was tried grows with the rate and does that"
+    "what is printed is the same at five times the local rate; nothing that was tried grows with the rate and does"
+    " that. Times of FT alone and beside local flows would settle it"
 )
-SERVER = (
-    "what the text leaves open of the filter, a process of its host (figure 7): how much longer receiving takes than"
-    " sending, how many local frames go together, and the local rate; gaps are exponential (6.1). Rates and batches of"
-    " section 6 would settle it (figure-8.json to figure-10.json)"
-)
-WINDOW = (
-    "what a connection has under way, a hidden constant: the one queue's plateau is as long as its window, 64 KB here;"
-    " with 8 and 16 KB, the defaults of Solaris hosts then, it is an eighth and a quarter (figure-10.json). The socket"
-    " buffers of section 6 would settle it"
-)
-CREDITS = (
-    "which time is meant, and whether credits are given: with them the stream that comes back waits behind the host's"
-    " own sends (figure-10.json). Times of both local streams would settle it"
-)
+INPUTS = {
+    "receiving": "what receiving takes of the filter beside sending",
+    "load": "the local rate",
+    "batch": "how many local frames go together",
+    "credits": "whether credits are given",
+    "window_kib": "what a connection has under way, a hidden constant",
+    "tested_gap_ms": "whether the tested stream is backlogged or has exponential gaps too, and which",
+    "even_bytes": "whether longer local messages come less often",
+    "drawn_lengths": "whether lengths are drawn",
+}
+"""What section 6 leaves open, by the field of a reading that varies it."""
+TIME = "which time is meant of a local stream"
 
 
 def claims(rows: Rows, calibration: Calibration) -> list[Claim]:
@@ -83,6 +87,14 @@ def claims(rows: Rows, calibration: Calibration) -> list[Claim]:
     return [judge.n1(), judge.n2(), judge.n3(), judge.n4()]
 
 
+WORSE = {"sending": '"less slowdown"', "receiving": '"up to 14, and 6"', "one-to-all": '"up to 45 times and 30 times"'}
+REDUCED = {
+    "sending": '"effectively reduced"',
+    "receiving": '"could effectively reduce the slowdown"',
+    "one-to-all": '"reduced the delay"',
+}
+"""The text's words of each side's figure (6.2 to 6.4)."""
+
 Ask = Callable[[StreamReading], tuple[bool, str]]
 AskProgram = Callable[[ProgramReading], tuple[bool, str]]
 
@@ -95,13 +107,17 @@ class _Judge:
     def of_programs(self, text: str, ask: AskProgram, band: Band, hangs_on: str = HOSTS) -> Check:
         return check_readings(text, [(one.name, *ask(one)) for one in self.calibration.of_programs], band, hangs_on)
 
-    def of_streams(self, text: str, ask: Ask, band: Band, hangs_on: str = SERVER) -> Check:
-        return check_readings(text, [(one.name, *ask(one)) for one in self.calibration.streams], band, hangs_on)
+    def of_streams(self, text: str, ask: Ask, band: Band, side: str) -> Check:
+        found = [(one, *ask(one)) for one in self.calibration.streams]
+        hangs_on = turned_by([(one, true) for one, true, _ in found], side)
+        return check_readings(text, [(one.name, true, said) for one, true, said in found], band, hangs_on)
 
-    def number(self, text: str, value: Callable[[StreamReading], float], band: Band, hangs_on: str = SERVER) -> Check:
+    def number(self, text: str, value: Callable[[StreamReading], float], band: Band, side: str) -> Check:
         """Ask for a printed number, which a reading between two others may meet."""
-        results = [(one.name, found := value(one), f"{found:.1f}") for one in self.calibration.streams]
-        return check_numbers(text, results, band, hangs_on, continuous=True)
+        found = [(one, value(one)) for one in self.calibration.streams]
+        results = [(one.name, number, f"{number:.1f}") for one, number in found]
+        sides = [(one, (number > band.low) + (number >= band.high)) for one, number in found]
+        return check_numbers(text, results, band, turned_by(sides, side), continuous=True)
 
     def n1(self) -> Claim:
         rows, calibration = self.rows, self.calibration
@@ -115,21 +131,33 @@ class _Judge:
                 f"two flows of {name} keep 88 % of one flow's δ, within 6 %",
                 [(reading, value, f"{value:.2f}") for reading, value in found],
                 near,
-                ARRIVALS,
+                PAUSES if name == "A" else B_ALONE,
+                continuous=True,
             )
 
         def in_table(mix: tuple[int, int]) -> Check:
-            both = printed.TABLE_2[mix]
-            results = []
-            for one in calibration.flow_arrivals:
-                found = {name: rows.delta(name, one, mix=mix).middle for name in both}
-                met = all(found[name] in digits(value, 0.01) for name, value in both.items())
-                results.append((one.name, met, ", ".join(f"{name} {value:.2f}" for name, value in found.items())))
-            text = " and ".join(f"{name} {value:g}" for name, value in both.items())
+            bands = {name: digits(value, 0.01) for name, value in printed.TABLE_2[mix].items()}
+            found = [
+                (one.name, {name: rows.delta(name, one, mix=mix).middle for name in bands})
+                for one in calibration.flow_arrivals
+            ]
+            text = " and ".join(f"{name} {band.words}" for name, band in bands.items())
             a, b = mix
-            return check_readings(
-                f"table 2: {a} A and {b} B together keep {text}", results, digits(both["A"], 0.01, text), ARRIVALS
+            whole = check_readings(
+                f"table 2: {a} A and {b} B together keep {text}",
+                [
+                    (
+                        name,
+                        all(kept[kind] in band for kind, band in bands.items()),
+                        ", ".join(f"{kind} {value:.2f}" for kind, value in kept.items()),
+                    )
+                    for name, kept in found
+                ],
+                replace(bands["A"], words=text),
+                PAUSES if a > 1 else B_ALONE,
             )
+            columns = {kind: [kept[kind] for _, kept in found] for kind in bands}
+            return _between(whole, list(columns.values()), list(bands.values()))
 
         checks = [
             *(of_two(name) for name in ("A", "B") if 2 in calibration.flows),
@@ -192,10 +220,7 @@ class _Judge:
                 FLAT if program == "ft" else HOSTS,
             )
             columns = list(zip(*found.values(), strict=True))
-            surrounded = all(
-                min(column) < band.high and max(column) > band.low for column, band in zip(columns, bands, strict=True)
-            )
-            return replace(whole, verdict=OPEN) if whole.verdict == FAILS and surrounded else whole
+            return _between(whole, columns, bands)
 
         def worst(program: str, reading: ProgramReading) -> float:
             return max(value for count in hosts for value in curve(program, count, reading))
@@ -279,19 +304,21 @@ class _Judge:
                     f"{where}: one queue, {tested} is slowed the more the longer local messages are",
                     rises(side, tested),
                     word('"up to ... when the message size increased"'),
+                    side,
                 )
                 for tested in printed_here
             ]
             checks.append(
                 self.of_streams(
-                    f"{where}: one queue, A is slowed more than B at {most} KB", a_worse(side), word('"less slowdown"')
+                    f"{where}: one queue, A is slowed more than B at {most} KB", a_worse(side), word(WORSE[side]), side
                 )
             )
             checks += [
                 self.of_streams(
                     f"{where}: two queues slow {tested} less than one at {most} KB",
                     reduced(side, tested),
-                    word('"effectively reduced"'),
+                    word(REDUCED[side]),
+                    side,
                 )
                 for tested in TESTED
             ]
@@ -300,7 +327,8 @@ class _Judge:
                     self.of_streams(
                         f"{where}: two queues gain A more than B at {most} KB",
                         a_gains_more(side),
-                        word('"more effective for a small message stream"'),
+                        word('"more effective"'),
+                        side,
                     )
                 )
             for tested, both in printed_here.items():
@@ -310,14 +338,14 @@ class _Judge:
                             f"{where}: {words}, {tested} {wanted:g} times at {most} KB",
                             lambda one, side=side, tested=tested, queue=queue: slow(side, tested, one, queue),  # type: ignore[misc]
                             digits(wanted),
-                            WINDOW if side == "one-to-all" and queue == "fifo" else SERVER,
+                            side,
                         )
                     )
         text = "One queue slows small messages the more the longer local ones are; two queues take most of it back"
         return Claim("N-3", "6.2 to 6.4, figures 8 to 10", text, checks)
 
     def n4(self) -> Claim:
-        sizes, rows, most = self.calibration.local_kib, self.rows, self.most
+        sizes, rows = self.calibration.local_kib, self.rows
 
         def local(side: str, tested: str, reading: StreamReading, queue: str, name: str, by: str = "") -> list[float]:
             return [rows.slowdown(side, tested, kib, reading, queue=queue, of=name, by=by).middle for kib in sizes]
@@ -337,15 +365,29 @@ class _Judge:
             a, b = rise("A", reading), rise("B", reading)
             return b > a, f"{a:.2f} times beside A, {b:.2f} beside B"
 
-        def slightly(tested: str, by: str) -> Ask:
-            def ask(reading: StreamReading) -> tuple[bool, str]:
-                found = {
-                    name: local("one-to-all", tested, reading, "queued", name, by)
-                    for name in rows.locals_of("one-to-all", tested, most, reading)
-                }
-                return True, "; ".join(f"{name} {_listed(values)}" for name, values in found.items())
-
-            return ask
+        def slightly(tested: str) -> Check:
+            """Ask whether the filter spares both local streams, by either time: "up to 7", and then "only slightly"."""
+            results, times = [], []
+            for by, words in ((RECEIVED, "100 messages received"), (TRANSMISSION, "a message's transmission")):
+                for one in self.calibration.streams:
+                    slowed = {
+                        name: [max(local("one-to-all", tested, one, queue, name, by)) for queue in ("fifo", "queued")]
+                        for name in LOCAL_STREAMS
+                    }
+                    spared = all(two < with_one for with_one, two in slowed.values())
+                    said = ", ".join(f"{name} {with_one:.1f} to {two:.1f}" for name, (with_one, two) in slowed.items())
+                    results.append((f"{words}; {one.name}", spared, said))
+                    times.append((by, one, spared))
+            by_time = {by: [(one, spared) for other, one, spared in times if other == by] for by, _, _ in times}
+            inputs = list(dict.fromkeys(name for of in by_time.values() for name in turning(of)))
+            if len({of[0][1] for of in by_time.values()}) > 1:
+                inputs.append(TIME)
+            return check_readings(
+                f"one-to-all: two queues slow both local streams beside {tested} less than one",
+                results,
+                word(f'"up to" {printed.LOCAL_ONE_TO_ALL[tested]:g} with one, "only slightly" with two'),
+                _settled("one-to-all", inputs),
+            )
 
         checks = [
             *(
@@ -353,6 +395,7 @@ class _Judge:
                     f"sending side: two queues slow the local stream beside {tested} more than one does",
                     higher(tested),
                     word('"higher"'),
+                    "sending",
                 )
                 for tested in TESTED
             ),
@@ -360,22 +403,15 @@ class _Judge:
                 "sending side: that is more beside B than beside A",
                 more_with_b,
                 word('"only slightly" beside A, "moderately" beside B'),
+                "sending",
             ),
-            *(
-                self.of_streams(
-                    f"one-to-all, two queues: both local streams beside {tested} are slowed slightly, {words}",
-                    slightly(tested, by),
-                    own('"only slightly affected"'),
-                    CREDITS,
-                )
-                for tested in TESTED
-                for by, words in ((RECEIVED, "100 messages received"), (TRANSMISSION, "a message's transmission"))
-            ),
+            *(slightly(tested) for tested in TESTED),
             *(
                 self.number(
                     f"one-to-all, one queue: {name} beside {tested} up to {value:g} times",
                     lambda one, tested=tested, name=name: max(local("one-to-all", tested, one, "fifo", name)),  # type: ignore[misc]
                     digits(value, words=f"up to {value:g}"),
+                    "one-to-all",
                 )
                 for tested, value in printed.LOCAL_ONE_TO_ALL.items()
                 for name in LOCAL_STREAMS
@@ -385,10 +421,45 @@ class _Judge:
         return Claim("N-4", "6.2, 6.4, figures 8, 10", text, checks)
 
 
+def turning(found: Sequence[tuple[StreamReading, object]]) -> list[str]:
+    """Return the inputs that turn an answer: those of `INPUTS` that alone give another than the first reading.
+
+    Where none does alone, the inputs of those readings that give another answer.
+    """
+    (first, usual), *others = found
+    differing = [
+        [name for name in INPUTS if getattr(one, name) != getattr(first, name)]
+        for one, answer in others
+        if answer != usual
+    ]
+    alone = [names for names in differing if len(names) == 1]
+    return list(dict.fromkeys(name for names in alone or differing for name in names))
+
+
+def turned_by(found: Sequence[tuple[StreamReading, object]], side: str) -> str:
+    """Return what turns the answer of a part, and what would settle it."""
+    return _settled(side, turning(found))
+
+
+def _settled(side: str, inputs: Sequence[str]) -> str:
+    if not inputs:
+        return f"no input that was varied turns it ({SIDES[side]}.json); times of single messages would settle it"
+    said = "; ".join(INPUTS.get(name, name) for name in inputs)
+    return f"{said} ({SIDES[side]}.json). What section 6 had of these would settle it"
+
+
+def _between(whole: Check, columns: Sequence[Sequence[float]], bands: Sequence[Band]) -> Check:
+    """Leave a part open that no reading meets, where each of its numbers lies between what two readings give."""
+    surrounded = all(
+        min(column) < band.high and max(column) > band.low for column, band in zip(columns, bands, strict=True)
+    )
+    return replace(whole, verdict=OPEN) if whole.verdict == FAILS and surrounded else whole
+
+
 def _rises(values: Sequence[Spread]) -> bool:
-    """Whether none is below the one before by more than the seeds scatter, and the last is above the first."""
+    """Whether none is below the one before, and the last is above the first, by more than the seeds scatter."""
     steady = all(later.high >= former.low for former, later in pairwise(values))
-    return steady and values[-1].middle > values[0].middle
+    return steady and values[-1].middle > values[0].high
 
 
 def _listed(values: Sequence[float]) -> str:

@@ -12,6 +12,7 @@ from crosswind.lab.papers.communication_interactions.calibration import (
     PROGRAMS,
     TESTED,
     Calibration,
+    FlowReading,
     ProgramReading,
     StreamReading,
     message_s,
@@ -33,8 +34,8 @@ def alike(calibration: Calibration) -> Figure:
     """Figure 2: flows of one type from different hosts to one."""
     settings = [
         (
-            {"type": name, "flows": count, "arrivals": reading.arrivals},
-            _meeting([name] * count, calibration, reading.arrivals),
+            {"type": name, "flows": count, **reading.setting},
+            _meeting([name] * count, calibration, reading),
         )
         for reading in calibration.flow_arrivals
         for name in FLOWS
@@ -49,8 +50,8 @@ def mixed(calibration: Calibration) -> Figure:
     """Table 2: flows of types A and B to one host."""
     settings = [
         (
-            {"flows_a": flows_a, "flows_b": flows_b, "arrivals": reading.arrivals},
-            _meeting(["A"] * flows_a + ["B"] * flows_b, calibration, reading.arrivals),
+            {"flows_a": flows_a, "flows_b": flows_b, **reading.setting},
+            _meeting(["A"] * flows_a + ["B"] * flows_b, calibration, reading),
         )
         for reading in calibration.flow_arrivals
         for flows_a in (1, 2)
@@ -61,16 +62,16 @@ def mixed(calibration: Calibration) -> Figure:
     )
 
 
-def _meeting(types: list[str], calibration: Calibration, arrivals: str) -> Document:
+def _meeting(types: list[str], calibration: Calibration, reading: FlowReading) -> Document:
     """Return an experiment of flows that meet at the receiver's input link."""
     streams = []
     for host, name in enumerate(types, 1):
         size = FLOWS[name]
-        # Closed: with the time of the message the gap makes the rate; a message that takes longer leaves no gap.
-        gap = 1.0 / calibration.rate_per_s - (message_s(size) if arrivals == "closed" else 0.0)
+        arrivals = "open" if reading.arrivals == "open" else "closed"
         stream = {"name": f"{name} of host {host}", "class": "parallel", "from": host, "to": 0, "message_bytes": size}
-        streams.append({**stream, "arrivals": arrivals, "gap_s": _exponential(gap), "messages": calibration.messages})
-    return _experiment(f"{'+'.join(types)}, {arrivals}", len(types) + 1, streams)
+        gap = reading.gap_s(name, calibration.rate_per_s)
+        streams.append({**stream, "arrivals": arrivals, "gap_s": gap, "messages": calibration.messages})
+    return _experiment(f"{'+'.join(types)}, {reading.arrivals}", len(types) + 1, streams)
 
 
 def programs(calibration: Calibration) -> Figure:
@@ -141,12 +142,21 @@ def _tested(side_: str, tested: str, kib: int, reading: StreamReading, calibrati
     }
     way, local_way = ways[side_]
     local = {"name": LOCAL_STREAMS[0], "class": "local", "message_bytes": 1024 * kib, **local_way}
-    locals_ = [{**local, **_pace(reading, side_)}]
+    locals_ = [{**local, **_pace(reading, side_, kib)}]
     if side_ == "one-to-all":
         # "From the source workstation and another workstation": both ways (section 6.4).
         locals_.append({**locals_[0], "name": LOCAL_STREAMS[1], "from": local["to"], "to": local["from"]})
-    test = {"name": tested, "class": "parallel", "message_bytes": size, **way, "arrivals": "backlogged"}
+    pace: Document = {"arrivals": "backlogged"}
+    if reading.tested_gap_ms is not None:
+        pace = {"arrivals": "open", "gap_s": _exponential(1e-3 * reading.tested_gap_ms)}
+    test = {"name": tested, "class": "parallel", "message_bytes": size, **way, **pace}
     timed = [{**stream, "messages": calibration.messages} for stream in (test, *locals_)]
+    if reading.drawn_lengths:
+        lengths = ("message_bytes", "answer_bytes")
+        timed = [
+            {name: _exponential(value) if name in lengths else value for name, value in stream.items()}
+            for stream in timed
+        ]
     policy: Document = {"queue": "threshold", "threshold": calibration.threshold, "batch": reading.batch}
     if side_ != "sending" and reading.credits:
         # A receiver that grants less than a batch would keep it apart.
@@ -155,12 +165,12 @@ def _tested(side_: str, tested: str, kib: int, reading: StreamReading, calibrati
     return _experiment(name, calibration.hosts, timed, policy=policy, network=reading.network())
 
 
-def _pace(reading: StreamReading, side_: str) -> Document:
+def _pace(reading: StreamReading, side_: str, kib: int) -> Document:
     """Return how often the local stream sends."""
     if reading.receiving is None:
         return {"arrivals": "backlogged", "outstanding": reading.local_outstanding}
     slower = 1.0 if side_ == "sending" else max(1.0, reading.receiving)
-    return {"arrivals": "open", "gap_s": reading.gap_s(slower)}
+    return {"arrivals": "open", "gap_s": reading.gap_s(slower, kib)}
 
 
 def _exponential(mean: float) -> Document:

@@ -62,16 +62,23 @@ def _point(series: str, value: Any, spread: Spread, plus: float = 0.0) -> Row:
 
 def _flows(rows: Rows, calibration: Calibration) -> Part:
     table: list[Sequence[Cell]] = []
-    drawings = []
+    drawn: dict[str, list[Row]] = {}
     for reading in calibration.flow_arrivals:
-        points = []
+        points = drawn.setdefault(reading.waits, [])
         for name in FLOWS:
+            series = f"{name}, {FLOWS[name]} bytes"
+            if name == "B":
+                series += f", alone {1e6 * reading.b_alone_s:.0f} µs"
+            elif points:
+                continue  # B's time alone changes nothing of A.
             for count in calibration.flows:
                 found = rows.delta(name, reading, flows=count)
                 carries = min(1.0, 1.0 / (count * calibration.rate_per_s * link_s(FLOWS[name])))
                 wanted = printed.DELTA_SLOWDOWN.get(count)
                 table.append([name, FLOWS[name], count, reading.name, found.middle, wanted, carries])
-                points.append(_point(f"{name}, {FLOWS[name]} bytes", count, found))
+                points.append(_point(series, count, found))
+    drawings = []
+    for waits, points in drawn.items():
         points += [
             _point("printed", count, Spread(value, value, value))
             for count, value in printed.DELTA_SLOWDOWN.items()
@@ -81,8 +88,8 @@ def _flows(rows: Rows, calibration: Calibration) -> Part:
             for count in calibration.flows:
                 value = _closed(form, count)
                 points.append(_point(name, count, Spread(value, value, value)))
-        words = f"Slowdown of δ of flows A and B over the number of flows to one host; a flow {reading.name}."
-        drawings.append(Drawing(f"Figure 2: a flow {reading.name}", words, points, "flows"))
+        words = f"Slowdown of δ of flows A and B over the number of flows to one host; a flow {waits}."
+        drawings.append(Drawing(f"Figure 2: a flow {waits}", words, points, "flows"))
     table += [
         ["closed form", None, count, name, _closed(form, count), printed.DELTA_SLOWDOWN.get(count), None]
         for name, form in FORMS.items()

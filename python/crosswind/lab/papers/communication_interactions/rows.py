@@ -82,10 +82,10 @@ class Rows:
         Of `flows` of this type (figure 2), or of a mix of A and B (table 2).
         """
         if flows:
-            entries = self.entries("figure-2", type=name, flows=flows, arrivals=reading.arrivals)
+            entries = self.entries("figure-2", type=name, flows=flows, **reading.setting)
         else:
-            entries = self.entries("table-2", flows_a=mix[0], flows_b=mix[1], arrivals=reading.arrivals)
-        return Spread.of([_delta(entry, name) for entry in entries])
+            entries = self.entries("table-2", flows_a=mix[0], flows_b=mix[1], **reading.setting)
+        return Spread.of([_delta(entry, name, reading.hosts_s(name)) for entry in entries])
 
     def eta(self, program: str, hosts: int, alpha: float, reading: ProgramReading, queue: str = "fifo") -> Spread:
         """Return η = (T - t) / t, of communication or of the run (`TIMES`), with one queue (fifo) or two (queued)."""
@@ -152,10 +152,10 @@ class Rows:
         return found
 
 
-def _delta(entry: Entry, name: str) -> float:
+def _delta(entry: Entry, name: str, hosts_s: float) -> float:
     own = [stream["latency_s"] for stream in entry["streams"] if stream["name"].startswith(f"{name} ")]
     together: Callable[[str], float] = lambda when: fmean(latency[when]["mean"] for latency in own)  # noqa: E731
-    return together("alone") / together("fifo")
+    return (hosts_s + together("alone")) / (hosts_s + together("fifo"))
 
 
 def _slowdown(stream: Mapping[str, Any], queue: str, by: str) -> float:

@@ -34,6 +34,7 @@ def params(reading: Reading, application: tuple[int, int], algorithm: str) -> Do
     return {
         "row": reading.row,
         "share": reading.share,
+        "ahead": reading.ahead,
         "size_mb": size_mb,
         "work": work,
         "algorithm": algorithm,
@@ -43,7 +44,7 @@ def params(reading: Reading, application: tuple[int, int], algorithm: str) -> Do
 def _figure_5(chosen: Calibration) -> Figure:
     tried = {**ALGORITHMS, PLANNED: ("single", "planned")}
     settings = [
-        (params(reading, application, algorithm), _experiment(reading, application, way, chosen))
+        (params(reading, application, algorithm), _experiment(reading, application, way))
         for reading in chosen.readings
         for application in APPLICATIONS
         for algorithm, way in tried.items()
@@ -62,17 +63,17 @@ def _slow_sends(chosen: Calibration) -> Figure:
                     n.get("one_sender_share", 1.0) for n in reading.platform["node"] if n["name"] == SLOW_NODE
                 )
                 change = {"at_s": 0.0, "node": SLOW_NODE, "receive_limit_mb_per_s": rate / reached}
-                whole = _experiment(reading, application, ALGORITHMS["BWC"], chosen)
+                whole = _experiment(reading, application, ALGORITHMS["BWC"])
                 settings.append((params(reading, application, "BWC"), {**whole, "change": [change]}))
     return Figure("slow-sends", f"BWC, sends to {SLOW_NODE} take {SLOW_S:g} s", settings, "farm")
 
 
-def _experiment(reading: Reading, application: tuple[int, int], way: tuple[str, str], chosen: Calibration) -> Document:
+def _experiment(reading: Reading, application: tuple[int, int], way: tuple[str, str]) -> Document:
     (size_mb, work), (ports, order) = application, way
     return {
         "schema_version": 1,
         "name": f"{size_mb} MB, {work} diagonals",
         "platform": reading.platform,
         "workload": {"kind": "farm", "tasks": TASKS, "task_size_mb": size_mb, "task_work": work},
-        "policy": {"order": order, "ports": ports, "buffer_tasks": chosen.buffer_tasks, "level_end": False},
+        "policy": {"order": order, "ports": ports, "buffer_tasks": reading.ahead, "level_end": False},
     }

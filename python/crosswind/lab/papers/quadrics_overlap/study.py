@@ -21,6 +21,7 @@ PAPER = "quadrics-overlap"
 TITLE = "Overlapping of Computation and Communication in the Quadrics Network"
 MATRICES = "matrices"
 WAITS = ("event", "poll", "spin-block", "buffered")
+FAIR = "a fair share, without lingering"
 LINGERS, PROMPT = "an event wait lingers", "an event wait gives the processor away at once"
 
 
@@ -47,7 +48,7 @@ def _wanted(chosen: Calibration) -> dict[str, Document]:
     return {
         LINGERS: {"calibration": chosen},
         PROMPT: {"calibration": chosen, "linger_s": 0.0},
-        "fair": {**fewer, "scheduler": "fair", "linger_s": 0.0},
+        FAIR: {**fewer, "scheduler": "fair", "linger_s": 0.0},
         "waits, decay": {**fewer, "settings": waits},
         "waits, fair": {**fewer, "settings": waits, "scheduler": "fair", "linger_s": 0.0},
     }
@@ -60,10 +61,10 @@ def studied(chosen: Calibration, found: Mapping[str, Matrix]) -> TabledStudy:
         title=TITLE,
         form=chosen.form,
         calibration=chosen.table(),
-        claims=claims({LINGERS: found[LINGERS], PROMPT: found[PROMPT]}),
+        claims=claims({name: found[name] for name in (LINGERS, PROMPT, FAIR)}),
         parts=[
             _tables(found[LINGERS], found[PROMPT]),
-            _schedulers(found[PROMPT], found["fair"]),
+            _schedulers(found[PROMPT], found[FAIR]),
             _waits(found["waits, decay"], found["waits, fair"]),
         ],
     )

@@ -23,6 +23,13 @@ ALL = 1_000_000
 """Requests between two sends: all that have arrived."""
 CM5 = {"latency_s": 6e-6, "overhead_s": 2.2e-6, "gap_s": 4e-6, "packet_bytes": 16, "control_s": 5e-6}
 """What the name cm5 stands for in an experiment."""
+MOST_LONGER = 1.0 / (1.0 - CM5["overhead_s"] / CM5["gap_s"])
+"""How many times as long a daemon of fixed work runs at most if it takes every packet that can arrive meanwhile, and
+each costs the processor o. Packets reach a node one gap apart."""
+
+
+EM3D_EDGES = 160 * 20
+"""Edges of EM3D at each rank between two barriers, by its defaults: each of 160 nodes depends on 20 others."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +128,10 @@ class Calibration:
         Programs that share the machine in "more than two".
     gets_per_sync : tuple of int
         Gets of CONNECT before it waits for them, beside its default of 4096.
+    em3d_operations_s : tuple of float
+        An edge of EM3D, beside its default of 2 us: 4.8, 7.0 and 9.0 ms of work between two barriers, beside 6.4.
+    longer_daemons_s : tuple of (float, float)
+        Durations and intervals of the daemons that are asked what it changes when they also run longer.
     narrow_window : int
         Packets to a destination that runs, where windows follow the destination.
     resend_s : float
@@ -165,6 +176,8 @@ class Calibration:
     fine_operation_s: float = 3e-7
     more_jobs: int = 3
     gets_per_sync: tuple[int, ...] = (512, 1)
+    em3d_operations_s: tuple[float, ...] = (1.5e-6, 2.2e-6, 2.8e-6)
+    longer_daemons_s: tuple[tuple[float, float], ...] = ((0.010, 5.0), (0.050, 5.0))
     narrow_window: int = 1
     resend_s: float = 0.001
     migrate_after_s: float = 1.0
@@ -229,9 +242,9 @@ class Calibration:
                 "inferred",
             ),
             (
-                "credits while somebody polls",
-                "a daemon or serial job that polls gives credits back when it extracts a packet; else when handled",
-                "not in the text; otherwise polling could change nothing (E2-6)",
+                "credits while another process polls",
+                "back when the packet is extracted; for daemons also when it is handled, as if none polled",
+                "not in the text (E2-6); figure 0 has the second",
             ),
             (
                 "what the paper did not build",
@@ -260,6 +273,16 @@ class Calibration:
                 "syncs of CONNECT",
                 f"each 4096 gets, and each {' and each '.join(map(str, self.gets_per_sync))}",
                 "not in the text; it decides what CONNECT loses to daemons and skew",
+            ),
+            (
+                "work of EM3D between barriers",
+                f"6.4 ms, and {', '.join(f'{1e3 * EM3D_EDGES * one:.1f}' for one in self.em3d_operations_s)} ms",
+                'section 2.3: "more than one barrier every 10 ms"',
+            ),
+            (
+                "daemons that poll",
+                f"as long as those that do not, and {MOST_LONGER:.2f} times: each packet that can arrive costs o",
+                'section 6: "may run longer if it must also buffer messages"; no cost in the text',
             ),
             (
                 "the paper's windows",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from statistics import fmean
@@ -14,6 +14,7 @@ from crosswind import Disturbance, Experiment, ProgramPoint, ProgramRun, Runs
 from crosswind.documents import Document
 from crosswind.lab.engine import build_digest
 from crosswind.lab.papers.scheduling_and_communication.calibration import (
+    MOST_LONGER,
     PAPERS,
     PAPERS_WINDOWS,
     PROGRAMS,
@@ -34,6 +35,9 @@ FINE_DISTURBED = "fine-sample-disturbed"
 MORE_JOBS = "figure-2-more-jobs"
 SYNCS = "connect-syncs"
 DRAWN_ANEW = "figure-3-drawn-anew"
+SKEWED_BARRIERS = "figure-3-barriers"
+BARRIERS = "figure-4-barriers"
+LONGER = "figure-4-longer"
 DISTURBED = "filling-disturbed"
 STAGGERED = "figure-4-staggered"
 ONE_SUM = "figure-1-one-sum"
@@ -260,6 +264,54 @@ def drawn_anew(calibration: Calibration, best: Mapping[str, int]) -> Figure:
     gang = described("coscheduled", quantum_s=quantum_s, jobs=JOBS, skew_s=skew_s, skew_drawn="per-quantum")
     own = {"program": "em3d", "quantum_s": quantum_s, "skew_s": skew_s, "window": best["em3d"]}
     return Figure(DRAWN_ANEW, "coscheduling skew, drawn anew", [(own, gang)], calibration.skewed_parameters)
+
+
+def skewed_barriers(calibration: Calibration, best: Mapping[str, int]) -> Figure:
+    """EM3D with other work between two barriers, with none and with the largest of figure 3's skews."""
+    quantum_s = min(calibration.skew_quanta_s)
+    settings: list[Setting] = []
+    for operation_s in calibration.em3d_operations_s:
+        for skew_s in (0.0, max(calibration.skews_s)):
+            gang = described("coscheduled", quantum_s=quantum_s, jobs=JOBS, skew_s=skew_s)
+            own = {"program": "em3d", "operation_s": operation_s, "window": best["em3d"]}
+            settings.append(({**own, "quantum_s": quantum_s, "skew_s": skew_s}, gang))
+    title = "coscheduling skew, EM3D with other work between barriers"
+    return Figure(SKEWED_BARRIERS, title, settings, calibration.skewed_parameters)
+
+
+def barriers(calibration: Calibration, best: Mapping[str, int]) -> Figure:
+    """EM3D with the least and the most work between two barriers, under figure 4's hardest daemons."""
+    duration_s = max(calibration.daemon_durations_s)
+    settings: list[Setting] = []
+    for operation_s in sorted({min(calibration.em3d_operations_s), max(calibration.em3d_operations_s)}):
+        for polls in calibration.polls:
+            daemon = described("daemon", interval_s=5.0, duration_s=duration_s, polls=polls)
+            own = {"program": "em3d", "operation_s": operation_s, "window": best["em3d"]}
+            varied = {"duration_s": duration_s, "interval_s": 5.0, "polls": polls, "credit": _credit(polls)}
+            settings.append(({**own, **varied}, daemon))
+    return Figure(BARRIERS, "daemon processes, EM3D with other work between barriers", settings)
+
+
+def longer(calibration: Calibration, best: Mapping[str, int], rows: Rows) -> Figure:
+    """Daemons that poll, and run as much longer as buffering could make them: "may run longer" (section 6).
+
+    Credits return when packets are handled, so this is the most that such daemons cost. Then it makes no difference
+    whether they poll.
+    """
+    fine = {"program": "sample", "operation_s": calibration.fine_operation_s}
+    points: list[tuple[Document, Iterable[int]]] = [({"program": p}, dedicated_windows(best, p)) for p in PROGRAMS]
+    heavy: list[tuple[Document, Iterable[int]]] = [
+        (fine, {rows.best_window("sample", FINE), PAPERS_WINDOWS["sample"]}),
+        *(({"program": "connect", "gets_per_sync": gets}, {best["connect"]}) for gets in calibration.gets_per_sync),
+    ]
+    settings: list[Setting] = []
+    for duration_s, interval_s in calibration.longer_daemons_s:
+        hardest = duration_s == max(calibration.daemon_durations_s)
+        daemon = described("daemon", interval_s=interval_s, duration_s=MOST_LONGER * duration_s, polls=True)
+        varied = {"duration_s": duration_s, "interval_s": interval_s, "polls": True, "credit": "handled"}
+        for own, tried in points + (heavy if hardest else []):
+            settings += [({**own, **varied, "window": window}, daemon) for window in sorted(tried)]
+    return Figure(LONGER, "daemon processes that run longer", settings)
 
 
 def dedicated_windows(best: Mapping[str, int], program: str) -> set[int]:
@@ -494,8 +546,10 @@ class Rows:
         if figure in (ONE_SUM, FINE, FILLING, FINE_FILLING):
             alike = {name: value for name, value in row.params.items() if name != "window"}
             return min(other.makespan_s for other in self.of(figure, **alike))
-        if figure in (DISTURBED, STAGGERED, FINE_DISTURBED, MORE_JOBS, SYNCS):
+        if figure in (DISTURBED, STAGGERED, FINE_DISTURBED, MORE_JOBS, SYNCS, BARRIERS, LONGER):
             return row.dedicated_s * jobs(row.params)
+        if figure == SKEWED_BARRIERS:
+            return self.one(figure, **{**row.params, "skew_s": 0.0}).makespan_s
         narrow = {**row.params, "window": self.best_window(program)}
         if figure in ("figure-3", DRAWN_ANEW):
             return self.one("figure-3", **{**narrow, "skew_s": 0.0}).makespan_s

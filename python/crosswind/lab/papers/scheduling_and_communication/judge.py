@@ -12,6 +12,7 @@ from crosswind.lab.papers.grading import (
     check_readings,
 )
 from crosswind.lab.papers.scheduling_and_communication.calibration import (
+    EM3D_EDGES,
     PAPERS,
     PAPERS_WINDOWS,
     PROGRAMS,
@@ -42,9 +43,6 @@ STAGGERED_HEAVY = 1.0 / (1.0 - RANKS * 0.05 / 5.0)
 """The same where they never coincide."""
 ROUND_TRIP_PACKETS = (2 * 6.0 + 4 * 2.2) / 4.0
 """Packets that fit into a round trip of the CM-5: (2 L + 4 o) / g."""
-LARGE = 0.20
-"""COLUMN's slowdown of "less than 20%" is what the text sets large ones against."""
-
 NETWORK = (
     "how much the network holds and how often a sender polls, which the text does not say: a fat tree with finite"
     " buffers (figure-1-filling), beside a network that holds whatever is sent"
@@ -63,6 +61,11 @@ PHASED = (
     "how the nodes' daemons lie to each other, which the text does not say: with phases drawn for each, what any of"
     f" them takes allows {SPREAD_HEAVY:.2f} on average, one after the other {STAGGERED_HEAVY:.2f}"
 )
+WORK = (
+    "how much EM3D computes between barriers, of which the text has more than one every 10 ms: 6.4 ms, or 4.8 to 9.0"
+    " (figure-3-barriers, figure-4-barriers). The barriers per second of the paper's EM3D would settle it"
+)
+ANEW = "whether a node's delay is drawn once, or for each of its quanta (figure-3-drawn-anew)"
 UNLIMITED = "a network that holds everything"
 COARSE_GRAIN, FINE_GRAIN = "5 us a comparison", "0.3 us a comparison"
 
@@ -101,6 +104,17 @@ def skew_reach(skew_s: float, quantum_s: float) -> Reach:
         " program; the scatter of the paper's five runs would settle what its 3 % says"
     )
     return Reach(1.0, most, why)
+
+
+def longest_daemons_s(limit: float, interval_s: float) -> float:
+    """Return how long daemons on every rank must run to allow a slowdown, where they never coincide.
+
+    Examples
+    --------
+    >>> round(longest_daemons_s(1.2, 5.0), 4)
+    0.013
+    """
+    return (1.0 - 1.0 / limit) * interval_s / RANKS
 
 
 class Judge:
@@ -238,7 +252,7 @@ def slowed_most(program: str, slow: dict[str, float]) -> tuple[bool, str]:
     return slow[program] >= max(slow.values()), listed(slow)
 
 
-def listed(values: dict[str, float], unit: str = "", digits: int = 2) -> str:
+def listed(values: Mapping[str, float], unit: str = "", digits: int = 2) -> str:
     """Return values in words, the largest first."""
     ordered = sorted(values.items(), key=lambda item: -item[1])
     return ", ".join(f"{name} {value:.{digits}f}" for name, value in ordered) + (f" {unit}" if unit else "")
@@ -248,6 +262,17 @@ def range_of(values: dict[str, float]) -> str:
     """Return the least and the largest of values, in words."""
     low, high = min(values, key=lambda k: values[k]), max(values, key=lambda k: values[k])
     return f"{values[low]:.3f} ({low}) to {values[high]:.3f} ({high})"
+
+
+def in_ms(operation_s: float) -> str:
+    """Return EM3D's work between two barriers in words, by the time of an edge.
+
+    Examples
+    --------
+    >>> in_ms(2e-6)
+    '6.4 ms between barriers'
+    """
+    return f"{1000 * EM3D_EDGES * operation_s:.1f} ms between barriers"
 
 
 def percent(part: float) -> str:

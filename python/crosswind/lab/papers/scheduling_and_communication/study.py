@@ -120,6 +120,10 @@ def study(chosen: Calibration, work: Work) -> Study:
     perform(figures.filling(chosen))
     perform(figures.filling_disturbed(chosen, Rows(work.runs)), seeds=1)
     perform(variants.not_built(chosen, best), seeds=chosen.variant_repetitions)
+    for make in (figures.skewed_barriers, figures.barriers):
+        perform(make(chosen, best))
+    if True in chosen.polls:
+        perform(figures.longer(chosen, best, Rows(work.runs)))
     return _study(Rows(work.runs), chosen, work.runs)
 
 
@@ -138,6 +142,8 @@ def expected(chosen: Calibration) -> dict[str, int]:
         figures.more_jobs,
         figures.connect_syncs,
         figures.drawn_anew,
+        figures.skewed_barriers,
+        figures.barriers,
     )
     count = {figure.id: len(FigureGrid(figure, chosen)) for figure in (make(chosen, best) for make in after)}
     named = variants.not_built(chosen, best)
@@ -153,6 +159,12 @@ def expected(chosen: Calibration) -> dict[str, int]:
         figures.FILLING: len(FigureGrid(figures.filling(chosen), chosen)),
         figures.DISTURBED: 4 * len(chosen.filling_disturbed) * len(chosen.fillings),
         named.id: len(named.settings) * chosen.variant_repetitions,
+        # Two windows of three programs and of SAMPLE's fine grain, one of the others.
+        **(
+            {figures.LONGER: (8 * len(chosen.longer_daemons_s) + 2 + len(chosen.gets_per_sync)) * chosen.repetitions}
+            if True in chosen.polls
+            else {}
+        ),
     }
 
 
