@@ -8,6 +8,7 @@
 //! | how is a file read, a part at a time? | [`read`] |
 //! | which calls of different ranks belong together? | [`matching`] |
 //! | which ranks do those of a scan wait for? | `prefix` |
+//! | which operations move only while a rank is in a call? | `progress` |
 //! | how far apart are the clocks of the ranks? | [`clocks`] |
 //! | when does the program end if a rank computes faster? | [`graph`] |
 //! | the same, of thousands of replays in which a few ranks differ | [`folded`] |
@@ -25,6 +26,7 @@ pub mod judge;
 pub mod matching;
 mod prefix;
 pub mod program;
+mod progress;
 pub mod read;
 pub mod recording;
 pub mod timeline;

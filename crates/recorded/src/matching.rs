@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::clocks::{Bound, Clocks, Together, align};
 use crate::graph::{After, Cells, Do, Graph, Times};
 use crate::prefix::{Arrived, Reach};
+use crate::progress::{arrive_where_they_wait, overlaps};
 use crate::trace::{Key, Kind, Part, Trace};
 
 /// Communicators up to this size bound all pairs of clocks; larger ones bound neighbours and the first rank.
@@ -61,9 +62,9 @@ struct Unseen {
     stay: i64,
 }
 
-struct Group {
-    members: Members,
-    is_message: bool,
+pub(crate) struct Group {
+    pub(crate) members: Members,
+    pub(crate) is_message: bool,
     comm: u32,
 }
 
@@ -260,21 +261,28 @@ fn together(traces: &[Trace], groups: &[Group]) -> Vec<Together> {
     found
 }
 
-/// Puts the ranks together.
+/// Puts the ranks together. In operations that move only while a rank is in a call, the traces arrive there afterwards.
 ///
 /// # Errors
 /// Why they cannot be compared.
-pub fn matched(traces: &[Trace]) -> Result<Matched, Mismatch> {
+pub fn matched(traces: &mut [Trace]) -> Result<Matched, Mismatch> {
     let groups = groups(traces);
     check(traces, &groups)?;
-    let clocks = align(traces.len(), &bounds(traces, &groups), &together(traces, &groups)).ok_or_else(|| {
+    let mut clocks = aligned(traces, &groups)?;
+    if overlaps(traces) && arrive_where_they_wait(traces, &groups, &clocks) {
+        clocks = aligned(traces, &groups)?;
+    }
+    Builder::new(traces, clocks).build(&groups)
+}
+
+fn aligned(traces: &[Trace], groups: &[Group]) -> Result<Clocks, Mismatch> {
+    align(traces.len(), &bounds(traces, groups), &together(traces, groups)).ok_or_else(|| {
         Mismatch::Unlike(
             "operations end before others that they need have begun, whatever the clocks: the operations compared are not \
              the same, or events are missing"
                 .into(),
         )
-    })?;
-    Builder::new(traces, clocks).build(&groups)
+    })
 }
 
 struct Builder<'a> {
@@ -601,7 +609,7 @@ impl<'a> Builder<'a> {
         for (rank, trace) in traces.iter().enumerate() {
             let first = own.computing.len();
             let mut does = Vec::with_capacity(trace.acts.len());
-            let (mut step, mut stayed) = (0, 0);
+            let (mut step, mut stayed, mut covered) = (0, 0, i64::MIN);
             let mut joint: Option<(u32, i64)> = None;
             let mut before = self.clocks.common(rank, trace.began);
             starts.push(before);
@@ -636,7 +644,10 @@ impl<'a> Builder<'a> {
                     Do::Wait(meeting) => {
                         let ready = self.ready[meeting as usize];
                         let over = ready.saturating_add(self.took[meeting as usize]);
-                        stayed = i64::saturating_add(stayed, ready.saturating_sub(start).max(0));
+                        // Time in which it waited for several operations at once counts once.
+                        let upto = ready.min(end);
+                        stayed = i64::saturating_add(stayed, upto.saturating_sub(start.max(covered)).max(0));
+                        covered = covered.max(upto);
                         // Of operations that end in one call, the last wait has what is left of it.
                         let over = joint.as_mut().map_or(over, |(_, last)| {
                             *last = over.max(*last);

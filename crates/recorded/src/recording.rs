@@ -47,7 +47,7 @@ impl Recording {
                 trace.source
             ));
         }
-        let matched = matched(&traces).map_err(|(Mismatch::Events(reason) | Mismatch::Unlike(reason))| reason)?;
+        let matched = matched(&mut traces).map_err(|(Mismatch::Events(reason) | Mismatch::Unlike(reason))| reason)?;
         let replayed = matched.graph.replay(|_| &matched.own, &matched.took, &mut Memory::default());
         let (run, again) = (matched.recorded as f64 * 1e-9, replayed as f64 * 1e-9);
         if run <= 0.0 {

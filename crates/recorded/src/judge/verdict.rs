@@ -176,7 +176,7 @@ fn judged(mut traces: Vec<Trace>, with_timeline: bool) -> (Verdict, Option<Timel
         return (found.refuse(refusal.clone()), None);
     }
     mark(&mut traces);
-    let matched = match matched(&traces) {
+    let matched = match matched(&mut traces) {
         Ok(matched) => matched,
         Err(Mismatch::Events(reason) | Mismatch::Unlike(reason)) => return (found.refuse(reason), None),
     };

@@ -87,7 +87,11 @@ impl Rank {
             },
             30..=37 | 126 | 137 | 170..=191 => {
                 let begun = self.begin(call, call.kind, ran);
-                self.requests.insert(call.request, begun);
+                let before = self.requests.insert(call.request, begun);
+                // Two requests at a time with one handle: it stands for all that are over when they begin.
+                if matches!(before, Some(Request::Send(_) | Request::Nothing)) {
+                    self.shared.insert(call.request);
+                }
             }
             40..=44 | 470..=491 => {
                 self.requests.insert(call.request, Request::Template(Arc::new(call.clone())));
@@ -268,7 +272,7 @@ impl Rank {
                 // One handle stands for all requests that go nowhere.
                 Some(Request::Template(_) | Request::Nothing) => Some(Request::Nothing),
                 Some(_) => self.requests.remove(&request),
-                None => None,
+                None => self.shared.contains(&request).then_some(Request::Nothing),
             });
             match found {
                 Some(Request::Send(event)) => waits.push((Kind::WaitSent, event)),

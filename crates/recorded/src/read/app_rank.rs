@@ -1,6 +1,6 @@
 //! The records of one rank of an `app.trace`; what its calls mean stands in `app_calls`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::app::Words;
@@ -92,6 +92,8 @@ pub struct Rank {
     pub(super) trace: Trace,
     comms: BTreeMap<u32, Comm>,
     pub(super) requests: BTreeMap<u64, Request>,
+    /// Handles of requests that are over when they begin: any number of sends, or receives from nowhere, have the same.
+    pub(super) shared: BTreeSet<u64>,
     /// Started and not completed, with their templates.
     pub(super) started: BTreeMap<u64, Request>,
     pub(super) posted: Vec<Posted>,
@@ -210,6 +212,7 @@ impl Rank {
             trace,
             comms: BTreeMap::new(),
             requests: BTreeMap::new(),
+            shared: BTreeSet::new(),
             started: BTreeMap::new(),
             posted: Vec::new(),
             collectives: BTreeMap::new(),
