@@ -60,8 +60,8 @@ def answer_of(found: RecordedBlameDocument) -> Answer:
     rows = [row for culprit in culprits[:MOST_CULPRITS] for row in _where(culprit)]
     tables = [Section([("rank", "left"), ("seconds", "right"), ("", "left")], rows, first=("seconds", ""))]
     tables = tables if rows else []
-    waits = [_waits_for(culprit, found) for culprit in culprits[:MOST_CULPRITS]]
-    notes = [f"Waiting: {_waiting(one)}" for one in waits if one]
+    waits = _waits_for(culprits, found)
+    notes = [f"Waiting: {_waiting(waits)}"] if waits else []
     details = [_details(found)] if found["recorded_s"] else []
     rest = "The replay, efficiencies, clocks" if details else ""
     return Answer(lines, tables, notes, wide=[*tables, *details], rest=rest)
@@ -90,8 +90,10 @@ def _where(culprit: Culprit) -> list[list[str]]:
     return rows + [[name, plain(cause["seconds"]), cause["name"]] for cause in culprit["causes"]]
 
 
-def _waits_for(culprit: Culprit, found: RecordedBlameDocument) -> dict[int, float]:
-    return {int(rank): seconds for rank, seconds in found["waits"].items() if int(rank) not in culprit["ranks"]}
+def _waits_for(culprits: Sequence[Culprit], found: RecordedBlameDocument) -> dict[int, float]:
+    """Return how long each rank waits that is not named; nothing where none is."""
+    named = {rank for culprit in culprits for rank in culprit["ranks"]}
+    return {int(rank): seconds for rank, seconds in found["waits"].items() if named and int(rank) not in named}
 
 
 def _waiting(waits: dict[int, float]) -> str:

@@ -15,7 +15,7 @@ pub struct Step {
 
 /// Most actions of a repetition, and fewest repetitions, where steps are not marked.
 const LONGEST: usize = 4096;
-const FEWEST: usize = 4;
+pub const FEWEST: usize = 4;
 
 fn mixed(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23)

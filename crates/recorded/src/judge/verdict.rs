@@ -13,7 +13,7 @@ use super::noise::{Shape, Threshold, level, ratio};
 use super::reference::against_peers;
 use super::series::{Alike, Series, What, block};
 use super::shares::{Cost, Estimate, Shares, shares};
-use super::steps::{Step, mark, steps};
+use super::steps::{FEWEST, Step, mark, steps};
 use crate::graph::{Memory, Times};
 use crate::matching::{Matched, Mismatch, matched};
 use crate::timeline::{NONE, Replayed, Timeline};
@@ -386,6 +386,14 @@ impl<'a> Case<'a> {
             found.notes.push(format!("the traces of {} are missing", ranks_named(&found.size.missing)));
         }
         if found.savings.uneven_s > 2.0 * UNEXPLAINED * run {
+            if (found.size.steps as usize) < FEWEST {
+                let reason = format!(
+                    "unevenness costs {:.3} s in all, but no steps were found in which ranks could be compared: mark them \
+                     with MPI_Pcontrol(2) or crosswind.record_step() at the end of each",
+                    found.savings.uneven_s
+                );
+                return found.refuse(reason);
+            }
             let reason = format!(
                 "no rank stands out: unevenness costs {:.3} s in all, spread over the ranks",
                 found.savings.uneven_s
