@@ -619,7 +619,8 @@ impl<'a> Builder<'a> {
                 own.computing.push(start.saturating_sub(before).max(0));
                 before = end;
                 let doing = match act.kind {
-                    Kind::Post => {
+                    Kind::Post | Kind::Enter if !trace.arrives(act) => Do::Nothing,
+                    Kind::Post | Kind::Enter => {
                         let (meeting, received) = (self.meeting[rank][event], self.received[rank][event]);
                         let arrives = match trace.events[event].part {
                             Part::Takes => received,
@@ -636,7 +637,7 @@ impl<'a> Builder<'a> {
                     }
                 };
                 let group =
-                    (act.kind != Kind::Post && act.kind != Kind::Step).then(|| trace.events[event].together).flatten();
+                    matches!(act.kind, Kind::Wait | Kind::WaitSent).then(|| trace.events[event].together).flatten();
                 if joint.is_none_or(|(together, _)| Some(together) != group) {
                     joint = group.map(|together| (together, i64::MIN));
                 }

@@ -46,7 +46,8 @@ pub fn program(traces: &[Trace], matched: &Matched) -> Result<Goal, String> {
         messages.compute(node.rank, matched.own.computing[cell]);
         match act.kind {
             Kind::Step => {}
-            Kind::Post => messages.post(node.rank, act.event)?,
+            Kind::Post | Kind::Enter if !traces[rank].arrives(act) => {}
+            Kind::Post | Kind::Enter => messages.post(node.rank, act.event)?,
             Kind::Wait | Kind::WaitSent => {
                 if !messages.wait(node.rank, act.event, act.kind) {
                     messages.compute(node.rank, matched.own.tail[cell]);

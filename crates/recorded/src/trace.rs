@@ -69,6 +69,8 @@ pub struct Event {
 pub enum Kind {
     /// The rank arrives at an operation and continues.
     Post,
+    /// The rank, which began an operation before, is in a call again: if it is late ([`Trace::late`]), it arrives only now.
+    Enter,
     /// The rank waits until the operation is over for it.
     Wait,
     /// The sender waits until its message has been received.
@@ -100,6 +102,8 @@ pub struct Trace {
     pub events: Vec<Event>,
     pub began: i64,
     pub ended: i64,
+    /// For each operation, whether the rank arrived only where it next waited; empty if it never did.
+    pub(crate) late: Vec<bool>,
     /// The sizes of its events are bytes.
     pub(crate) sized: bool,
     /// Operations run beside the computing, so lateness after one is computing, not part of the operation.
@@ -145,6 +149,17 @@ impl Trace {
         let start = start.max(before);
         self.acts.push(Act { kind, event, start, end: end.max(start), ran });
         self.ended = self.ended.max(end.max(start));
+    }
+
+    /// Whether the rank arrives at an operation in an action.
+    #[must_use]
+    pub fn arrives(&self, act: &Act) -> bool {
+        let is_late = || self.late.get(act.event as usize).copied().unwrap_or_default();
+        match act.kind {
+            Kind::Post => !is_late(),
+            Kind::Enter => is_late(),
+            Kind::Wait | Kind::WaitSent | Kind::Step => false,
+        }
     }
 
     /// Appends an operation that the rank stays in until it is over.

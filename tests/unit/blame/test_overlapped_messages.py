@@ -4,7 +4,7 @@ import random
 
 import pytest
 from recorded_ranks import call_record
-from test_recorded_calls import ORIGIN, RANKS, STEPS, Ring, comm_record
+from ring_of_calls import ORIGIN, RANKS, STEPS, Ring, comm_record
 
 from crosswind.blame.recorded import blame_recorded
 
@@ -67,8 +67,7 @@ class Halo(Ring):
         return text + call_record(51, waits, over, (used, used), extras=entries)
 
 
-@pytest.mark.parametrize("every", [1, 5])
-@pytest.mark.parametrize("ring", [True, False])
+@pytest.mark.parametrize(("ring", "every"), [(True, 1), (True, 5), (False, 1)])
 @pytest.mark.parametrize("moves", ["by itself", "receiver", "both", "small"])
 def test_a_late_rank_costs_what_its_neighbours_wait(tmp_path, moves, ring, every):
     late = Halo(moves, 4_000_000, ring=ring, every=every)
