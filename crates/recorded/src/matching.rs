@@ -407,9 +407,9 @@ impl<'a> Builder<'a> {
         let mut overlapping = BTreeSet::new();
         let mut last = (u32::MAX, i64::MIN);
         for group in groups.iter().filter(|group| !group.is_message) {
-            let beside = group.members.iter().all(|&(rank, _)| self.traces[rank as usize].beside);
+            let aside = group.members.iter().all(|&(rank, _)| self.traces[rank as usize].beside);
             let over = group.members.iter().map(|&member| self.span(member).1).min().unwrap_or(i64::MIN);
-            if !beside || (group.comm == last.0 && over < last.1) {
+            if !aside || (group.comm == last.0 && over < last.1) {
                 overlapping.insert(group.comm);
             }
             comms.insert(group.comm);

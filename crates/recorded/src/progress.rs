@@ -13,7 +13,7 @@ use crate::clocks::Clocks;
 use crate::matching::{Group, SEND_SLACK_NS};
 use crate::trace::{Act, Event, Kind, Part, Trace};
 
-/// So many operations of a kind must have waited before anything is concluded.
+/// Fewest operations of a kind that must have waited before anything is concluded.
 const FEWEST: u64 = 4;
 /// For each operation that should have waited and did not, there must be as many that did.
 const BOUND_PER_FREE: u64 = 20;
@@ -171,8 +171,8 @@ impl<'a> Overlaps<'a> {
             });
             (waiting, needed.collect())
         };
-        let asked = side == Side::Senders || group.is_message;
-        members.iter().filter(move |_| asked).map(waits).filter(|(_, needed): &(_, Vec<_>)| !needed.is_empty())
+        let applies = side == Side::Senders || group.is_message;
+        members.iter().filter(move |_| applies).map(waits).filter(|(_, needed): &(_, Vec<_>)| !needed.is_empty())
     }
 
     /// Returns for calls in which several operations end by when the rest of them explains that they were not over: when the

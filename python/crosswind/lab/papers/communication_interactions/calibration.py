@@ -111,19 +111,19 @@ class StreamReading:
         """In words."""
         if self.receiving is None:
             return f"back to back, {self.local_outstanding} local under way"
-        said = [f"one server, receiving {self.receiving:g} times sending, batches of {self.batch}"]
+        words = [f"one server, receiving {self.receiving:g} times sending, batches of {self.batch}"]
         if self.gaps == "exponential":
-            said.append(f"exponential gaps, load {self.load:g}")
-            said.append("credits" if self.credits else "no credits")
+            words.append(f"exponential gaps, load {self.load:g}")
+            words.append("credits" if self.credits else "no credits")
         if self.window_kib != WINDOW_BYTES // KIB:
-            said.append(f"windows of {self.window_kib} KB")
+            words.append(f"windows of {self.window_kib} KB")
         if self.tested_gap_ms is not None:
-            said.append(f"{self.tested_gap_ms:g} ms between messages of the stream")
+            words.append(f"{self.tested_gap_ms:g} ms between messages of the stream")
         if self.even_bytes:
-            said.append("local bytes/s as at 16 KB")
+            words.append("local bytes/s as at 16 KB")
         if self.drawn_lengths:
-            said.append("exponential lengths")
-        return ", ".join(said)
+            words.append("exponential lengths")
+        return ", ".join(words)
 
     @property
     def setting(self) -> Document:
