@@ -129,7 +129,7 @@ class Calibration:
     gets_per_sync : tuple of int
         Gets of CONNECT before it waits for them, beside its default of 4096.
     em3d_operations_s : tuple of float
-        An edge of EM3D, beside its default of 2 us: 4.8, 7.0 and 9.0 ms of work between two barriers, beside 6.4.
+        An edge of EM3D, beside its default of 2 us: 4.8, 7.0, 8.0 and 9.0 ms of work between two barriers, beside 6.4.
     longer_daemons_s : tuple of (float, float)
         Durations and intervals of the daemons that are asked what it changes when they also run longer.
     narrow_window : int
@@ -176,7 +176,7 @@ class Calibration:
     fine_operation_s: float = 3e-7
     more_jobs: int = 3
     gets_per_sync: tuple[int, ...] = (512, 1)
-    em3d_operations_s: tuple[float, ...] = (1.5e-6, 2.2e-6, 2.8e-6)
+    em3d_operations_s: tuple[float, ...] = (1.5e-6, 2.2e-6, 2.5e-6, 2.8e-6)
     longer_daemons_s: tuple[tuple[float, float], ...] = ((0.010, 5.0), (0.050, 5.0))
     narrow_window: int = 1
     resend_s: float = 0.001
