@@ -646,7 +646,7 @@ impl<'a> Builder<'a> {
                         let ready = self.ready[meeting as usize];
                         let over = ready.saturating_add(self.took[meeting as usize]);
                         // Time in which it waited for several operations at once counts once.
-                        let upto = ready.min(end);
+                        let upto = ready.min(self.clocks.common(rank, trace.events[event].end));
                         stayed = i64::saturating_add(stayed, upto.saturating_sub(start.max(covered)).max(0));
                         covered = covered.max(upto);
                         // Of operations that end in one call, the last wait has what is left of it.
