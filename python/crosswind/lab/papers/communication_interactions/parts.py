@@ -68,7 +68,7 @@ def _flows(rows: Rows, calibration: Calibration) -> Part:
         for name in FLOWS:
             series = f"{name}, {FLOWS[name]} bytes"
             if name == "B":
-                series += f", alone {1e6 * reading.b_alone_s:.0f} µs"
+                series = f"B, alone {1e6 * reading.b_alone_s:.0f} µs"
             elif points:
                 continue  # B's time alone changes nothing of A.
             for count in calibration.flows:
