@@ -6,7 +6,8 @@
 //! |---|---|
 //! | what did one rank do? | [`trace`] |
 //! | how is a file read, a part at a time? | [`read`] |
-//! | which calls of different ranks belong together? | [`matching`] |
+//! | which events of different ranks are of one operation? | `groups` |
+//! | do they fit together, and what follows? | [`matching`] |
 //! | which ranks do those of a scan wait for? | `prefix` |
 //! | which operations move only while a rank is in a call? | `progress` |
 //! | how far apart are the clocks of the ranks? | [`clocks`] |
@@ -22,6 +23,7 @@ pub mod clocks;
 mod collectives;
 pub mod folded;
 pub mod graph;
+mod groups;
 pub mod judge;
 pub mod matching;
 mod prefix;

@@ -4,6 +4,7 @@ import pytest
 from message_programs import run, written
 
 from crosswind.blame.recorded import blame_recorded
+from crosswind.cli.blame_recorded import answer_of
 
 STEPS, LATE = 40, 5
 
@@ -98,3 +99,24 @@ def test_no_rank_is_named_where_all_are_slow_in_turn(tmp_path, seed):
     found = blame_recorded(written(tmp_path, run(6, of_turns, seed)[1])).data
     assert (found["culprits"], found["verdict"]) == ([], "none")
     assert found["reason"].startswith("no rank stands out: unevenness costs")
+
+
+def test_uneven_ranks_of_a_program_with_few_steps_are_not_said_to_be_even(tmp_path):
+    """Two ranks are slow, each in one of three steps: nothing says whether their work was meant to differ."""
+    three = lambda rank: of_turns(rank, steps=3)  # noqa: E731
+    found = blame_recorded(written(tmp_path, run(6, three, 1)[1])).data
+    assert (found["culprits"], found["verdict"]) == ([], "unidentifiable")
+    assert found["reason"].startswith("unevenness costs")
+    assert "3 steps are too few" in found["reason"]
+
+
+def test_how_long_unnamed_ranks_wait_is_one_line_however_many_are_named(tmp_path):
+    late_s = lambda rank, step, place: 0.003 if rank == step % 2 else 0.0  # noqa: E731
+    step = (("compute", 0.01), ("meet", "world", range(6)), ("step",))
+    even = lambda rank: iter(step * STEPS)  # noqa: E731
+    found = blame_recorded(written(tmp_path, run(6, even, 1, late_s)[1])).data
+    assert sorted(rank for culprit in found["culprits"] for rank in culprit["ranks"]) == [0, 1]
+    waiting = [note for note in answer_of(found).notes if note.startswith("Waiting: ")]
+    assert len(waiting) == 1
+    assert "rank 0" not in waiting[0]
+    assert "rank 1" not in waiting[0]

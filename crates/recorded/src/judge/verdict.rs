@@ -387,9 +387,11 @@ impl<'a> Case<'a> {
         }
         if found.savings.uneven_s > 2.0 * UNEXPLAINED * run {
             if (found.size.steps as usize) < FEWEST {
+                let steps =
+                    if found.size.steps == 1 { "1 step is".into() } else { format!("{} steps are", found.size.steps) };
                 let reason = format!(
-                    "unevenness costs {:.3} s in all, but no steps were found in which ranks could be compared: mark them \
-                     with MPI_Pcontrol(2) or crosswind.record_step() at the end of each",
+                    "unevenness costs {:.3} s in all, but {steps} too few to compare ranks in: mark the end of each step \
+                     (MPI_Pcontrol(2), crosswind.record_step()), or record more of them",
                     found.savings.uneven_s
                 );
                 return found.refuse(reason);
